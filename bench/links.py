@@ -133,7 +133,7 @@ def _random_graphs() -> list[Row]:
 def _real_graph(path: Path, retriever: LinkGraphRetriever, questions: Sequence[str]) -> list[Row]:
     opened = retriever.open(open_generation(path))
     graph = opened._graph
-    _, seeded = opened._seeded(list(questions))
+    seeded = opened._seeded(list(questions))
     restarts = [one.restarts for one in seeded]
     (local_ms,) = _medians_ms([lambda one: _local(graph, one)], [restarts])
     errors = [local_pagerank(graph, one, _DAMPING, backend="numba").error for one in restarts]

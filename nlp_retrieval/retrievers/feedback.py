@@ -30,7 +30,7 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError
 from nlp_retrieval.retrievers.faiss.exact import products_of
 from nlp_retrieval.retrievers.link_graph.graph import live_of
-from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, Terms, hash_of
+from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, Terms, hash_of, places_in
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 from nlp_retrieval.text.surfaces import MOST_WORDS, spans_of, words_of
 
@@ -213,11 +213,11 @@ class Similarities:
     def _by_terms(self, feedback: Feedback, rows: Rows) -> Scores:
         """The cosine of each passage's terms and those of the feedback, ``[rows]``."""
         terms, scores = feedback.terms, np.zeros(len(rows))
-        for begin in range(0, len(rows) if len(terms) else 0, _AT_ONCE):
+        for begin in range(0, len(rows), _AT_ONCE):
             part = rows[begin : begin + _AT_ONCE]
             hashes, counts = self._terms.of_rows(part)
-            places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
-            hit = np.flatnonzero(terms[places] == hashes)
+            places = places_in(terms, hashes)
+            hit = np.flatnonzero(places >= 0)
             owner = np.repeat(np.arange(len(part)), counts)[hit]
             scores[begin : begin + len(part)] = np.bincount(owner, feedback.shares[places[hit]], len(part))
         return scores / np.maximum(self._lengths_of(rows), _TINY)
@@ -269,12 +269,10 @@ class NamedSubjects:
     def __init__(self, names: Sequence[str], field: str) -> None:
         self._field = field.replace("_", " ")
         self._numbers: dict[tuple[str, ...], list[int]] = {}
-        self._lengths: dict[str, set[int]] = {}
         for number, name in enumerate(names):
             words = words_of(name)
             if 1 <= len(words) <= MOST_WORDS:
                 self._numbers.setdefault(words, []).append(number)
-                self._lengths.setdefault(words[0], set()).add(len(words))
 
     def read(self, query: str) -> tuple[str, Rows]:
         """Return the query with "the country" for each name of a country, and the numbers of the subjects named."""
@@ -285,8 +283,8 @@ class NamedSubjects:
         subjects: set[int] = set()
         begin = at = 0
         while at < len(words):
-            lengths = sorted((n for n in self._lengths.get(words[at], ()) if at + n <= len(words)), reverse=True)
-            length = next((n for n in lengths if words[at : at + n] in self._numbers), 0)
+            longest = min(MOST_WORDS, len(words) - at)
+            length = next((n for n in range(longest, 0, -1) if words[at : at + n] in self._numbers), 0)
             if not length:
                 at += 1
                 continue

@@ -40,17 +40,9 @@ def score_and_select(
 ) -> None:
     """Score each query over its postings, and keep the best items in a heap whose root is the worst of them.
 
-    Args:
-        bounds: query q has the terms ``terms[bounds[q]:bounds[q + 1]]``.
-        terms: terms of all queries.
-        factors: the weight of each of these terms in its query, above 0; empty if all are 1.
-        indptr: offsets of the postings.
-        rows: rows of the postings.
-        weights: weights of the postings, all above 0.
-        n_items: size of the index.
-        mask: rows that may be returned; empty for all.
-        row_lists: ``[queries, k]``, receives rows; unchanged after the last hit.
-        values: ``[queries, k]``, receives scores.
+    Query q has the terms ``terms[bounds[q]:bounds[q + 1]]``, each with a factor above 0 (``factors`` is empty if all are 1);
+    an empty ``mask`` lets all rows be returned. ``row_lists`` and ``values``, ``[queries, k]``, receive rows and scores; they
+    stay unchanged after the last hit.
     """
     k = row_lists.shape[1]
     sums = np.zeros(n_items, np.float64)

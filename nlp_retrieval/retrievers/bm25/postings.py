@@ -91,23 +91,18 @@ class PostingColumn(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """Postings by term, with ascending rows within a term.
-
-    Args:
-        terms: ``[n]`` ascending, numbers in the merged vocabulary.
-        counts: ``[n]``, how many postings each term has.
-        rows: rows of the postings.
-        values: value of each posting: a frequency, or a weight.
-        kept: ``[n]``, how many postings of each term the merged index keeps.
-        targets: for each row of the run its row in the merged index, -1 if it is dropped; None if all rows stay the same.
-    """
+    """Postings by term, with ascending rows within a term; ``terms`` are ascending numbers in the merged vocabulary."""
 
     terms: NDArray[np.integer]
     counts: NDArray[np.integer]
+    """How many postings each term has."""
     rows: PostingColumn
     values: PostingColumn
+    """Value of each posting: a frequency, or a weight."""
     kept: NDArray[np.integer]
+    """How many postings of each term the merged index keeps."""
     targets: Numbers | None = None
+    """For each row of the run its row in the merged index, -1 if it is dropped; None if all rows stay the same."""
 
 
 def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocabulary: dict[str, int], n_items: int) -> None:

@@ -121,13 +121,7 @@ _COMMON = 0.1  # no term is added that a larger share of the items contains
 
 
 class Expansion(NamedTuple):
-    """Settings of query expansion.
-
-    Args:
-        documents: number of first hits that are fed back.
-        terms: number of their terms added to the query.
-        original_weight: of the query against these terms, 0 to 1.
-    """
+    """How many first hits are fed back, how many of their terms join the query, and its own weight, 0 to 1."""
 
     documents: int
     terms: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.text.mentions import FUNCTION_WORDS, names_by_rules, normalize
@@ -25,19 +25,8 @@ _VERBS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Clause:
-    """A part of a question that may be a question of its own.
-
-    Args:
-        inner: the part.
-        before: what stands before it.
-        after: what stands after it.
-
-    Examples:
-        >>> Clause("the performer of Decade", "Who is the sibling of ", "").answered_by("Neil Young")
-        'Who is the sibling of Neil Young'
-    """
+class Clause(NamedTuple):
+    """A part of a question that may be a question of its own, and what stands before and after it."""
 
     inner: str
     before: str

@@ -183,19 +183,14 @@ def sentence_at(text: str, start: int, end: int) -> LinkSentence:
     spans = [(first + a, first + b) for a, b in sentences_of(text[first:last])]
     begin = max((a for a, _ in spans if a <= start), default=start)
     stop = min((b for _, b in spans if b >= end), default=end)
-    sentence = begin, stop
-    if stop - begin > _CAP:
-        begin = max(begin, start - (_CAP - (end - start)) // 2)
-        stop = min(stop, begin + _CAP)
-        begin = max(sentence[0], stop - _CAP)
-    cut_before, cut_after = begin != sentence[0] or begin == first > 0, stop != sentence[1] or stop == last < len(text)
-    if cut_before:  # between words, unless one word fills all the space
-        begin = next((position + 1 for position in range(begin, start) if text[position].isspace()), begin)
-    if cut_after:
-        stop = next((position for position in range(stop - 1, end - 1, -1) if text[position].isspace()), stop)
-    begin += len(text[begin:start]) - len(text[begin:start].lstrip())
-    stop -= len(text[end:stop]) - len(text[end:stop].rstrip())
-    before, after = "…" * cut_before, "…" * cut_after
+    beside = (_CAP - (end - start)) // 2
+    before, after = "", ""
+    if begin < start - beside:  # cut between words, unless one word fills all the space
+        begin = next((place + 1 for place in range(start - beside, start) if text[place].isspace()), start - beside)
+        before = "…"
+    if stop > end + beside:
+        stop = next((place for place in range(end + beside, end - 1, -1) if text[place].isspace()), end + beside)
+        after = "…"
     return LinkSentence(before + text[begin:stop] + after, len(before) + start - begin, len(before) + end - begin)
 
 

@@ -100,19 +100,15 @@ def merged_links(keys: NDArray[np.int64], weights: NDArray[np.float32], n_nodes:
 
 
 class Workspace(NamedTuple):
-    """Memory of a local walk, written in place.
-
-    Args:
-        waiting: ``[nodes]``, mass that waits; all 0 between walks.
-        kept: ``[nodes]``, mass that stays; all 0 between walks.
-        noted: ``[2 * nodes]``, nodes that a step reached.
-        ready: ``[nodes]``, nodes that are next.
-    """
+    """Memory of a local walk, written in place."""
 
     waiting: Scores
+    """``[nodes]``, mass that waits; all 0 between walks, as ``kept``, the mass that stays."""
     kept: Scores
     noted: Rows
+    """``[2 * nodes]``, nodes that a step reached."""
     ready: Rows
+    """``[nodes]``, nodes that are next."""
 
 
 _ENTRIES_AT_ONCE = 1 << 17
@@ -276,19 +272,15 @@ class LinkGraph:
         return WeightedGraph(self, weights / max(weights.max(initial=0.0), np.finfo(np.float64).tiny))
 
 
-@dataclass(frozen=True)
-class Pulls:
-    """The transposed steps, for passes over the whole graph: steps into a node are stored in the node's own range.
-
-    Args:
-        probabilities: ``[2 * links]``, of the step from the neighbour to the node that owns the range.
-        dangling: ``[nodes]``, whether no step leads out of the node.
-        blocks: the parts of one pass: nodes with links, the slice of their entries, and where each node's begin in it.
-    """
+class Pulls(NamedTuple):
+    """The transposed steps, for passes over the whole graph: steps into a node are stored in the node's own range."""
 
     probabilities: Scores
-    dangling: NDArray[np.bool_]
+    """``[2 * links]``, of the step from the neighbour to the node that owns the range."""
+    dangling: Mask
+    """``[nodes]``, whether no step leads out of the node."""
     blocks: list[tuple[Rows, slice, Rows]]
+    """The parts of one pass: nodes with links, the slice of their entries, and where each node's begin in it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,23 +23,10 @@ def spread(
     noted: Rows,
     ready: Rows,
 ) -> tuple[int, int, int]:
-    """Let mass walk one step, and note which nodes received it. Additions happen in the order of the stored links.
+    """Let mass walk one step, in the order of the stored links, and note which nodes received it.
 
-    Args:
-        offsets: of the graph.
-        neighbours: of the graph.
-        weights: of the graph.
-        types: of the graph.
-        type_weights: the factor of each type's weights.
-        nodes: where the mass is; their residuals are 0.
-        carried: per node, mass per unit of link weight.
-        epsilon: see :func:`~nlp_retrieval.retrievers.link_graph.walk.local_pagerank`.
-        residuals: ``[nodes]``, receives the mass; none is above its node's bound at the start.
-        noted: ``[2 * nodes]``, receives nodes: from the front those whose residual rose above epsilon, from the back above 0.
-        ready: ``[nodes]``, receives the nodes whose residual rose above their bound.
-
-    Returns:
-        The numbers of nodes that rose above epsilon, above 0, and above their bound.
+    ``noted`` receives from the front the nodes whose residual rose above epsilon, from the back those above 0; ``ready`` those
+    above epsilon for each of their links. Returns the numbers of these three.
     """
     n_above, n_reached, n_ready = 0, 0, 0
     for position in range(len(nodes)):

@@ -26,7 +26,7 @@ from nlp_retrieval.retrievers.link_graph.extractors import (
     mention_of,
 )
 from nlp_retrieval.retrievers.link_graph.graph import Links, live_among
-from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Hashes, PassageTerms, TitleTable, hash_of
+from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Hashes, PassageTerms, TitleTable, hash_of, places_in
 from nlp_retrieval.text.surfaces import Surface, surface_of, surfaces_of, words_of
 
 _MENTIONS_AT_ONCE = 1 << 14  # a name may have a hundred carriers
@@ -48,15 +48,8 @@ def links_by_name(
     """Link each source to the rows that carry its name, with a share of the name for each.
 
     A name that may mean the source itself links nothing, and neither does one that more than ``max_shared`` rows carry.
-
-    Args:
-        table: rows by name.
-        sources: rows.
-        names: number of a name that each source gives.
-        items: of all rows.
-        max_shared: most rows that share a name.
-        likely: distinguishes rows with the same name; with ``[rows]``, equal for the parts of one bearer of a name. By default
-            all rows of a name have the same share.
+    ``likely`` distinguishes rows with the same name, together with ``[rows]``, equal for the parts of one bearer of a name; by
+    default all rows of a name have the same share.
     """
     n_items = max(len(items), 1)
     carried = np.repeat(np.arange(len(table.hashes)), np.diff(table.offsets)) * n_items + table.rows
@@ -146,8 +139,7 @@ def _cosines(terms: PassageTerms, ones: Rows, others: Rows) -> Scores:
     n_asked = counts[other_rows]
     entries = np.repeat(begins[other_rows] - (np.cumsum(n_asked) - n_asked), n_asked) + np.arange(n_asked.sum())
     wanted = np.repeat(one_rows, n_asked) * len(vocabulary) + term[entries]
-    places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    hit = keys[places] == wanted if len(keys) else np.zeros(0, bool)
+    hit = places_in(keys, wanted) >= 0
     pair = np.repeat(np.arange(len(others)), n_asked)
     shared = np.bincount(pair[hit], squares[entries[hit]], len(others))
     cosines: Scores = shared / np.sqrt(np.maximum(lengths[one_rows] * lengths[other_rows], np.finfo(np.float64).tiny))

@@ -46,7 +46,7 @@ from nlp_retrieval.retrievers.link_graph.graph import (
 from nlp_retrieval.retrievers.link_graph.mentions import FLOOR as LEAST_EVIDENCE
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions, of_bearers
 from nlp_retrieval.retrievers.link_graph.relations import asked_relations, relation_evidence
-from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, TitleTable
+from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, TitleTable, places_in
 from nlp_retrieval.retrievers.link_graph.walk import (
     DEFAULT_WEIGHTS,
     FLOOR,
@@ -76,6 +76,7 @@ class Seeded(NamedTuple):
     """Restarts of a query's walk.
 
     Args:
+        vector: of the query; None without an encoder.
         restarts: rows, ascending, and their shares, which sum to 1, or are all 0 if nothing was found.
         scores: hits of each seed: rows, best first, and their scores.
         titled_rows: rows whose titles the query names, ascending.
@@ -83,6 +84,7 @@ class Seeded(NamedTuple):
         rewritten: the query with names in place of its clauses.
     """
 
+    vector: Vectors | None
     restarts: Restarts
     scores: dict[str, tuple[Rows, Scores]]
     titled_rows: Rows
@@ -139,24 +141,16 @@ def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
     fused = np.zeros(len(wanted))
     for rows, scores in seeded.scores.values():
         shares = reciprocal_ranks(1 + np.searchsorted(-scores, -scores), weights=RRF_K + 1)
-        fused += looked_up(wanted, *by_row(rows, shares), 0.0)
+        fused += looked_up(wanted, rows, shares, 0.0)
     return fused / max(len(seeded.scores), 1)
 
 
 def looked_up(wanted: Rows, rows: Rows, values: Scores, otherwise: float) -> Scores:
-    """Return the values of wanted rows, ``otherwise`` for rows without one; ``rows`` is ascending."""
-    wanted_values = np.full(len(wanted), otherwise)
-    if len(rows):
-        places = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-        has_value = rows[places] == wanted
-        wanted_values[has_value] = values[places[has_value]]
+    """Return the values of wanted rows, ``otherwise`` for rows without one."""
+    wanted_values, order = np.full(len(wanted), otherwise), np.argsort(rows)
+    places = places_in(rows[order], wanted)
+    wanted_values[places >= 0] = values[order][places[places >= 0]]
     return wanted_values
-
-
-def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
-    """Sort rows and their values by row."""
-    order = np.argsort(rows)
-    return rows[order], values[order]
 
 
 def _origin(row: int, seeded: Seeded) -> str:
@@ -244,6 +238,7 @@ class LinkGraphRetriever(BaseRetriever):
     )
     format_version = 5
     joins_by_extending = True
+    _items: ItemTable
     search_only = frozenset("seeds encoder depth title_weight damping pagerank pool weights merge clauses".split())
 
     def __init__(
@@ -262,7 +257,8 @@ class LinkGraphRetriever(BaseRetriever):
     ) -> None:
         components = resolve_components(self, LinkGraphRetriever, seeds=seeds, links=links)
         self.seeds = labelled(components["seeds"], "link_graph: seeds")
-        self.links: list[BaseLinkExtractor] = default_links() if links is None else components["links"]
+        default = [TitleMentions(), SharedEntities(weight=0.1)]
+        self.links: list[BaseLinkExtractor] = default if links is None else components["links"]
         self.encoder = None if encoder is None else as_encoder(encoder)
         self._arguments |= {"links": self.links, "encoder": self.encoder}  # default and explicit names are equal
         self.depth = depth
@@ -342,8 +338,7 @@ class LinkGraphRetriever(BaseRetriever):
             rows, scores, signals_of_query = pooled.ranked(self.weights, k)
             lists.append((rows, scores))
             signals.append(signals_of_query)
-        keys = list(dict.fromkeys(key for part in signals for key in part))
-        columns = {key: np.concatenate([part[key] for part in signals]) for key in keys}
+        columns = {key: np.concatenate([part[key] for part in signals]) for key in signals[0]} if signals else {}
         return replace(Hits.from_lists(lists), signals=columns)
 
     def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[GraphCandidates]:
@@ -357,16 +352,15 @@ class LinkGraphRetriever(BaseRetriever):
         for first in range(0, len(queries), _QUERIES_AT_ONCE):
             part = queries[first : first + _QUERIES_AT_ONCE]
             with stage(f"{self.name}.seeds"):
-                vectors, seeded = self._seeded(part, allowed)
+                seeded = self._seeded(part, allowed)
             with stage(f"{self.name}.pagerank"):
                 walks = [self._walk(one.restarts) for one in seeded]
             with stage(f"{self.name}.evidence"):
-                for number, query in enumerate(part):
-                    vector = None if vectors is None else vectors[number]
-                    yield self._pool(query, vector, seeded[number], *walks[number], allowed, at_least)
+                for query, one, walk in zip(part, seeded, walks, strict=True):
+                    yield self._pool(query, one, *walk, allowed, at_least)
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        _, (seeded,) = self._seeded([query])
+        (seeded,) = self._seeded([query])
         chains = strongest_chains(self._graph, seeded.restarts, rows, self.damping)
         return [None if chain is None else self._explained(chain, seeded, items) for chain in chains]
 
@@ -400,14 +394,17 @@ class LinkGraphRetriever(BaseRetriever):
         """The extractor that decides which titles count, in queries as in texts."""
         return next((extractor for extractor in self.links if isinstance(extractor, TitleMentions)), None) or TitleMentions()
 
-    def _seeded(self, queries: list[str], allowed: Mask | None = None) -> tuple[Vectors | None, list[Seeded]]:
+    def _seeded(self, queries: list[str], allowed: Mask | None = None) -> list[Seeded]:
         """Run the seeds, twice under a filter: its items are rarely among the first hits of the whole index."""
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
         hits_of = [self._hits_of(queries, vectors, self._live)]
         if allowed is not None and np.count_nonzero(allowed) < self._n_live:
             hits_of.insert(0, self._hits_of(queries, vectors, allowed))
         within = self._live if allowed is None else allowed
-        return vectors, [self._restarts_of(*numbered, hits_of, within) for numbered in enumerate(queries)]
+        return [
+            self._restarts_of(number, query, None if vectors is None else vectors[number], hits_of, within)
+            for number, query in enumerate(queries)
+        ]
 
     def _hits_of(self, queries: list[str], vectors: Vectors | None, within: Mask | None) -> dict[str, Hits]:
         n_items, depth = self._graph.graph.n_nodes, min(self.depth, self._n_live)
@@ -415,13 +412,14 @@ class LinkGraphRetriever(BaseRetriever):
         for label, seed in self._open_seeds.items():
             if isinstance(seed, FaissRetriever):
                 encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
-                hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, within))
-                hits_of[label] = hits.checked(len(queries), n_items, depth, seed, within)
+                hits_of[label] = _searched(seed, encoded, depth, within).checked(len(queries), n_items, depth, seed, within)
             else:
                 hits_of[label] = seed.find(queries, depth, n_items, within)
         return hits_of
 
-    def _restarts_of(self, number: int, query: str, hits_of_seeds: list[dict[str, Hits]], within: Mask | None) -> Seeded:
+    def _restarts_of(
+        self, number: int, query: str, vector: Vectors | None, hits_of_seeds: list[dict[str, Hits]], within: Mask | None
+    ) -> Seeded:
         scores: dict[str, tuple[Rows, Scores]] = {}
         found_by: list[tuple[Rows, Scores]] = []
         for label, hits in chain.from_iterable(hits_of.items() for hits_of in hits_of_seeds):
@@ -435,7 +433,7 @@ class LinkGraphRetriever(BaseRetriever):
         weights = [np.maximum(scaled(values, depth) ** _SEED_POWER, FLOOR) for _, values in found_by]
         rows, positions = np.unique(np.concatenate([*(rows for rows, _ in found_by), titled_rows]), return_inverse=True)
         summed = np.bincount(positions, np.concatenate([*weights, self.title_weight * titled]), len(rows))
-        return Seeded(Restarts(rows, summed / (summed.sum() or 1.0)), scores, titled_rows, titled, rewritten)
+        return Seeded(vector, Restarts(rows, summed / (summed.sum() or 1.0)), scores, titled_rows, titled, rewritten)
 
     def _rewritten(self, query: str) -> list[Rewritten]:
         """The query with names in place of its clauses: names from the passages that answer a clause best."""
@@ -443,7 +441,7 @@ class LinkGraphRetriever(BaseRetriever):
         if dense is None or not clauses:
             return []
         vectors = dense.encode([clause.inner for clause in clauses])
-        hits = _scored_alone(dense, vectors, dense.search_vectors(vectors, min(_ANSWERS, self._n_live), self._live))
+        hits = _searched(dense, vectors, min(_ANSWERS, self._n_live), self._live)
         found = [hits.of(number) for number in range(len(clauses))]
         best = sorted(range(len(clauses)), key=lambda number: -max(found[number][1], default=0.0))[:_CLAUSES]
         sources: dict[str, list[int]] = {}
@@ -458,7 +456,7 @@ class LinkGraphRetriever(BaseRetriever):
     def _answers(self, dense: FaissRetriever, rewritten: Sequence[Rewritten], within: Mask | None) -> tuple[Rows, Scores]:
         """The first hits of rewritten queries, best first, each with its highest score."""
         depth, vectors = min(self.depth, self._n_live), np.stack([one.vector for one in rewritten])
-        hits = _scored_alone(dense, vectors, dense.search_vectors(vectors, depth, within))
+        hits = _searched(dense, vectors, depth, within)
         best: dict[int, float] = {}
         for number, one in enumerate(rewritten):
             for row, score in zip(*(values.tolist() for values in hits.of(number)), strict=True):
@@ -477,14 +475,7 @@ class LinkGraphRetriever(BaseRetriever):
         return rows, ranks[rows]
 
     def _pool(
-        self,
-        query: str,
-        vector: Vectors | None,
-        seeded: Seeded,
-        rows: Rows,
-        ranks: Scores,
-        allowed: Mask | None,
-        at_least: int,
+        self, query: str, seeded: Seeded, rows: Rows, ranks: Scores, allowed: Mask | None, at_least: int
     ) -> GraphCandidates:
         if allowed is not None:
             rows, ranks = rows[allowed[rows]], ranks[allowed[rows]]
@@ -493,22 +484,31 @@ class LinkGraphRetriever(BaseRetriever):
         rows, ranks, walked = rows[order], ranks[order], walked[order][: self.pool]
         shares = looked_up(rows, seeded.restarts.rows, seeded.restarts.weights, 0.0)
         pooled = rows[: self.pool]
-        dense = self._open_dense
-        similarity = np.zeros(len(pooled)) if vector is None or dense is None else dense.similarities(vector, pooled)
+        similarity, with_rewritten = self._similarities(seeded, pooled)
         terms, information = self._terms.of_query(query)
         first = int(np.argmax(walked + similarity)) if len(pooled) else 0
         pairs = links_among(self._graph, pooled, self._undirected)
         evidence = {
             "pagerank": walked,
             "fused": fused_ranks(pooled, seeded) * pairs.apart(len(pooled)),
-            "similarity": similarity if dense is None else _with_rewritten(dense, similarity, seeded.rewritten, pooled),
+            "similarity": with_rewritten,
             "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
             "title_coverage": self._terms.title_shares(query, pooled),
             "named": self._terms.named(pooled),
         } | coverage_evidence(self._terms.covered(terms, pooled), information, pairs, first)
         evidence["relation"] = self._relations(query, pooled, evidence["titles"], pairs, first)
-        seeds = {label: looked_up(rows, *by_row(*hits), np.nan) for label, hits in seeded.scores.items()}
+        seeds = {label: looked_up(rows, *hits, np.nan) for label, hits in seeded.scores.items()}
         return GraphCandidates(rows, ranks, shares, evidence, seeds)
+
+    def _similarities(self, seeded: Seeded, rows: Rows) -> tuple[Scores, Scores]:
+        """The similarities of rows and query, alone and with that to the rewritten query which a row answers best."""
+        dense = self._open_dense
+        if seeded.vector is None or dense is None:
+            return np.zeros(len(rows)), np.zeros(len(rows))
+        alone = best = dense.similarities(seeded.vector, rows)
+        for one in seeded.rewritten:
+            best = np.where(np.isin(rows, one.sources), best, np.maximum(best, dense.similarities(one.vector, rows)))
+        return alone, alone + best if seeded.rewritten else alone
 
     def _relations(self, query: str, pooled: Rows, titles: Scores, pairs: LinkedPairs, first: int) -> Scores:
         """How each candidate stands in the relation that the query asks for, to those that it names, or else to the first."""
@@ -529,22 +529,6 @@ class LinkGraphRetriever(BaseRetriever):
         return relation_evidence(asked, {place: item_of[place] for place in {*sources}}, pairs_of, len(pooled))
 
 
-def _with_rewritten(dense: FaissRetriever, similarity: Scores, rewritten: Sequence[Rewritten], rows: Rows) -> Scores:
-    """Add to the similarity of rows and query that to the rewritten query which they answer best, or the query itself."""
-    if not rewritten:
-        return similarity
-    best = similarity
-    for one in rewritten:
-        best = np.where(np.isin(rows, one.sources), best, np.maximum(best, dense.similarities(one.vector, rows)))
-    total: Scores = similarity + best
-    return total
-
-
-def default_links() -> list[BaseLinkExtractor]:
-    """The default extractors."""
-    return [TitleMentions(), SharedEntities(weight=0.1)]
-
-
 def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None) -> FaissRetriever | None:
     """The retriever for similarities: a seed with this encoder if there is one, so that nothing is encoded twice."""
     dense = [seed for seed in seeds.values() if isinstance(seed, FaissRetriever) and encoder in (None, seed.encoder)]
@@ -553,7 +537,8 @@ def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None)
     return None if encoder is None else FaissRetriever(encoder)
 
 
-def _scored_alone(seed: FaissRetriever, vectors: Vectors, hits: Hits) -> Hits:
-    """Score hits pair by pair, because the products of a whole batch are rounded differently from those of one query."""
+def _searched(seed: FaissRetriever, vectors: Vectors, depth: int, within: Mask | None) -> Hits:
+    """Search, and score hits pair by pair: products of a whole batch are rounded differently from those of one query."""
+    hits = seed.search_vectors(vectors, depth, within)
     bounds = zip(vectors, hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)
     return replace(hits, scores=np.concatenate([seed.similarities(vector, hits.rows[a:b]) for vector, a, b in bounds]))

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from itertools import accumulate, chain
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -97,15 +98,19 @@ class HashedRows:
 
     def find(self, hashes: Hashes) -> Rows:
         """Return the numbers of the keys with these hashes, -1 if there is no such key."""
-        places = np.searchsorted(self.hashes, hashes)
-        is_there = np.zeros(len(hashes), bool)
-        inside = places < len(self.hashes)
-        is_there[inside] = self.hashes[places[inside]] == hashes[inside]
-        return np.where(is_there, places, -1)
+        return places_in(self.hashes, hashes)
 
     def rows_of(self, number: int) -> Rows:
         """Return the rows of a key."""
         return self.rows[self.offsets[number] : self.offsets[number + 1]]
+
+
+def places_in(ascending: NDArray[Any], wanted: NDArray[Any]) -> Rows:
+    """Return where each wanted number is among ascending ones; -1 if it is not there."""
+    if len(ascending) == 0:
+        return np.full(len(wanted), -1)
+    places = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
+    return np.where(ascending[places] == wanted, places, -1)
 
 
 def check_rising(path: Path, numbers: NDArray[np.integer]) -> None:
@@ -224,20 +229,18 @@ class PassageTerms:
         parts = [_opened_terms(segment) for segment in segments]
         if len(parts) == 1:
             return parts[0]
-        none = np.zeros(0, np.uint32)
-        vocabulary, number = np.unique(np.concatenate([none, *(part.vocabulary for part in parts)]), return_inverse=True)
-        passages = np.bincount(number, np.concatenate([none, *(part.passages for part in parts)]), len(vocabulary))
-        return cls(
-            np.concatenate([none, *(part.hashes for part in parts)]),
-            offsets_of(np.concatenate([none, *(np.diff(part.offsets) for part in parts)])),
-            vocabulary,
-            passages.astype(np.int32),
-            np.concatenate([none, *(part.title_hashes for part in parts)]),
-            offsets_of(np.concatenate([none, *(np.diff(part.title_offsets) for part in parts)])),
-            np.concatenate([np.zeros(0, np.int64), *(part.title_keys for part in parts)]),
-            np.concatenate([np.zeros(0, np.float32), *(part.shares for part in parts)]),
-            sum(part.n_passages for part in parts),
-        )
+
+        def joined(name: str) -> NDArray[Any]:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        def offsets(name: str) -> Rows:
+            return offsets_of(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+
+        vocabulary, number = np.unique(joined("vocabulary"), return_inverse=True)
+        passages = np.bincount(number, joined("passages"), len(vocabulary)).astype(np.int32)
+        of_titles = joined("title_hashes"), offsets("title_offsets"), joined("title_keys"), joined("shares")
+        n_passages = sum(part.n_passages for part in parts)
+        return cls(joined("hashes"), offsets("offsets"), vocabulary, passages, *of_titles, n_passages)
 
     def without(self, deleted: Mask) -> PassageTerms:
         """Return the terms without those of deleted passages, ``[passages]``."""
@@ -314,12 +317,9 @@ class PassageTerms:
     def covered(self, terms: Terms, rows: Rows) -> NDArray[np.bool_]:
         """Return ``[rows, terms]``: whether each passage has each term; ``terms`` are ascending."""
         covered = np.zeros((len(rows), len(terms)), bool)
-        if len(terms) == 0:
-            return covered
         hashes, counts = self.of_rows(rows)
-        places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
-        hit = terms[places] == hashes
-        covered[np.repeat(np.arange(len(rows)), counts)[hit], places[hit]] = True
+        places = places_in(terms, hashes)
+        covered[np.repeat(np.arange(len(rows)), counts)[places >= 0], places[places >= 0]] = True
         return covered
 
     def holding(self, phrases: Sequence[Sequence[str]]) -> list[Rows]:
@@ -338,14 +338,13 @@ class PassageTerms:
         holding = []
         for terms in asked:
             lists = [rows[begins[number] : begins[number + 1]] for number in np.searchsorted(distinct, terms).tolist()]
-            holding.append(lists[0] if len(lists) == 1 else np.intersect1d(*lists, assume_unique=True))
+            holding.append(lists[0] if len(lists) == 1 else np.intersect1d(lists[0], lists[1], assume_unique=True))
         return holding
 
     def _n_passages_with(self, terms: Terms) -> Scores:
-        if len(self.vocabulary) == 0:
-            return np.zeros(len(terms))
-        places = np.minimum(np.searchsorted(self.vocabulary, terms), len(self.vocabulary) - 1)
-        return np.where(self.vocabulary[places] == terms, self.passages[places], 0).astype(np.float64)
+        places, counts = places_in(self.vocabulary, terms), np.zeros(len(terms))
+        counts[places >= 0] = self.passages[places[places >= 0]]
+        return counts
 
     def _postings(self, terms: Terms) -> tuple[Rows, Rows]:
         """The passages that have each of some ascending terms: the offsets of the lists, and all lists."""
@@ -514,10 +513,7 @@ class TitleTable:
 
     def _continues(self, hashes: Hashes) -> Mask:
         """Whether a title begins with each of some words and goes on."""
-        if len(self.prefixes) == 0:
-            return np.zeros(len(hashes), bool)
-        places = np.minimum(np.searchsorted(self.prefixes, hashes), len(self.prefixes) - 1)
-        matches: Mask = self.prefixes[places] == hashes
+        matches: Mask = places_in(self.prefixes, hashes) >= 0
         return matches
 
 

@@ -59,25 +59,18 @@ class Restarts(NamedTuple):
 
 
 class LocalRanks(NamedTuple):
-    """Result of forward push: the nodes near the restarts, with ranks that are never too high.
+    """The nodes near the restarts, ascending, with ranks that are never too high.
 
-    Let x be the solution before it is divided by its sum (see the module), p the part of it that was found, and e a bound on
-    the mass that was not followed to its end: ``p <= x`` at every node, and ``sum(x) <= sum(p) + e``. The ranks are
-    ``p / (sum(p) + e)``, so no rank exceeds the exact one, ``x / sum(x)``, and 1 minus the sum of the ranks is their L1
-    distance to the exact ones. (Divided by ``sum(p)`` alone they would sum to 1, and be up to twice as far away.)
-
-    Args:
-        rows: nodes, ascending.
-        ranks: above 0.
-        error: the L1 distance to the exact ranks, including those of nodes that are not listed; up to the rounding of the
-            graph's sums, about 1e-7.
-        work: number of stored links read.
+    If p is the part of x (see the module) that was found, and e a bound on the mass that was not followed to its end, the ranks
+    are ``p / (sum(p) + e)``: at most ``x / sum(x)``, so what they lack of a sum of 1 is their L1 distance to the exact ones.
     """
 
     rows: Rows
     ranks: Scores
     error: float
+    """The L1 distance to the exact ranks, up to the rounding of the graph's sums, about 1e-7."""
     work: int
+    """Number of stored links read."""
 
 
 def pagerank(graph: WeightedGraph, restarts: Restarts, damping: float, tolerance: float = 1e-6) -> Scores:
@@ -109,7 +102,7 @@ def pagerank(graph: WeightedGraph, restarts: Restarts, damping: float, tolerance
     if len(rows) == 0:
         return restart
     restart[rows] = (1 - damping) * shares
-    ranks = restart.copy()
+    ranks: Scores = restart.copy()
     # a sweep gains at least what a step of power iteration does: the factor damping
     at_most = math.ceil(math.log(tolerance * (1 - damping) / 2) / math.log(damping)) if damping > 0 else 0
     for _ in range(at_most):
@@ -120,7 +113,8 @@ def pagerank(graph: WeightedGraph, restarts: Restarts, damping: float, tolerance
         missing = 1 - ranks.sum() - damping / (1 - damping) * ranks[pulls.dangling].sum()
         if 2 * missing <= tolerance * ranks.sum():
             break
-    return ranks / ranks.sum()
+    ranks /= ranks.sum()
+    return ranks
 
 
 def local_pagerank(
@@ -359,15 +353,10 @@ def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     return DEFAULT_WEIGHTS | dict(weights or {})
 
 
-@dataclass(frozen=True)
-class LinkedPairs:
+class LinkedPairs(NamedTuple):
     """The pairs of linked candidates, as positions among the candidates, each pair once in either order.
 
-    Args:
-        ones: the first of each pair.
-        others: the second.
-        points: whether a link that has a direction leads from the first to the second.
-        pointed: whether one leads from the second to the first.
+    ``points`` tells whether a link that has a direction leads from the first to the second, ``pointed`` from the second.
     """
 
     ones: Rows

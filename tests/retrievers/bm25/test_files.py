@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import random
 import tracemalloc
@@ -86,17 +85,6 @@ def test_building_holds_a_run_and_a_block_however_many_items_there_are(tmp_path:
     assert peaks[1] < 1.2 * peaks[0] + 4 * 36 * len(texts)  # beside 4 bytes for the length of each item
 
 
-@pytest.mark.parametrize("name", mostly_soaked(NAMES))
-def test_a_disk_that_is_full_is_an_error_that_says_so(tmp_path: Path, name: str) -> None:
-    items = table(tmp_path / "items", items_of(texts_of(200)))
-    folder = tmp_path / "index"
-    folder.mkdir()
-    (folder / name).symlink_to("/dev/full")
-    with pytest.raises(OSError, match="No space left") as caught:
-        Bm25Retriever().build(items, folder)
-    assert caught.value.errno == errno.ENOSPC
-
-
 def _array(change: Callable[[np.ndarray], object]) -> Callable[[Path], None]:
     def damage(path: Path) -> None:
         column = np.load(path)
@@ -120,28 +108,23 @@ def _terms(change: Callable[[list[str]], object]) -> Callable[[Path], None]:
     return damage
 
 
-@pytest.mark.parametrize(
-    ("name", "damage", "blamed", "message"),
-    [
-        ("rows.npy", _set(5, 10_000), "rows.npy", r"it names 0\.\.10000 of 50"),
-        ("rows.npy", _array(lambda rows: rows[::-1].copy()), "rows.npy", "rows of a term do not ascend"),
-        ("rows.npy", _array(lambda rows: rows.astype(np.int64)), "rows.npy", "rows.npy is damaged: it holds"),
-        ("frequencies.npy", _set(3, 0), "frequencies.npy", "a term occurs 0 times"),
-        ("frequencies.npy", _set(3, 70), "", "frequencies.npy and lengths.npy contradict one another"),
-        ("indptr.npy", _set(2, 10**6), "indptr.npy", "its numbers do not ascend"),
-        ("lengths.npy", _array(lambda column: column[:1]), "rows.npy", r"names 0\.\.49 of 1;"),
-        ("vocabulary.json", _terms(lambda terms: terms[::-1]), "vocabulary.json", "its terms do not ascend"),
-        ("vocabulary.json", _terms(lambda terms: [1, *terms[1:]]), "vocabulary.json", "not a list of texts"),
-    ],
-)
-def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_file(
-    tmp_path: Path, name: str, damage: Callable[[Path], None], blamed: str, message: str
-) -> None:
-    built(table(tmp_path / "items", items_of(texts_of(50))), tmp_path / "index")
-    damage(tmp_path / "index" / name)
-    with pytest.raises(IndexDamagedError, match=message) as caught:
-        Bm25Retriever().load(tmp_path / "index")
-    assert str(tmp_path / "index" / blamed) in str(caught.value)
+def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_file(tmp_path: Path) -> None:
+    files = built(table(tmp_path / "items", items_of(texts_of(50))), tmp_path / "index")
+    for name, damage, message in [
+        ("rows.npy", _set(5, 10_000), r"rows.npy .* names 0\.\.10000 of 50"),
+        ("rows.npy", _array(lambda rows: rows[::-1].copy()), "rows.npy .* rows of a term do not ascend"),
+        ("rows.npy", _array(lambda rows: rows.astype(np.int64)), "rows.npy is damaged: it holds"),
+        ("frequencies.npy", _set(3, 0), "frequencies.npy .* a term occurs 0 times"),
+        ("frequencies.npy", _set(3, 70), "frequencies.npy and lengths.npy contradict one another"),
+        ("indptr.npy", _set(2, 10**6), "indptr.npy .* its numbers do not ascend"),
+        ("lengths.npy", _array(lambda column: column[:1]), r"rows.npy .* names 0\.\.49 of 1;"),
+        ("vocabulary.json", _terms(lambda terms: terms[::-1]), "vocabulary.json .* its terms do not ascend"),
+        ("vocabulary.json", _terms(lambda terms: [1, *terms[1:]]), "vocabulary.json .* not a list of texts"),
+    ]:
+        damage(tmp_path / "index" / name)
+        with pytest.raises(IndexDamagedError, match=message):
+            Bm25Retriever().load(tmp_path / "index")
+        (tmp_path / "index" / name).write_bytes(files[name])
 
 
 @pytest.mark.parametrize("name", mostly_soaked(NAMES, 2))

@@ -146,18 +146,3 @@ def test_segments_are_joined_from_their_postings_without_reading_a_text(
     monkeypatch.undo()
     left = [item for item in items if item.item_id not in ("d3", "d30")]
     assert files_of(searcher) == files_of(at_once(left, tmp_path / "whole"))
-
-
-def test_the_last_segments_alone_are_joined_where_the_first_is_large(tmp_path: Path) -> None:
-    items = some_items(random.Random(8), [f"d{number}" for number in range(100)])
-    searcher = at_once(items[:80], tmp_path / "index")
-    before = files_of(searcher)
-    for begin in range(80, 100, 4):
-        searcher.add(items[begin : begin + 4])
-    searcher.delete(["d81", "d5"])
-    after = files_of(searcher)
-    assert 1 < len(after) < 6
-    assert after[0] == before[0]
-    queries = some_queries(8, 30)
-    left = [item for item in items if item.item_id not in ("d81", "d5")]
-    assert found(searcher, queries) == found(at_once(left, tmp_path / "whole"), queries)

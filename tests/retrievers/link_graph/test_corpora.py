@@ -54,37 +54,6 @@ def test_it_is_lost_without_a_walk_and_where_the_links_are_shuffled(tmp_path: Pa
     assert corpus.shuffled[second].content != corpus.items[1].content
 
 
-def test_of_two_passages_that_match_about_equally_both_are_followed(tmp_path: Path) -> None:
-    """A list that holds all matches is not cut, so the last of it is no worse than it scores."""
-    items = [
-        page("d0", "lighthouse of Ada Quill", "Old Tower"),
-        page("d1", "copper", "Ada Quill"),
-        page("d2", "lighthouse of Zora Helm today", "New Tower"),
-        page("d3", "ribbon", "Zora Helm"),
-    ]
-    assert {*ranked(LinkGraphRetriever([BM25], links=[TitleMentions()]), items, "lighthouse", tmp_path)} == {0, 1, 2, 3}
-
-
-def test_without_any_extractor_the_seeds_and_the_titles_in_the_query_are_all(tmp_path: Path) -> None:
-    items = HOPS["title_mentions"].items
-    retriever = LinkGraphRetriever([BM25], links=[])
-    with pytest.warns(RetrievalWarning, match="found no links by anything"):
-        retriever.index(items, tmp_path)
-    found = retriever.retrieve([["lighthouse"], ["who is Ada Quill"]], tmp_path, 9)
-    assert [{*rows_of(hits)} for hits in found] == [{0}, {0, 1}]
-
-
-def test_a_chain_of_three_is_walked_to_its_end(tmp_path: Path) -> None:
-    items = [
-        page("d0", "A lighthouse, kept by Ada Quill", "Old Tower"),
-        page("d1", "Copper merchant from Port Averly", "Ada Quill"),
-        page("d2", "Walnut orchards of Benedict Crane", "Port Averly"),
-        page("d3", "Ribbon maker", "Benedict Crane"),
-        page("d4", "Saddle maker", "Zora Helm"),
-    ]
-    assert {*ranked(LinkGraphRetriever([BM25]), items, "lighthouse", tmp_path)} == {0, 1, 2, 3}
-
-
 def test_a_title_that_the_query_names_is_where_the_walk_begins_though_no_seed_found_it(tmp_path: Path) -> None:
     items = [
         page("d0", "copper", "Old Tower", aliases="Ada Quill"),
@@ -113,11 +82,3 @@ def test_one_title_on_thousands_of_passages_links_none_of_them_and_says_so(tmp_p
     (rows,) = quietly(LinkGraphRetriever([BM25], links=[TitleMentions()]), items, ["lighthouse near Ada Quill"], tmp_path)
     assert rows[0] == 2000
     assert len(rows) == 50
-
-
-def test_the_parts_of_a_page_that_was_cut_share_its_title_and_each_is_named_a_part(tmp_path: Path) -> None:
-    items = [page(f"d{row}", FILLER[row], "Ada Quill") for row in range(4)] + [page("d4", "lighthouse", "Old Tower")]
-    retriever = LinkGraphRetriever([BM25], links=[TitleMentions()])
-    quietly(retriever, items, ["Ada Quill"], tmp_path)
-    (hits,) = retriever.retrieve([["Ada Quill"]], tmp_path, 5)
-    assert {hit.signals["link_graph.titles"] for hit in hits} == {0.25}

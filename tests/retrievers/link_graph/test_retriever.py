@@ -201,14 +201,6 @@ def test_ranking_scores_and_signals_are_those_of_sets_and_a_solved_equation(
             assert {kind: told[kind] for kind in DEFAULT_WEIGHTS} == pytest.approx(wanted, abs=1e-5)
 
 
-def test_the_local_walk_ranks_as_the_exact_one_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "local_pagerank", partial(local_pagerank, epsilon=1e-9))
-    local, exact = found(link_graph(), QUERIES, folder, 20), found(VARIANTS["exact"], QUERIES, folder, 20)
-    for one, other in zip(local, exact, strict=True):
-        assert rows_of(one) == rows_of(other)
-        assert [hit.score for hit in one] == pytest.approx([hit.score for hit in other], abs=1e-3)
-
-
 # what every retriever has to keep
 
 
@@ -221,15 +213,6 @@ def test_everything_that_a_walk_reaches_is_a_candidate_and_nothing_else(folder: 
         while more := {int(row) for row in np.flatnonzero(ways[sorted(reached)].any(axis=0))} - reached:
             reached |= more
         assert {*rows_of(hits)} == reached
-
-
-def test_the_scores_of_the_seeds_are_told_where_they_found_the_item(folder: Path) -> None:
-    for query, hits in zip(QUERIES, found(VARIANTS["both seeds"], QUERIES, folder), strict=True):
-        for label, seed in VARIANTS["both seeds"].seeds.items():
-            scores = {hit.item.item_id: hit.score for hit in found(seed, [query], folder, 50)[0]}  # type: ignore[arg-type]
-            key = f"link_graph.seed.{label}"
-            told = {hit.item.item_id: hit.signals[key] for hit in hits if key in hit.signals}
-            assert told == pytest.approx(scores, abs=1e-6)
 
 
 # configurations
@@ -275,15 +258,6 @@ def test_other_links_need_another_index_and_the_error_names_them(folder: Path, l
 )
 def test_nothing_is_built_or_encoded_twice(tmp_path: Path, retriever: LinkGraphRetriever, built: list[str]) -> None:
     assert retriever.index(ITEMS, tmp_path).built == built
-
-
-def test_similarity_is_that_of_the_encoder_and_0_without_one(folder: Path) -> None:
-    texts = ENCODER.encode_passages([item.text for item in ITEMS])
-    for name, has_vectors in {"encoder without its seed": True, "dense alone": True, "lexical alone": False}.items():
-        for query, hits in zip(QUERIES, found(VARIANTS[name], QUERIES, folder, 20), strict=True):
-            by_hand = texts @ ENCODER.encode_queries([query])[0]
-            told = [hit.signals["link_graph.similarity"] for hit in hits]
-            assert told == pytest.approx(by_hand[rows_of(hits)] if has_vectors else [0.0] * len(hits), abs=1e-6)
 
 
 def items_without_metadata() -> list[SearchableItem]:

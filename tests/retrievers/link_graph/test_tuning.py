@@ -83,14 +83,6 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences(seed: int, sprea
     assert value == pytest.approx(np.mean(by_hand) + 0.1 * ((weights - begin) ** 2).sum())
 
 
-def test_the_loss_of_scores_that_are_far_apart_is_finite() -> None:
-    evidence = np.array([[[1e5], [-1e5], [0.0]]])
-    for gold in ([True, False, False], [False, True, False]):
-        value, slope = listwise_loss(np.ones(1), evidence, np.array([gold]), ~np.array([gold]), np.zeros(1), 0.0)
-        assert np.isfinite(value)
-        assert np.isfinite(slope).all()
-
-
 # fitting
 
 
@@ -176,17 +168,6 @@ def test_before_is_what_the_retriever_gives_and_out_of_fold_what_the_weights_of_
         assert report.out_of_fold.per_query[measure].tolist() == out_of_fold.per_query[measure].tolist()
 
 
-def test_families_are_never_on_both_sides_of_a_fold_and_folds_are_of_one_size(report: TuningReport) -> None:
-    assert report.groups == [query.family for query in QUERIES]
-    folds_of: dict[object, set[int]] = {}
-    for place, (family, fold) in enumerate(zip(report.groups, report.folds.tolist(), strict=True)):
-        folds_of.setdefault(family if family is not None else place, set()).add(fold)
-    assert all(len(folds) == 1 for folds in folds_of.values())
-    sizes = np.bincount([min(folds) for folds in folds_of.values()])
-    assert len(sizes) == len(report.fold_weights) == 4
-    assert sizes.max() - sizes.min() <= 1
-
-
 def test_unreachable_counts_gold_documents_that_are_no_candidates_each_once(tmp_path: Path) -> None:
     items = [
         page("d0", "lighthouse of Ada Quill", "Old Tower"),
@@ -205,27 +186,3 @@ def test_unreachable_counts_gold_documents_that_are_no_candidates_each_once(tmp_
 
     assert unreachable(["Ada Quill"], ["Ada Quill", "Old Tower"], ["Ivo Lark"]) == 0
     assert unreachable(["Ada Quill", "Zora Helm"], ["Ada Quill"], ["Ivo Lark", "Zora Helm"]) == 2
-
-
-# what it refuses
-
-
-def refused(folder: Path, **changes: object) -> None:
-    settings = {"queries": QUERIES, "gold": GOLD, "folds": 4} | changes
-    tune(RETRIEVER, folder, **settings)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"folds": 1}, "for 1 folds; at least 2"),
-        ({"folds": 25}, r"groups of queries for 25 folds"),
-        ({"gold": GOLD[:-2]}, r"2 of 24 queries have no gold \(first: 'q22'\)"),
-        ({"gold": [*GOLD[:-1], Gold(query_id="q23", relevance={"elsewhere": 1})]}, "elsewhere"),
-    ],
-)
-def test_gold_that_cannot_be_used_is_an_error_that_counts_and_names_it(
-    folder: Path, changes: dict[str, object], said: str
-) -> None:
-    with pytest.raises(GoldError, match=said):
-        refused(folder, **changes)

@@ -185,25 +185,6 @@ def test_after_compact_the_answers_are_those_of_an_index_built_at_once(changed: 
     same_answers(answers(Searcher([both(pagerank=walk)]).open(changed.opened.path)), answers(at_once))
 
 
-def test_where_no_link_among_old_passages_changes_the_answers_before_compact_are_those_of_an_index_built_at_once(
-    tmp_path: Path,
-) -> None:
-    links = [TitleMentions(rarity=0.0)]
-    pages = [
-        page(f"p{n}", f"{item.content} near Tower{n + 1:03d} and Tower{n + 7:03d}.", f"Tower{n:03d}")
-        for n, item in enumerate(ITEMS)
-    ]
-    index = Searcher([LinkGraphRetriever(SEEDS, links=links)])
-    index.index([page("gone", "Tower001", "Gone"), *pages[:30], page("also gone", "Tower009", "Tower999")], tmp_path / "index")
-    index.add([*pages[30:50], page("gone too", "Tower020", "Tower888")], auto_compact=False)
-    index.delete(["gone", "also gone", "gone too"], auto_compact=False)
-    index.add(pages[50:], auto_compact=False)
-    at_once = Searcher([LinkGraphRetriever(SEEDS, links=links)])
-    at_once.index(pages, tmp_path / "at once")
-    asked = [f"What is near Tower{n:03d} in {item.title}?" for n, item in enumerate(ITEMS[:60:5])]
-    same_answers(index.search(asked, 500), at_once.search(asked, 500))
-
-
 @pytest.mark.parametrize(("n_pages", "n_linked"), [(MOST_READ, MOST_READ), (MOST_READ + 1, 0)])
 def test_a_new_title_is_looked_for_in_old_passages_where_not_too_many_may_mention_it(
     n_pages: int, n_linked: int, tmp_path: Path

@@ -35,9 +35,13 @@ def test_an_id_wins_over_a_title_and_a_title_as_it_stands_over_one_in_another_ca
     assert found(*items) == {("s", "Heat"): 1.0, ("s", "d1"): 1.0, ("s", "d2"): 0.5}
 
 
-@pytest.mark.parametrize("name", ["Heat, 1995 film", "He\u0301at (1995 film)"])
-def test_titles_are_compared_without_case_accents_and_punctuation_but_with_their_qualifier(name: str) -> None:
-    items = [passage("s", links=name), passage("Heat (1986 film)"), passage("Heat (1995 film)"), passage("Heat")]
+def test_titles_are_compared_without_case_accents_and_punctuation_but_with_their_qualifier() -> None:
+    items = [
+        passage("s", links=["Heat, 1995 film", "He\u0301at (1995 film)"]),
+        passage("Heat (1986 film)"),
+        passage("Heat (1995 film)"),
+        passage("Heat"),
+    ]
     assert found(*items) == {("s", "Heat (1995 film)"): 1.0}
 
 
@@ -68,10 +72,9 @@ def test_a_name_that_too_many_items_carry_links_nothing_and_is_shown() -> None:
         assert found(*items, max_shared=2) == {("s", "t"): 1.0}
 
 
-@pytest.mark.parametrize("wrong", [7, {"a": "b"}, ["b", 7]])
-def test_metadata_that_names_nothing_is_an_error_that_names_the_item(wrong: object) -> None:
+def test_metadata_that_names_nothing_is_an_error_that_names_the_item() -> None:
     with pytest.raises(ItemError, match=r"item 'a': its metadata 'links' holds .* which names no item; give"):
-        found(passage("b"), passage("a", links=wrong))
+        found(passage("b"), passage("a", links=["b", 7]))
 
 
 def test_the_evidence_is_the_sentence_that_names_the_target_if_there_is_one() -> None:

@@ -21,18 +21,6 @@ STEM = Stemmer.Stemmer("porter").stemWord
 PLAIN = TitleMentions(rarity=0, context=0)
 
 
-def test_a_mentioned_title_is_a_link_and_a_repeated_one_is_one_link() -> None:
-    items = [passage("Heat (1995 film)", "By Michael Mann, with Al Pacino and Al Pacino's hat."), passage("Al Pacino")]
-    assert links_of(PLAIN, items) == {("Heat (1995 film)", "Al Pacino"): 1.0}
-
-
-def test_a_title_that_several_passages_carry_is_shared_out() -> None:
-    items = [passage("a", "The film Heat."), passage("Heat (1986 film)"), passage("Heat (1995 film)"), passage("Heat")]
-    assert links_of(PLAIN, items) == approximately(
-        {("a", "Heat (1986 film)"): 1 / 3, ("a", "Heat (1995 film)"): 1 / 3, ("a", "Heat"): 1 / 3}
-    )
-
-
 def words(item: SearchableItem) -> set[str]:
     return {STEM(word) for word in words_of(item.text)}
 

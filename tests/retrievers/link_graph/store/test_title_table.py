@@ -57,19 +57,6 @@ def test_a_query_without_capitals_needs_two_words_or_six_characters(tmp_path: Pa
     assert found(table, "Was barry lyndon by kubrick better than Heat?") == [([0], "Heat")]
 
 
-def test_the_longest_mention_counts_and_names_all_that_carry_it(tmp_path: Path) -> None:
-    table = written(["New York", "New York City", "New York (state)", "City"], tmp_path)
-    assert found(table, "Is New York City larger than New York?") == [([1], "New York City"), ([0, 2], "New York")]
-
-
-def test_a_table_is_mapped_and_not_read(tmp_path: Path) -> None:
-    table = written(["Heat"], tmp_path)
-    column = table.table.hashes
-    while column.base is not None and not isinstance(column, np.memmap):
-        column = column.base
-    assert isinstance(column, np.memmap)
-
-
 @pytest.mark.parametrize(
     ("name", "column"),
     [("prefixes", np.array([7, 3], np.uint64)), ("rows", np.array([0, 2]))],

@@ -88,39 +88,6 @@ def test_the_strongest_chain_is_that_of_all_paths(
         assert chain.rows in [path for strength, path in paths[node] if strength == pytest.approx(best, rel=1e-12)]
 
 
-@given(case=graphs(), damping=st.sampled_from([0.3, 0.9]))
-def test_the_strength_of_a_chain_is_the_product_along_it(case: tuple[WeightedGraph, dict[int, float]], damping: float) -> None:
-    graph, restarts = case
-    for node, chain in enumerate(chains(graph, restarts, damping)):
-        if chain is None:
-            continue
-        assert chain.rows[-1] == node
-        assert len(chain.rows) <= 5
-        product = restarts[chain.rows[0]]
-        for row, following in zip(chain.rows, chain.rows[1:], strict=False):
-            _, neighbours, probabilities = graph.steps(np.array([row]))
-            product *= damping * probabilities[neighbours == following].max()
-        assert chain.strength == pytest.approx(product)
-
-
-def test_a_chain_that_grows_stronger_in_the_last_round_does_not_lengthen_what_was_found_before_it() -> None:
-    """Node 4 is reached first from the weak restart 0, in two links; by the strong restart 1 it would take five."""
-    path = [(1, 2, 1.0), (2, 3, 1.0), (3, 5, 1.0), (5, 6, 1.0), (0, 6, 1.0), (6, 4, 1.0)]
-    found = chains(graph_of(7, {"a": path}), {0: 0.001, 1: 0.999})
-    assert found[6] == LinkChain([1, 2, 3, 5, 6], pytest.approx(0.999 * 0.5**4))
-    assert found[4] == LinkChain([0, 6, 4], pytest.approx(0.001 * 0.5**2))
-
-
-def test_nothing_leads_further_than_the_longest_chain_or_over_a_closed_way() -> None:
-    path = [(row, row + 1, 1.0) for row in range(6)]
-    found = chains(graph_of(7, {"a": path}), {0: 1.0})
-    assert [chain is None for chain in found] == [False] * 5 + [True] * 2
-    assert [chain is None for chain in chains(graph_of(7, {"a": path}), {6: 1.0})] == [True] * 6 + [False]
-    assert [chain is None for chain in chains(graph_of(7, {"a": path}, {"a": (0.0, 1.0)}), {6: 1.0})] == [True] * 2 + [
-        False
-    ] * 5
-
-
 def test_of_equal_chains_the_shorter_and_then_the_one_over_lower_rows_is_taken() -> None:
     diamond = graph_of(5, {"a": [(0, 2, 1.0), (0, 1, 1.0), (1, 4, 1.0), (2, 4, 1.0)]})
     assert chains(diamond, {0: 1.0})[4] == LinkChain([0, 1, 4], 0.125)

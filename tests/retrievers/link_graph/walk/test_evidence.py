@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import tempfile
 from pathlib import Path
 
@@ -12,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS, checked_weights, coverage_evidence, links_among
+from nlp_retrieval.retrievers.link_graph.walk import coverage_evidence, links_among
 
 
 def graph_of(n_nodes: int, kinds: dict[str, list[tuple[int, int]]]) -> LinkGraph:
@@ -107,19 +105,3 @@ def test_coverage_chains_and_complement_are_those_of_sets(
             mine, theirs = (pair[end] for end in ends)
             expected[mine] = max(expected[mine], share(terms[mine] | terms[theirs]))
         assert found[kind].tolist() == pytest.approx(expected)
-
-
-def test_weights_that_are_not_given_are_the_defaults() -> None:
-    assert checked_weights(None) == checked_weights({}) == DEFAULT_WEIGHTS
-    assert checked_weights({"chain": 0.0}) == DEFAULT_WEIGHTS | {"chain": 0.0}
-    assert checked_weights(None) is not DEFAULT_WEIGHTS
-
-
-def test_a_weight_out_of_range_is_refused_by_name() -> None:
-    with pytest.raises(ConfigurationError, match=r"weights: chain=.* is not a number from -1,000,000 to 1,000,000"):
-        checked_weights({"chain": math.nan})
-
-
-def test_evidence_that_does_not_exist_names_the_nearest() -> None:
-    with pytest.raises(ConfigurationError, match=r"no evidence 'complements'; did you mean 'complement'"):
-        checked_weights({"complements": 1.0})
