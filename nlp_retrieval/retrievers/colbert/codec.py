@@ -77,6 +77,11 @@ class Codec:
         return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
     @cached_property
+    def floats(self) -> Vectors:
+        """The centroids as float32."""
+        return self.centroids.astype(np.float32)
+
+    @cached_property
     def table(self) -> Vectors:
         """``[256, dimensions in a byte]``: the residuals encoded in each byte."""
         shifts = np.arange(8 // self.bits) * self.bits
@@ -102,7 +107,7 @@ class Codec:
 
     @cached_property
     def _nearest(self) -> Nearest:
-        return Nearest(self.centroids.astype(np.float32))
+        return Nearest(self.floats)
 
 
 def train_codec(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -> Codec:

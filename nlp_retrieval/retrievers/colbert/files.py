@@ -69,9 +69,10 @@ def open_compressed(segments: Sequence[SegmentFolder], bits: Bits) -> list[Compr
     Raises:
         IndexDamagedError: a file is missing, holds something else, has a number out of range, or contradicts the others.
     """
-    opened = []
+    opened: list[CompressedFiles] = []
     for segment in segments:
         folder, codec = segment.folder, open_codec(segment.folder, bits)
+        codec = next((files.codec for files in opened if files.codec.equals(codec)), codec)
         n_centroids = len(codec.centroids)
         codes = mapped(folder / "codes.npy", code_type(n_centroids))
         residuals = mapped(folder / "residuals.npy", np.uint8, (len(codes), packed_size(codec.dimension, bits)))
@@ -116,12 +117,6 @@ def _check_equal(segments: Sequence[SegmentFolder], dimensions: Sequence[int]) -
     for segment, dimension in zip(segments, dimensions, strict=True):
         if dimension != dimensions[0]:
             raise damaged(segment.folder, f"its vectors have dimension {dimension}, and those of {first} {dimensions[0]}")
-        if _bytes_of(segment.folder / "projection.npy") != _bytes_of(first / "projection.npy"):
-            raise damaged(segment.folder / "projection.npy", f"it is not that of {first}")
-
-
-def _bytes_of(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
 
 
 def token_blocks(folder: Path) -> Iterator[NDArray[np.float16]]:

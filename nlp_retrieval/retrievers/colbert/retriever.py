@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
-from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
 from nlp_retrieval.core.files.columns import Stream, mapped
@@ -38,7 +37,7 @@ from nlp_retrieval.retrievers.colbert.files import (
     token_blocks,
     write_compressed,
 )
-from nlp_retrieval.retrievers.colbert.search import CompressedIndex, ExactIndex, SearchSettings
+from nlp_retrieval.retrievers.colbert.search import CompressedIndex, ExactIndex
 
 _BATCH = 256
 _FEW_CENTROIDS = 64
@@ -107,12 +106,6 @@ class ColbertRetriever(BaseRetriever):
         self.merge = merge
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
-    def index_identity(self) -> Config:
-        identity = super().index_identity()
-        if self.bits is None:
-            return {key: value for key, value in identity.items() if key not in ("centroids", "train_size", "seed")}
-        return identity
-
     def check_ready(self) -> None:
         """Require numba, where tokens are compressed."""
         if self.bits is not None and find_spec("numba") is None:
@@ -165,7 +158,9 @@ class ColbertRetriever(BaseRetriever):
         batches = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
         for batch in tracked("colbert: encoding queries", batches, len(queries)):
             tokens += checked_tokens(self.encoder.encode_queries(batch), batch, self.encoder)
-        self._warn_of_cut(self.encoder.cut_queries(queries), len(queries), "queries")
+        limit, _ = ENCODER_LIMIT
+        cure = "where the model can read more, raise query_length"
+        warn_of_cut(self.name, self.encoder.cut_queries(queries), len(queries), limit, cure, "queries")
         return tokens
 
     def search_tokens(self, tokens: list[Vectors], k: int, allowed: Mask | None) -> Hits:
@@ -175,7 +170,8 @@ class ColbertRetriever(BaseRetriever):
         if isinstance(self._index, ExactIndex):
             hits = self._index.search(queries, k, allowed)
         else:
-            hits = self._index.search(queries, k, allowed, SearchSettings(self.nprobe, self.rescored, self.prune))
+            width = self.nprobe, self.rescored, self.prune
+            hits = self._index.search(queries, k, allowed, *width)
         counts = np.zeros(len(tokens), np.int64)
         counts[has_tokens] = np.diff(hits.offsets)
         return Hits(offsets_of(counts), hits.rows, hits.scores)
@@ -222,7 +218,7 @@ class ColbertRetriever(BaseRetriever):
                 counts.append(batch.counts.astype(np.int64))
                 stream.write(batch.rows)
                 n_cut += batch.n_cut
-        self._warn_of_cut(n_cut, len(items), "passages")
+        warn_of_cut(self.name, n_cut, len(items), *ENCODER_LIMIT)
         return offsets_of(np.concatenate(counts))
 
     def _n_centroids(self, n_tokens: int) -> int:
@@ -241,12 +237,6 @@ class ColbertRetriever(BaseRetriever):
             return True
         count = len(codec.centroids)
         return count >= _FEW_CENTROIDS and _OUTGROWN * count >= self._n_centroids(n_tokens)
-
-    def _warn_of_cut(self, n_cut: int, n_all: int, unit: str) -> None:
-        limit, cure = ENCODER_LIMIT
-        if unit == "queries":
-            cure = "where the model can read more, raise query_length"
-        warn_of_cut(self.name, n_cut, n_all, limit, cure, unit)
 
 
 def _largest_codec(segments: Sequence[SegmentFolder], bits: Bits) -> Codec:

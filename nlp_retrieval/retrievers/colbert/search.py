@@ -9,7 +9,6 @@ the whole query, then the best with all their tokens. The best of those are deco
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -18,65 +17,53 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of, top_k, top_k_mask
 from nlp_retrieval.core.processes import in_threads, usable_cores
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert.codec import UNIT, Codec
+from nlp_retrieval.retrievers.colbert.codec import UNIT
 from nlp_retrieval.retrievers.colbert.files import CompressedFiles, ExactFiles, blocks_of
 
 _PRUNED_TO = 4  # times the number of passages that are scored exactly, as in PLAID
 _WORTH_A_THREAD = 4096  # tokens; handing work to a thread costs as much as some hundred
 
 
-@dataclass(frozen=True)
-class SearchSettings:
-    """Width of a search; see :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`."""
-
-    nprobe: int
-    rescored: int
-    prune: float
-
-
 class CompressedIndex:
     """Search over centroids and residuals of all segments; a passage that is scored has the same score in any of them."""
 
     def __init__(self, segments: Sequence[CompressedFiles]) -> None:
-        codecs: list[Codec] = []
-        self._segments: list[tuple[CompressedFiles, int]] = []
-        for files in segments:
-            number = next((n for n, codec in enumerate(codecs) if codec.equals(files.codec)), len(codecs))
-            codecs += [files.codec] if number == len(codecs) else []
-            self._segments.append((files, number))
-        self._centroids = [codec.centroids.astype(np.float32) for codec in codecs]
+        self._segments = segments
         self._has_tokens = np.concatenate([np.diff(files.offsets) > 0 for files in segments])
 
-    def search(self, queries: list[Vectors], k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
-        """Return at most k passages that have tokens per query, which has one too, best first; ties go to the lowest rows."""
-        present = self._has_tokens if allowed is None else self._has_tokens & allowed
-        threads = usable_cores() if len(queries) == 1 else 1
-        return Hits.from_lists(in_threads(lambda query: self._search(query, k, present, settings, threads), queries))
+    def search(self, queries: list[Vectors], k: int, allowed: Mask | None, nprobe: int, rescored: int, prune: float) -> Hits:
+        """Return at most k passages that have tokens per query, which has one too, best first; ties go to the lowest rows.
 
-    def _search(self, query: Vectors, k: int, present: Mask, settings: SearchSettings, threads: int) -> tuple[Rows, Scores]:
-        wanted = max(settings.rescored, 2 * k)
-        scores: dict[int, Vectors] = {}  # of each codec
-        all_rows, all_sums = [np.zeros(0, np.int64)], [np.zeros(0)]
-        first = 0
-        for files, number in self._segments:
-            in_segment = present[first : first + len(files.offsets) - 1]
-            rows = np.flatnonzero(in_segment)
-            if len(rows) > wanted:
-                if number not in scores:
-                    scores[number] = _centroid_scores(query, self._centroids[number], threads)
-                rows = _candidates(files, scores[number], in_segment, wanted, settings, threads)
-            all_rows.append(rows + first)
-            all_sums.append(_maxsim(query, self._centroids[number], files, rows, threads))
-            first += len(in_segment)
-        return top_k(np.concatenate(all_rows), np.concatenate(all_sums), k)
+        The width of a search is that of :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`.
+        """
+        present = self._has_tokens if allowed is None else self._has_tokens & allowed
+        threads, wanted = usable_cores() if len(queries) == 1 else 1, max(rescored, 2 * k)
+
+        def search(query: Vectors) -> tuple[Rows, Scores]:
+            scores: dict[int, Vectors] = {}  # of each codec, which segments share
+            all_rows, all_sums = [np.zeros(0, np.int64)], [np.zeros(0)]
+            first = 0
+            for files in self._segments:
+                in_segment = present[first : first + len(files.offsets) - 1]
+                rows = np.flatnonzero(in_segment)
+                if len(rows) > wanted:
+                    if id(files.codec) not in scores:
+                        scores[id(files.codec)] = _centroid_scores(query, files.codec.floats, threads)
+                    rows = _candidates(files, scores[id(files.codec)], in_segment, wanted, nprobe, prune, threads)
+                all_rows.append(rows + first)
+                all_sums.append(_maxsim(query, files, rows, threads))
+                first += len(in_segment)
+            return top_k(np.concatenate(all_rows), np.concatenate(all_sums), k)
+
+        return Hits.from_lists(in_threads(search, queries))
 
 
 def _candidates(
-    files: CompressedFiles, scores: Vectors, present: Mask, wanted: int, settings: SearchSettings, threads: int
+    files: CompressedFiles, scores: Vectors, present: Mask, wanted: int, nprobe: int, prune: float, threads: int
 ) -> Rows:
     """The passages of a segment to score exactly, ascending, by the scores ``[centroids, query tokens]``; more are present."""
     bounds, by_token = files.list_offsets, np.ascontiguousarray(scores.T)
-    nprobe = min(settings.nprobe, len(scores))
+    nprobe = min(nprobe, len(scores))
     while True:
         probed = np.logical_or.reduce([top_k_mask(of_token, nprobe) for of_token in by_token])
         listed = np.zeros(len(present), np.bool_)
@@ -86,7 +73,7 @@ def _candidates(
         if len(rows) >= wanted or nprobe == len(scores):
             break
         nprobe = min(4 * nprobe, len(scores))
-    close = probed | (by_token.max(axis=0) >= np.float32(settings.prune) * UNIT)
+    close = probed | (by_token.max(axis=0) >= np.float32(prune) * UNIT)
     for kept, most in ((close, wanted * _PRUNED_TO), (np.ones_like(close), wanted)):
         if len(rows) > most:
             rows = rows[top_k_mask(_interaction(scores, kept, files, rows, threads), most)]
@@ -118,11 +105,11 @@ def _interaction(scores: Vectors, kept: Mask, files: CompressedFiles, rows: Rows
     return sums
 
 
-def _maxsim(query: Vectors, centroids: Vectors, files: CompressedFiles, rows: Rows, threads: int) -> Scores:
+def _maxsim(query: Vectors, files: CompressedFiles, rows: Rows, threads: int) -> Scores:
     """Score passages by their decoded tokens."""
     from nlp_retrieval.retrievers.colbert import kernel
 
-    sums, codec = np.zeros(len(rows)), (centroids, files.codec.table)
+    sums, codec = np.zeros(len(rows)), (files.codec.floats, files.codec.table)
     in_threads(
         lambda part: kernel.maxsim(query, *codec, files.codes, files.residuals, files.offsets, rows[part], sums[part]),
         parts_of(rows, files.offsets, threads),

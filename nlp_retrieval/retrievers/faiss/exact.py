@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,21 +74,7 @@ class Stack:
         return vectors
 
 
-class Rowwise(Protocol):
-    """Vectors to search: a :class:`Stack`, or anything with its methods."""
-
-    @property
-    def longest(self) -> float:
-        """The length of the longest row, or an upper bound."""
-
-    def pieces(self, size: int) -> Iterator[tuple[int, Vectors]]:
-        """Yield all rows in order, at most ``size`` at a time, each piece with the number of its first row."""
-
-    def at(self, rows: Rows) -> Vectors:
-        """Return some rows, ``[rows, dimension]``."""
-
-
-def exact_search(queries: Vectors, vectors: Rowwise, k: int, allowed: Mask | None) -> Hits:
+def exact_search(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None) -> Hits:
     """Return the k rows with the highest inner products per query; ties at the cut go to the lowest rows.
 
     Args:
@@ -109,7 +94,7 @@ def exact_search(queries: Vectors, vectors: Rowwise, k: int, allowed: Mask | Non
     return Hits.from_lists(lists)
 
 
-def _search_chunk(queries: Vectors, vectors: Rowwise, k: int, allowed: Mask | None) -> list[tuple[Rows, NDArray[np.floating]]]:
+def _search_chunk(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None) -> list[tuple[Rows, NDArray[np.floating]]]:
     n_queries = len(queries)
     size = max(_PRODUCT_AT_ONCE // n_queries, 1)
     owner, rows, scores = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from nlp_retrieval.core.files.columns import damaged, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.processes import in_threads, usable_cores
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.faiss.exact import Rowwise, Stack, exact_search, products_of, rounding
+from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search, products_of, rounding
 from nlp_retrieval.retrievers.faiss.types import FaissIndexType, faiss
 
 VECTORS_FILE = "vectors.npy"
@@ -35,31 +35,38 @@ _DECODED_AT_ONCE = 2**22  # numbers, 16 MiB of them
 _WORTH_A_THREAD = 2**14  # comparisons of a query and a row
 
 
-class VectorIndex(Protocol):
-    """An index that finds vectors by inner product."""
+class _Decoded(Stack):
+    """The vectors that an index of FAISS decodes from its codes."""
 
-    dimension: int
-    n_items: int
+    def __init__(self, index: Any) -> None:
+        self._index, self.dimension = index, int(index.d)
+        if isinstance(index, faiss.IndexIVF):
+            index.make_direct_map()
 
-    def search(self, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
-        """Return at most k rows per query; ties at the cut go to the lowest rows."""
+    @cached_property
+    def longest(self) -> float:
+        """An upper bound on the length of the vectors."""
+        index = self._index
+        if isinstance(index, faiss.IndexScalarQuantizer):
+            lowest, width = faiss.vector_to_array(index.sq.trained).reshape(2, index.d).astype(np.float64)
+            return float(np.linalg.norm(np.maximum(np.abs(lowest), np.abs(lowest + width))))
+        parts = faiss.vector_to_array(index.pq.centroids).reshape(index.pq.M, index.pq.ksub, index.pq.dsub)
+        residual = math.sqrt(np.square(parts, dtype=np.float64).sum(axis=2).max(axis=1).sum())
+        lists = np.square(index.quantizer.reconstruct_n(0, index.nlist), dtype=np.float64).sum(axis=1)
+        return math.sqrt(lists.max()) + residual
 
-    def vectors_of(self, rows: Rows) -> Vectors:
-        """Return the vectors of these rows, decoded where the index stores codes."""
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
 
+    def pieces(self, size: int) -> Iterator[tuple[int, Vectors]]:
+        at_once = max(1, min(size, _DECODED_AT_ONCE // self._index.d))
+        for first in range(0, len(self), at_once):
+            yield first, self.at(np.arange(first, min(first + at_once, len(self))))
 
-class FlatIndex:
-    """Exact search over memory-mapped files of vectors."""
-
-    def __init__(self, vectors: Stack) -> None:
-        self._vectors = vectors
-        self.n_items, self.dimension = len(vectors), vectors.dimension
-
-    def search(self, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
-        return exact_search(queries, self._vectors, k, allowed)
-
-    def vectors_of(self, rows: Rows) -> Vectors:
-        return self._vectors.at(rows)
+    def at(self, rows: Rows) -> Vectors:
+        with threads_for(1):
+            vectors: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
+        return vectors
 
 
 class AnnIndex:
@@ -72,7 +79,7 @@ class AnnIndex:
     def __init__(self, index: Any, index_type: FaissIndexType) -> None:
         whole = whole_vectors(index)
         self._index, self._type = index, index_type
-        self._vectors: Rowwise = _Decoded(index) if whole is None else Stack(whole)
+        self._vectors = _Decoded(index) if whole is None else Stack(whole)
         self.n_items, self.dimension = int(index.ntotal), int(index.d)
         self._past_the_cut = 8 if whole is not None else None  # more are expensive in a graph and cheap with codes
 
@@ -125,59 +132,34 @@ class AnnIndex:
         return parts if selector is None else [faiss.IDSelectorAnd(part, selector) for part in parts]
 
 
-class ExtendedIndex:
-    """An approximate index of the first rows, and the vectors that joined it, which are searched exactly."""
+class VectorIndex:
+    """An approximate index of the first rows, if there is one, and further vectors, which are searched exactly."""
 
-    def __init__(self, first: VectorIndex, joined: Stack) -> None:
-        self._first, self._joined = first, FlatIndex(joined)
-        self.n_items, self.dimension = first.n_items + len(joined), first.dimension
+    def __init__(self, approximate: AnnIndex | None, whole: Stack) -> None:
+        self._approximate, self._whole = approximate, whole
+        self._split = approximate.n_items if approximate is not None else 0
+        self.n_items, self.dimension = self._split + len(whole), whole.dimension
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
-        split = self._first.n_items
+        """Return at most k rows per query; ties at the cut go to the lowest rows."""
+        if self._approximate is None:
+            return exact_search(queries, self._whole, k, allowed)
+        if len(self._whole) == 0:
+            return self._approximate.search(queries, k, allowed)
         parts = [
-            (slice(0, split), partial(self._first.search, queries)),
-            (slice(split, self.n_items), partial(self._joined.search, queries)),
+            (slice(0, self._split), partial(self._approximate.search, queries)),
+            (slice(self._split, self.n_items), partial(exact_search, queries, self._whole)),
         ]
         return search_parts(parts, len(queries), k, allowed)
 
     def vectors_of(self, rows: Rows) -> Vectors:
+        """Return the vectors of these rows, decoded where the index stores codes."""
+        if self._approximate is None:
+            return self._whole.at(rows)
         vectors = np.empty((len(rows), self.dimension), np.float32)
-        in_first = rows < self._first.n_items
-        vectors[in_first] = self._first.vectors_of(rows[in_first])
-        vectors[~in_first] = self._joined.vectors_of(rows[~in_first] - self._first.n_items)
-        return vectors
-
-
-class _Decoded:
-    """The vectors that an index of FAISS decodes from its codes."""
-
-    def __init__(self, index: Any) -> None:
-        self._index = index
-        if isinstance(index, faiss.IndexIVF):
-            index.make_direct_map()
-
-    @cached_property
-    def longest(self) -> float:
-        """An upper bound on the length of the vectors."""
-        index = self._index
-        if isinstance(index, faiss.IndexScalarQuantizer):
-            lowest, width = faiss.vector_to_array(index.sq.trained).reshape(2, index.d).astype(np.float64)
-            return float(np.linalg.norm(np.maximum(np.abs(lowest), np.abs(lowest + width))))
-        parts = faiss.vector_to_array(index.pq.centroids).reshape(index.pq.M, index.pq.ksub, index.pq.dsub)
-        residual = math.sqrt(np.square(parts, dtype=np.float64).sum(axis=2).max(axis=1).sum())
-        lists = np.square(index.quantizer.reconstruct_n(0, index.nlist), dtype=np.float64).sum(axis=1)
-        return math.sqrt(lists.max()) + residual
-
-    def pieces(self, size: int) -> Iterator[tuple[int, Vectors]]:
-        """Yield all vectors in order, at most ``size`` at a time, each piece with the number of its first row."""
-        at_once = max(1, min(size, _DECODED_AT_ONCE // self._index.d))
-        for first in range(0, self._index.ntotal, at_once):
-            yield first, self.at(np.arange(first, min(first + at_once, self._index.ntotal)))
-
-    def at(self, rows: Rows) -> Vectors:
-        """Return some of the vectors, ``[rows, dimension]``."""
-        with threads_for(1):
-            vectors: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
+        in_first = rows < self._split
+        vectors[in_first] = self._approximate.vectors_of(rows[in_first])
+        vectors[~in_first] = self._whole.at(rows[~in_first] - self._split)
         return vectors
 
 
@@ -211,12 +193,12 @@ def open_segments(segments: Sequence[SegmentFolder], index_type: FaissIndexType)
     """Open all segments of an index as one, with the rows of the whole index."""
     first, *others = segments
     if not (first.folder / ANN_FILE).exists():
-        dimension = dimension_of(first)
-        return FlatIndex(Stack(*(_flat(segment, dimension) for segment in segments)))
+        return VectorIndex(None, Stack(*(_flat(segment, dimension_of(first)) for segment in segments)))
     index = AnnIndex(read_ann(first.folder, len(first)), index_type)
     if dimension_of(first) != index.dimension:
         raise damaged(first.folder / SHAPE_FILE, f"the vectors of {ANN_FILE} have {index.dimension} numbers")
-    return ExtendedIndex(index, Stack(*(_flat(segment, index.dimension) for segment in others))) if others else index
+    none = np.zeros((0, index.dimension), np.float32)
+    return VectorIndex(index, Stack(none, *(_flat(segment, index.dimension) for segment in others)))
 
 
 def _flat(segment: SegmentFolder, dimension: int) -> Vectors:

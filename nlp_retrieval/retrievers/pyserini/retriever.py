@@ -122,8 +122,7 @@ class PyseriniRetriever(BaseRetriever):
                 )
 
     def _open(self, folders: Sequence[Path]) -> None:
-        analysis = {"language": self.language, "stemmer": self.stemmer, "keep_stopwords": self.keep_stopwords}
-        self._index = LuceneIndex(*folders, **analysis)
+        self._index = LuceneIndex(*folders, language=self.language, stemmer=self.stemmer, keep_stopwords=self.keep_stopwords)
 
     def _build(self, items: ItemTable, folder: Path, first_row: int) -> None:
         build_index(
