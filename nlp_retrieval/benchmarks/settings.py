@@ -31,7 +31,7 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
@@ -396,8 +396,7 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
     if (repeated := first_repeated(query.query_id for query in queries)) is not None:
         raise QueryError(f"two queries have the id {repeated!r}; make query ids unique")
     for query in queries:
-        if (surrogate := find_lone_surrogate([query.query_id, query.text, query.family])) is not None:
-            raise QueryError(lone_surrogate_message(f"query {query.query_id!r}", surrogate))
+        refuse_lone_surrogates([query.query_id, query.text, query.family], f"query {query.query_id!r}", QueryError)
     judged = [query for query in queries if query.query_id in by_id]
     if not judged:
         raise GoldError(

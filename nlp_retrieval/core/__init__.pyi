@@ -112,6 +112,5 @@ from nlp_retrieval.core.secrets import without_secrets as without_secrets
 from nlp_retrieval.core.statistics import CollectionStatistics as CollectionStatistics
 from nlp_retrieval.core.tables import DataTable as DataTable
 from nlp_retrieval.core.unicode import find_lone_surrogate as find_lone_surrogate
-from nlp_retrieval.core.unicode import lone_surrogate_message as lone_surrogate_message
 from nlp_retrieval.core.unicode import normalize as normalize
 from nlp_retrieval.core.unicode import refuse_lone_surrogates as refuse_lone_surrogates

@@ -87,13 +87,10 @@ def hide_parts(text: str, address: str) -> str:
     return _hide_values(text, sorted((part for part in parts if len(part) > 2), key=len, reverse=True))
 
 
+@lru_cache(1024)
 def is_secret_name(name: str) -> bool:
     """Return whether a setting with this name holds a secret."""
     return name.lower() not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
-
-
-_is_secret_variable = lru_cache(1024)(is_secret_name)
-"""The same for names of environment variables, which are few and asked for again and again."""
 
 
 def _without(value: Any, known: list[str]) -> Any:
@@ -128,7 +125,7 @@ def _hide_setting(match: re.Match[str]) -> str:
 
 def _of_environment() -> list[str]:
     """Values of environment variables that were read, or have secret-looking names and are not paths, longest first."""
-    values = {os.environ.get(name, "") for name in os.environ if _is_secret_variable(name)}
+    values = {os.environ.get(name, "") for name in os.environ if is_secret_name(name)}
     known = {value for value in values if len(value) >= _SHORTEST and not value.startswith(("/", "."))}
     known |= {value for value in _read if len(value) >= _SHORTEST_READ}
     return sorted(known, key=len, reverse=True)

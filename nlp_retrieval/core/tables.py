@@ -80,14 +80,14 @@ class DataTable(AsTable):
 
 def columns_of(rows: Sequence[Mapping[str, object]]) -> dict[str, pa.Array]:
     """Return rows as Arrow columns, in the order in which their names appear; missing values are null."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return {name: _column([row.get(name) for row in rows]) for name in names}
+    columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    return {name: _column(values) for name, values in columns.items()}
 
 
 def _column(values: list[object]) -> pa.Array:
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+    except (pa.ArrowException, OverflowError):  # of several types
         return pa.array([None if value is None else str(value) for value in values])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import PurePath
 from typing import Literal
@@ -27,37 +27,20 @@ def find_lone_surrogate(value: object) -> str | None:
         text = str(value)
         match = None if text.isascii() else _HALF.search(text)
         return None if match is None else f"\\u{ord(match[0]):04x}"
-    inner: Sequence[object] = ()
-    if isinstance(value, Mapping):
-        inner = [*value, *value.values()]
-    elif isinstance(value, list | tuple):
-        inner = value
+    inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
     return next((surrogate for part in inner if (surrogate := find_lone_surrogate(part)) is not None), None)
 
 
-def lone_surrogate_message(what: str, surrogate: str) -> str:
-    r"""Return the message about a value that holds a lone surrogate.
-
-    Examples:
-        >>> lone_surrogate_message("the query", ascii(chr(0xD800)))
-        "the query holds half of a surrogate pair ('\\ud800'), which is not text; decode its source with errors='replace'"
-    """
-    return f"{what} holds half of a surrogate pair ({surrogate}), which is not text; decode its source with errors='replace'"
-
-
 def refuse_lone_surrogates(value: object, what: str, error: type[Exception]) -> None:
-    """Raise an error if a text, or one of the texts in nested values, holds a lone surrogate.
-
-    Args:
-        value: what enters.
-        what: name of the value in the message.
-        error: class of the error.
+    """Raise an error about ``what`` if a text, or one of the texts in nested values, holds a lone surrogate.
 
     Examples:
         >>> refuse_lone_surrogates({"text": "fine"}, "the item", ValueError)
     """
     if (surrogate := find_lone_surrogate(value)) is not None:
-        raise error(lone_surrogate_message(what, surrogate))
+        raise error(
+            f"{what} holds half of a surrogate pair ({surrogate}), which is not text; decode its source with errors='replace'"
+        )
 
 
 # Normal forms. Normalising sorts the marks after a letter by insertion, so a letter with 60,000 marks takes seconds, during
@@ -72,11 +55,7 @@ r"""Marks are neither letters (``\w``, but for the half-width marks of kana) nor
 
 
 def normalize(form: Form, text: str) -> str:
-    """Return a text in a normal form, as :func:`unicodedata.normalize` does.
-
-    Args:
-        form: NFC, NFD, NFKC or NFKD.
-        text: text of any length.
+    """Return a text in a normal form, as :func:`unicodedata.normalize` does, in time linear in its length.
 
     Examples:
         >>> normalize("NFC", "Cafe" + chr(0x301)) == "Caf" + chr(0xE9)
