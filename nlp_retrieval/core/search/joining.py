@@ -88,33 +88,7 @@ def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: 
     return shares
 
 
-def merge_candidates(
-    find: Callable[[list[str]], Hits],
-    processed: list[list[str]],
-    k: int,
-    rule: MergeRule,
-    label: str,
-    retriever: str,
-    ignored: Callable[[str], str | None] = lambda _: None,
-) -> CandidateBatch:
-    """Search for every distinct sub-query of a batch that has a letter or a digit once, and merge those of each query."""
-    unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
-    flat = [subquery for subqueries in unrepeated for subquery in subqueries]
-    distinct = {query: position for position, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
-    hits = find(list(distinct)) if distinct else Hits.from_lists([])
-    # sub-queries without words share one empty list after those that were searched
-    hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
-    places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
-    counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
-    batch = merge_subqueries(hits, places, counts, rule, label, k)
-    if (batch.offsets[1:] == batch.offsets[:-1]).any():
-        note_empty(batch, unrepeated, retriever, ignored)
-    return batch
-
-
-def note_empty(
-    batch: CandidateBatch, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None] = lambda _: None
-) -> None:
+def note_empty(batch: CandidateBatch, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None]) -> None:
     """Note how many queries found nothing, and count the reasons, with the first query for each reason."""
     empty = np.flatnonzero(np.diff(batch.offsets) == 0).tolist()
     if not empty or not search_context().notes_empty:

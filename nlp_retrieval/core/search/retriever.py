@@ -39,7 +39,7 @@ from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
-from nlp_retrieval.core.search.joining import MergeRule, merge_candidates, merge_subqueries, note_empty
+from nlp_retrieval.core.search.joining import MergeRule, merge_subqueries, note_empty
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
@@ -375,9 +375,19 @@ class BaseRetriever(Component, Expression, ABC):
 
         Signals are named after the label, by default the registry name.
         """
-        find = partial(self.find, k=min(k, n_items), n_rows=n_items, allowed=allowed)
+        unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
+        flat = [subquery for subqueries in unrepeated for subquery in subqueries]
+        distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
         with encoding_once():
-            return merge_candidates(find, processed, min(k, n_items), self.merge, label or self.name, self.name, self.ignored)
+            hits = self.find(list(distinct), min(k, n_items), n_items, allowed) if distinct else Hits.from_lists([])
+        # sub-queries without words share one empty list after those that were searched
+        hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
+        places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
+        counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
+        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, min(k, n_items))
+        if (batch.offsets[1:] == batch.offsets[:-1]).any():
+            note_empty(batch, unrepeated, self.name, self.ignored)
+        return batch
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
         """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""
