@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from colbert_checkpoints import save_bert, save_stanford
@@ -17,61 +19,43 @@ from nlp_retrieval.encoders.word_vectors import write_word_vectors
 from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
 from nlp_retrieval.text.words import stems_of_language
 
+from .checked import configured
 
-class TestSentenceTransformers(EncoderRules):
-    component = SentenceTransformerEncoder
-    tolerance = 1e-6  # a model's arithmetic depends on how far a batch is padded
-
-    def prepare(self):
-        save_bert(self.folder / "model")
-
-    def make(self):
-        return SentenceTransformerEncoder(str(self.folder / "model"), precision="float32", device="cpu", batch_size=4)
+soak = pytest.mark.soak
+PADDED = 1e-6
+"""A model's arithmetic depends on how far a batch is padded."""
 
 
-@pytest.mark.soak
-class TestSentenceTransformersByOnnx(EncoderRules):
-    component = SentenceTransformerEncoder
+def saved(rules, component, save, tolerance=0.0, **settings):
+    """Return a conformance class of an encoder whose model is saved first."""
 
-    def prepare(self):
-        save_bert(self.folder / "model")
+    def prepare(test):
+        save(test.folder / "model")
 
-    def make(self):
-        return SentenceTransformerEncoder(str(self.folder / "model"), backend="onnx")
+    def make(test):
+        return component(str(test.folder / "model"), **settings)
 
-
-class TestStatic(EncoderRules):
-    component = StaticEncoder
-    tolerance = 1e-6
-
-    def prepare(self):
-        save_static(self.folder / "model", [*self.batch, "glacier harpsichord 東京 🦊 Łódź"])
-
-    def make(self):
-        return StaticEncoder(self.folder / "model")
+    return configured(rules, component, make, prepare=prepare, tolerance=tolerance)
 
 
-class TestSplade(SparseEncoderRules):
-    component = SpladeEncoder
-    tolerance = 1e-5  # a model's arithmetic depends on how far a batch is padded
-
-    def prepare(self):
-        save_splade(self.folder / "model")
-
-    def make(self):
-        return SpladeEncoder(str(self.folder / "model"), device="cpu", batch_size=4)
+def save_words(folder):
+    save_static(folder, [*EncoderRules().batch, "glacier harpsichord 東京 🦊 Łódź"])
 
 
-@pytest.mark.soak
-class TestSpladeWithQueriesLookedUp(SparseEncoderRules):
-    component = SpladeEncoder
-    tolerance = 1e-5
+def save_colbert(folder):
+    save_stanford(save_bert(folder.parent / "bert"), folder)
 
-    def prepare(self):
-        save_splade(self.folder / "model", lookup=True)
 
-    def make(self):
-        return SpladeEncoder(str(self.folder / "model"), device="cpu")
+CPU = {"precision": "float32", "device": "cpu"}
+TestSentenceTransformers = saved(EncoderRules, SentenceTransformerEncoder, save_bert, PADDED, batch_size=4, **CPU)
+TestSentenceTransformersByOnnx = soak(saved(EncoderRules, SentenceTransformerEncoder, save_bert, backend="onnx"))
+TestStatic = saved(EncoderRules, StaticEncoder, save_words, PADDED)
+TestSplade = saved(SparseEncoderRules, SpladeEncoder, save_splade, 1e-5, device="cpu", batch_size=4)
+TestSpladeWithQueriesLookedUp = soak(
+    saved(SparseEncoderRules, SpladeEncoder, partial(save_splade, lookup=True), 1e-5, device="cpu")
+)
+TestColbert = saved(TokenEncoderRules, ColbertEncoder, save_colbert, PADDED, batch_size=4, **CPU)
+TestColbertTokenByToken = soak(saved(TokenEncoderRules, ColbertEncoder, save_bert, PADDED, projection=8, **CPU))
 
 
 class TestWordVectors(EncoderRules):
@@ -86,29 +70,6 @@ class TestWordVectors(EncoderRules):
 
     def make(self):
         return WordVectorEncoder(str(self.folder / "vectors"))
-
-
-class TestColbert(TokenEncoderRules):
-    component = ColbertEncoder
-    tolerance = 1e-6
-
-    def prepare(self):
-        save_stanford(save_bert(self.folder / "bert"), self.folder / "model")
-
-    def make(self):
-        return ColbertEncoder(str(self.folder / "model"), precision="float32", device="cpu", batch_size=4)
-
-
-@pytest.mark.soak
-class TestColbertTokenByToken(TokenEncoderRules):
-    component = ColbertEncoder
-    tolerance = 1e-6
-
-    def prepare(self):
-        save_bert(self.folder / "bert")
-
-    def make(self):
-        return ColbertEncoder(str(self.folder / "bert"), projection=8, precision="float32", device="cpu")
 
 
 class _Endpoint(EncoderRules):
@@ -131,7 +92,7 @@ class TestHttp(_Endpoint):
         return HttpEncoder(self.url, "small", batch_size=4, cache_dir=self.folder / "kept")
 
 
-@pytest.mark.soak
+@soak
 class TestOpenAI(_Endpoint):
     component = OpenAIEncoder
 
