@@ -15,7 +15,6 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers import HNSW, IVFPQ, SQ8, Flat
-from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.faiss import types
 from nlp_retrieval.retrievers.faiss.types import FaissIndexType
 
@@ -94,31 +93,6 @@ def test_nan_in_a_vector_names_the_text_when_indexing_and_when_searching(tmp_pat
     retriever.index(items_of(["red fox", "blue whale"]), tmp_path / "good")
     with pytest.raises(ModelError, match="'something spoilt'"):
         retriever.retrieve([["red"], ["something spoilt"]], tmp_path / "good", 1)
-
-
-class Unsteady(HashedWords):
-    """Passages and queries have different dimensions."""
-
-    def encode_queries(self, queries: list[str]) -> Vectors:
-        return HashedWords(self.dimension + 1).encode_passages(queries)
-
-
-class Growing(HashedWords):
-    """Every batch of passages has one dimension more."""
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        self.dimension += 1
-        return super().encode_passages(passages)
-
-
-def test_an_encoder_whose_dimension_changes_is_an_error_that_says_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    retriever = FaissRetriever(Unsteady())
-    retriever.index(items_of(["red fox", "blue whale"]), tmp_path / "one")
-    with pytest.raises(ModelError, match=r"shape \(1, 17\); 1 vectors of dimension 16 were expected"):
-        retriever.retrieve([["red"]], tmp_path / "one", 1)
-    monkeypatch.setattr(vectors_room, "_BATCH", 2)
-    with pytest.raises(ModelError, match=r"shape \(2, 18\); 2 vectors of dimension 17 were expected"):
-        FaissRetriever(Growing()).index(items_of(["red", "blue", "green", "grey"]), tmp_path / "two")
 
 
 def test_auto_is_flat_for_a_small_corpus_and_a_graph_for_a_large_one(

@@ -18,7 +18,6 @@ from nlp_retrieval import FaissRetriever, Searcher
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers import HNSW, IVFPQ, SQ8, Flat
-from nlp_retrieval.retrievers.faiss import types
 
 ENCODER = HashedWords()
 TEXTS = [*(f"word{n} word{n * 7 % 40} other{n % 5}" for n in range(40)), "", "alone"]
@@ -92,25 +91,6 @@ def test_compacted_it_is_the_index_built_at_once(index_type: str, tmp_path: Path
     assert [name for name in collection.files("*") if not name.startswith(".")] == names
     if index_type == "flat":
         assert collection.files() == files_of(at_once)
-
-
-def test_auto_decides_anew_when_segments_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    n_first = 20
-    n_left = 9
-    monkeypatch.setattr(types, "FLAT_BELOW", 15)
-    auto = FaissRetriever(ENCODER)
-    collection = UpdatedCollection(auto, TEXTS[:n_first], tmp_path / "updated")
-    if n_left > n_first:
-        collection.add(TEXTS[n_first:n_left])
-    else:
-        collection.add(["alone"])
-        collection.delete(["d0", *(f"d{number}" for number in range(n_left, n_first))])
-    check(collection, 2e-6, 1000)
-    collection.searcher.compact()
-    check(collection, 2e-6, 1000)
-    assert bool(collection.files("*.faiss")) == (n_left >= 15)
-    at_once = collection.built_at_once(tmp_path / "at once", FaissRetriever(ENCODER))
-    assert [found_by(collection.searcher, q, 50) for q in QUERIES] == [found_by(at_once, q, 50) for q in QUERIES]
 
 
 def segment_of(folder: Path, n_rows: int) -> SegmentFolder:

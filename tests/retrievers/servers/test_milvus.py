@@ -19,7 +19,6 @@ from hashed_words import HashedWords
 from milvus_server import TcpServer, milvus_url
 
 from nlp_retrieval import MilvusRetriever, SearchableItem, Searcher
-from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, ForkError, RetrievalWarning, ServerError, SourceError, UntrustedError
 from nlp_retrieval.retrievers import milvus as room
 from nlp_retrieval.retrievers.servers.embedded import TRUSTED
@@ -135,17 +134,6 @@ def test_what_an_approximate_index_misses_is_compared(index: Path, monkeypatch: 
     made.index(items, index)
     for where, passes in FILTERS[1:]:
         same(found(made, QUERIES[0], 55, where), exact(items, QUERIES[0], passes, 55))
-
-
-def test_vectors_come_back_as_they_were(index: Path) -> None:
-    retriever = MilvusRetriever(HashedWords(dimension=24), url=milvus_url())
-    made = Searcher([retriever])
-    made.index(corpus(100), index)
-    made.add(corpus(20, 100), auto_compact=False)
-    opened = retriever.open(open_generation(index))
-    rows = np.array([119, 3, 3, 101, 0])
-    wanted = HashedWords(dimension=24).encode_passages([item.text for item in corpus(120)])[rows]
-    np.testing.assert_array_equal(opened.vectors_of(rows), wanted)
 
 
 def test_only_words_keep_no_vectors_and_need_no_encoder_and_long_texts_are_cut(index: Path) -> None:

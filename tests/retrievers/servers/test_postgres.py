@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,13 @@ print(postmaster(server))
     n_found, pid = map(int, opened.stdout.split())
     assert n_found == 60
     assert not is_alive(pid), "the killed process is no user any more"
+
+
+def test_threads_that_open_and_leave_it_do_not_stop_one_another(folder: Path) -> None:
+    embedded().index(corpus(20), folder / "index")
+    with ThreadPoolExecutor(4) as threads:
+        counts = list(threads.map(lambda _: len(found(embedded().open(folder / "index"))), range(16)))
+    assert counts == [5] * 16
 
 
 def test_a_server_made_by_somebody_else_is_not_run_before_it_is_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
