@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -63,23 +63,19 @@ def write_places(items: ItemTable, folder: Path, subject: str | None, document: 
         np.save(folder / f"{name}.npy", column, allow_pickle=False)
 
 
-@dataclass(frozen=True, eq=False)
-class PassagePlaces:
-    """The places of all passages of an index.
-
-    Args:
-        names: of the subjects, each once.
-        subjects: ``[passages]``, the number of each passage's subject; -1 if it has none.
-        ordered: rows of the passages that have a document, document by document, in order of position.
-        documents: ``[ordered]``, equal for passages of one document.
-        place: ``[passages]``, position of each in ``ordered``; -1 if it is not there.
-    """
+class PassagePlaces(NamedTuple):
+    """The places of all passages of an index."""
 
     names: tuple[str, ...]
+    """Of the subjects, each once."""
     subjects: Rows
+    """``[passages]``, the number of each passage's subject; -1 if it has none."""
     ordered: Rows
+    """Rows of the passages that have a document, document by document, in order of position."""
     documents: NDArray[np.int64]
+    """``[ordered]``, equal for passages of one document."""
     place: Rows
+    """``[passages]``, position of each in ``ordered``; -1 if it is not there."""
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder], live: Mask) -> PassagePlaces:
@@ -132,20 +128,15 @@ def evenly(rows: Rows, n: int) -> Rows:
 
 
 class Feedback(NamedTuple):
-    """The feedback of one query.
-
-    Args:
-        rows: of the passages, best first.
-        vector: ``[dimension]``, their mean, of length 1; zeros without feedback.
-        terms: their weightiest terms, ascending.
-        shares: each term's part of the score of a passage that has it: its weight (all weights have length 1) times its
-            information.
-    """
+    """What the passages fed back for one query, best first, have in common."""
 
     rows: Rows
     vector: Vectors
+    """Their mean, of length 1; zeros without feedback."""
     terms: Terms
+    """Their weightiest terms, ascending."""
     shares: Scores
+    """Each term's part of the score of a passage that has it: its weight (all have length 1) times its information."""
 
 
 class Similarities:

@@ -73,42 +73,29 @@ class Rewritten(NamedTuple):
 
 
 class Seeded(NamedTuple):
-    """Restarts of a query's walk.
-
-    Args:
-        vector: of the query; None without an encoder.
-        restarts: rows, ascending, and their shares, which sum to 1, or are all 0 if nothing was found.
-        scores: hits of each seed: rows, best first, and their scores.
-        titled_rows: rows whose titles the query names, ascending.
-        titled: certainty that it names each, 0 to 1.
-        rewritten: the query with names in place of its clauses.
-    """
+    """Restarts of a query's walk, and what they come from."""
 
     vector: Vectors | None
     restarts: Restarts
     scores: dict[str, tuple[Rows, Scores]]
+    """Hits of each seed: rows, best first, and their scores."""
     titled_rows: Rows
+    """Rows whose titles the query names, ascending, with the certainty of each, 0 to 1."""
     titled: Scores
     rewritten: Sequence[Rewritten] = ()
 
 
 class GraphCandidates(NamedTuple):
-    """The candidates of a query, by falling share of the walk.
-
-    Args:
-        rows: item rows.
-        ranks: share of the walk.
-        shares: share of its restarts.
-        evidence: by kind, for the first candidates; see
-            :data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS`.
-        seeds: the score that each seed gave; NaN if it did not find the row.
-    """
+    """The candidates of a query, by falling share of the walk."""
 
     rows: Rows
     ranks: Scores
     shares: Scores
+    """Of the restarts of the walk."""
     evidence: dict[str, Scores]
+    """By kind, for the first candidates; see :data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS`."""
     seeds: dict[str, Scores]
+    """The score that each seed gave; NaN if it did not find the row."""
 
     def ranked(self, weights: Mapping[str, float], k: int) -> tuple[Rows, Scores, dict[str, Scores]]:
         """Return the best k rows by weighted evidence, their scores and their signals.

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -399,8 +399,7 @@ _TIMES, _LOWER, _BITS = 0x9E3779B97F4A7C15, 1, (1 << 64) - 1
 _TABLE, _PREFIXES = "title", "title_prefixes.npy"
 
 
-@dataclass(frozen=True, eq=False)
-class TitleMention:
+class TitleMention(NamedTuple):
     """Mention of a title in a query: the items that carry it, and where it begins and ends, in characters."""
 
     rows: Rows
@@ -481,11 +480,7 @@ class TitleTable:
     def _longest(self, known: list[str], words: Rows, ends: Rows, has_case: bool) -> tuple[Rows, Rows]:
         """For each word of some texts, the number of the longest title that begins there (-1 for none), and the next word.
 
-        Args:
-            known: the distinct words, as they are written.
-            words: their numbers, in order of the texts.
-            ends: ``[texts + 1]``, where the texts end.
-            has_case: whether a title must begin in lower case to be mentioned in lower case.
+        ``known`` has the distinct words, as they are written; ``words`` their numbers, of the texts that end at ``ends``.
         """
         folded = list(map(compared, known))
         hashes = np.array(list(map(hash_of, folded)), np.uint64)

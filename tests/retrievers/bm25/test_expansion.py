@@ -12,7 +12,7 @@ import pytest
 from hashed_words import items_of
 from soaking import mostly_soaked
 
-from nlp_retrieval import Bm25Retriever, PyseriniRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, PyseriniRetriever, Searcher
 from nlp_retrieval.text.words import Words
 
 WORDS = [f"word{number}" for number in range(400)]
@@ -137,25 +137,3 @@ def test_an_explanation_has_the_terms_of_the_formula_and_sums_up_to_the_score(
             )
             assert {term.term for term in explained.terms if term.is_added} == {*map(term_of, {*expanded} - {*words})}
             assert explained.origin.startswith(f"bm25 scores {hit.score:.4g} by the terms ")
-
-
-def test_an_explanation_says_what_was_added_to_the_query_in_words_also_after_an_update(tmp_path: Path) -> None:
-    searcher = Searcher([Bm25Retriever(feedback="rm3", fb_docs=1)])
-    searcher.index([SearchableItem(item_id=f"f{n}", content=f"filler{n}") for n in range(30)], tmp_path)
-    added = [("a", "lighthouse whale"), ("b", "harbour whale")]
-    searcher.add([SearchableItem(item_id=name, content=content) for name, content in added], auto_compact=False)
-    (hits,) = searcher.search(["lighthouse"], 5)
-    first, second = (by_label["bm25"] for by_label in searcher.explain("lighthouse", hits))
-    whale = {term.term: term for term in first.terms}["whale"].held
-    assert [hit.item.item_id for hit in hits] == ["a", "b"]
-    assert first.origin.endswith(f", 'whale' {whale / 4:.3g} (0.25 added to the query x {whale:.3g} in the passage)")
-    assert "'lighthous' " in first.origin
-    assert "(0.75 in the query, 0.25 of it fed back, x" in first.origin
-    assert second.origin == (
-        f"bm25 scores {hits[1].score:.4g} by the terms 'whale' {whale / 4:.3g} "
-        f"(0.25 added to the query x {whale:.3g} in the passage)"
-    )
-    assert second.as_dict()["terms"] == [
-        {"term": "whale", "weight": 0.25, "held": second.terms[0].held, "fed_back": 0.25},
-        {"term": "lighthous", "weight": 0.75, "held": 0.0, "fed_back": 0.25},
-    ]

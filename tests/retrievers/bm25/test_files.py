@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,26 +62,6 @@ def test_runs_and_blocks_of_any_size_give_the_same_files(
     monkeypatch.setattr(bm25_build, "_POSTINGS_AT_ONCE", postings)
     monkeypatch.setattr("nlp_retrieval.retrievers.bm25.retriever._BATCH", 9)
     assert built(items, tmp_path / "parts") == whole
-
-
-def test_building_holds_a_run_and_a_block_however_many_items_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bm25_build, "_TOKENS_AT_ONCE", 20_000)
-    monkeypatch.setattr(bm25_build, "_POSTINGS_AT_ONCE", 20_000)
-    draw = random.Random(5)
-    texts = [" ".join(draw.choices([f"w{word}" for word in range(50)], k=40)) for _ in range(1000)]
-    peaks = []
-    for copies in (4, 40):
-        vocabulary: dict[str, int] = {}
-        folder = tmp_path / str(copies)
-        folder.mkdir()
-        words = [[vocabulary.setdefault(word, len(vocabulary)) for word in text.split()] for text in texts]
-        batch = (np.array([len(one) for one in words], np.int32), np.array([word for one in words for word in one], np.int32))
-        tracemalloc.start()
-        bm25_build.build_files(folder, (batch for _ in range(copies)), vocabulary, copies * len(texts))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert (tmp_path / "40" / "rows.npy").stat().st_size > 4_000_000
-    assert peaks[1] < 1.2 * peaks[0] + 4 * 36 * len(texts)  # beside 4 bytes for the length of each item
 
 
 def _array(change: Callable[[np.ndarray], object]) -> Callable[[Path], None]:

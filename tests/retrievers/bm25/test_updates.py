@@ -127,22 +127,3 @@ def test_deleted_items_count_nowhere_in_the_scores(tmp_path: Path, backend: str)
         }
         scores = {item_id: score for item_id, _, score, _ in found(searcher, [word])[0]}
         assert scores == pytest.approx(by_hand, rel=1e-6), word
-
-
-def test_segments_are_joined_from_their_postings_without_reading_a_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draw = random.Random(6)
-    items = some_items(draw, [f"d{number}" for number in range(40)])
-    searcher = at_once(items[:25], tmp_path / "index")
-    searcher.add(items[25:], auto_compact=False)
-    searcher.delete(["d3", "d30"], auto_compact=False)
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("a text was analysed")
-
-    monkeypatch.setattr(Bm25Retriever, "build", refuse)
-    searcher.compact()
-    monkeypatch.undo()
-    left = [item for item in items if item.item_id not in ("d3", "d30")]
-    assert files_of(searcher) == files_of(at_once(left, tmp_path / "whole"))

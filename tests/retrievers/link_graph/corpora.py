@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
 
 
 def passage(title: object, content: str = "", item_id: str = "", **metadata: object) -> SearchableItem:
@@ -26,6 +27,22 @@ def table_of(items: Iterable[SearchableItem], folder: Path) -> ItemTable:
     """The items as an index would hold them."""
     write_items(items, folder)
     return ItemTable(folder / ITEMS_FILE)
+
+
+Triples = Iterable[tuple[int, int, float]]
+
+
+def links_from(triples: Triples) -> Links:
+    """Links of (source, target, weight)."""
+    columns = tuple(zip(*triples, strict=True)) or ((), (), ())
+    return Links(np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float32))
+
+
+def graph_of(n_nodes: int, kinds: dict[str, Triples]) -> LinkGraph:
+    """A graph of links by kind, through files."""
+    with TemporaryDirectory() as folder:
+        write_link_graph(Path(folder), n_nodes, {kind: links_from(triples) for kind, triples in kinds.items()})
+        return LinkGraph.open(Path(folder))
 
 
 def links_at(graph: LinkGraph, node: int) -> list[tuple[int, str, bool, float]]:

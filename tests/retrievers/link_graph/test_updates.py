@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import random
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hashed_words import HashedWords
-from linked_pages import page, questions, wiki
+from linked_pages import page
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import (
     Bm25Retriever,
-    FaissRetriever,
     LinkGraphRetriever,
-    RetrievalResult,
-    RetrievalWarning,
     SearchableItem,
     Searcher,
 )
@@ -136,53 +131,6 @@ def test_links_titles_and_terms_after_every_change_are_those_that_the_documentat
     assert found_ways == {kind: {1} if kind in undirected else {1, -1} for kind in KINDS}
     how = "segments joined on the way" if auto_compact else "segments kept apart"
     figures.add("Live updates", f"link_graph: changes, links compared with those found at once ({how})", n_changes, n_changes)
-
-
-ENCODER = HashedWords(32)
-SEEDS = [BM25, FaissRetriever(ENCODER)]
-ITEMS = wiki(60)
-ASKED = questions(ITEMS, 12)
-
-
-def both(**settings: object) -> LinkGraphRetriever:
-    links = [TitleMentions(), SharedEntities(weight=0.1), Hyperlinks()]
-    return LinkGraphRetriever(SEEDS, **({"links": links} | settings))  # type: ignore[arg-type]
-
-
-def answers(index: Searcher, k: int = 500, **settings: object) -> list[list[RetrievalResult]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        return index.search(ASKED, k, **settings)  # type: ignore[arg-type]
-
-
-def same_answers(found: list[list[RetrievalResult]], expected: list[list[RetrievalResult]]) -> None:
-    for mine, theirs in zip(found, expected, strict=True):
-        assert [hit.item.item_id for hit in mine] == [hit.item.item_id for hit in theirs]
-        assert [hit.score for hit in mine] == pytest.approx([hit.score for hit in theirs], abs=1e-5)
-        for one, other in zip(mine, theirs, strict=True):
-            assert one.signals == pytest.approx(other.signals, abs=1e-5, nan_ok=True)
-
-
-@pytest.fixture
-def changed(tmp_path: Path) -> Searcher:
-    """An index of three segments, in each of which something was deleted; the last item was deleted and came back."""
-    index = Searcher([both()])
-    index.index(ITEMS[:40], tmp_path / "changed")
-    index.add(ITEMS[40:55], auto_compact=False)
-    index.update([*ITEMS[55:], ITEMS[3]], auto_compact=False)
-    index.delete([item.item_id for item in (ITEMS[7], ITEMS[41], *ITEMS[56:59])], auto_compact=False)
-    return index
-
-
-LIVE = [item for item in ITEMS if item not in (ITEMS[3], ITEMS[7], ITEMS[41], *ITEMS[56:59])] + [ITEMS[3]]
-
-
-@pytest.mark.parametrize("walk", mostly_soaked(["local", "exact"]))
-def test_after_compact_the_answers_are_those_of_an_index_built_at_once(changed: Searcher, walk: str, tmp_path: Path) -> None:
-    assert changed.compact().segments == 1
-    at_once = Searcher([both(pagerank=walk)])
-    at_once.index(LIVE, tmp_path / "at once")
-    same_answers(answers(Searcher([both(pagerank=walk)]).open(changed.opened.path)), answers(at_once))
 
 
 @pytest.mark.parametrize(("n_pages", "n_linked"), [(MOST_READ, MOST_READ), (MOST_READ + 1, 0)])

@@ -14,32 +14,25 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.graph import (
     LinkGraph,
-    Links,
     open_graph,
     write_added_links,
     write_link_graph,
 )
-from retrievers.link_graph.corpora import links_at
+from retrievers.link_graph.corpora import Triples, links_at, links_from
 
-Triples = list[tuple[int, int, float]]
-FIRST: Triples = [(0, 1, 1.0), (1, 2, 0.5), (2, 0, 2.0)]
-SECOND: Triples = [(3, 0, 1.0), (2, 4, 0.25)]
-THIRD: Triples = [(5, 3, 4.0), (1, 5, 3.0), (5, 4, 1.0)]
-
-
-def links_of(triples: Triples) -> Links:
-    columns = tuple(zip(*triples, strict=True)) if triples else ((), (), ())
-    return Links(np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float32))
+FIRST = [(0, 1, 1.0), (1, 2, 0.5), (2, 0, 2.0)]
+SECOND = [(3, 0, 1.0), (2, 4, 0.25)]
+THIRD = [(5, 3, 4.0), (1, 5, 3.0), (5, 4, 1.0)]
 
 
 def three_segments(folder: Path, live: Mask | None = None) -> list[SegmentFolder]:
     """A graph of three nodes, two that joined it, and one that joined those."""
     bounds = [(0, 3), (3, 5), (5, 6)]
     folders = [folder / name for name in ("first", "second", "third")]
-    write_link_graph(folders[0], 3, {"k": links_of(FIRST), "other": links_of([])})
+    write_link_graph(folders[0], 3, {"k": links_from(FIRST), "other": links_from([])})
     for path, triples, (_, end) in zip(folders[1:], (SECOND, THIRD), bounds[1:], strict=True):
         path.mkdir()
-        write_added_links(path, {"k": links_of(triples), "other": links_of([(end - 1, 0, 1.0)])}, end)
+        write_added_links(path, {"k": links_from(triples), "other": links_from([(end - 1, 0, 1.0)])}, end)
     parts = [None if live is None else live[begin:end] for begin, end in bounds]
     return [SegmentFolder(path, *ends, part) for path, ends, part in zip(folders, bounds, parts, strict=True)]
 
@@ -55,15 +48,15 @@ def test_segments_are_one_graph_of_the_links_whose_ends_are_there(tmp_path: Path
     graph = open_graph(three_segments(tmp_path, live if gone else None))
     kept = [one for one in FIRST + SECOND + THIRD if not {one[0], one[1]} & set(gone)]
     others = [(row, 0, 1.0) for row in (4, 5) if row not in gone and 0 not in gone]
-    at_once = LinkGraph.of(6, {"k": links_of(kept), "other": links_of(others)})
+    at_once = LinkGraph.of(6, {"k": links_from(kept), "other": links_from(others)})
     assert told(graph) == told(at_once)
     assert graph.sums.tolist() == at_once.sums.tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([0.5, 1.0, 3.0])), max_size=20))
 def test_a_graph_gives_back_its_links_and_counts_those_that_come_in(triples: Triples) -> None:
-    graph = LinkGraph.of(6, {"none": links_of([]), "k": links_of(triples)})
-    found, merged = graph.links()["k"], links_of(triples).merged("k", 6)
+    graph = LinkGraph.of(6, {"none": links_from([]), "k": links_from(triples)})
+    found, merged = graph.links()["k"], links_from(triples).merged("k", 6)
     for name in ("sources", "targets", "weights"):
         assert getattr(found, name).tolist() == getattr(merged, name).tolist()
     pairs = {(source, target) for source, target, _ in triples if source != target}
@@ -76,6 +69,6 @@ def test_segments_that_contradict_one_another_are_damage(tmp_path: Path) -> None
     segments = three_segments(tmp_path)
     with pytest.raises(IndexDamagedError, match="3 nodes for 2 items"):
         open_graph([SegmentFolder(segments[0].folder, 0, 2), *segments[1:]])
-    write_added_links(segments[1].folder, {"k": links_of([])}, 5)
+    write_added_links(segments[1].folder, {"k": links_from([])}, 5)
     with pytest.raises(IndexDamagedError, match="other kinds of links"):
         open_graph(segments)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,21 +12,9 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.errors import EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
-from retrievers.link_graph.corpora import links_at
+from retrievers.link_graph.corpora import graph_of, links_at, links_from
 
 FILES = ["offsets.npy", "neighbours.npy", "weights.npy", "types.npy", "sums.npy"]
-
-
-def links_of(triples):
-    """Links of (source, target, weight)."""
-    sources, targets, weights = zip(*triples, strict=True) if triples else ((), (), ())
-    return Links(np.array(sources, np.int64), np.array(targets, np.int64), np.array(weights, np.float32))
-
-
-def built(n_nodes, kinds):
-    with tempfile.TemporaryDirectory() as folder:
-        write_link_graph(Path(folder), n_nodes, {kind: links_of(triples) for kind, triples in kinds.items()})
-        return LinkGraph.open(Path(folder))
 
 
 @st.composite
@@ -52,7 +38,7 @@ def merged(triples):
 @given(case=graphs())
 def test_every_link_stands_at_both_ends_with_its_summed_weight_and_no_self_link_does(case):
     n_nodes, kinds = case
-    graph = built(n_nodes, kinds)
+    graph = graph_of(n_nodes, kinds)
     assert graph.n_nodes == n_nodes
     assert graph.n_links == {kind: len(merged(triples)) for kind, triples in kinds.items()}
     wanted = defaultdict(list)
@@ -68,7 +54,7 @@ def test_every_link_stands_at_both_ends_with_its_summed_weight_and_no_self_link_
 @given(case=graphs(), weights=st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), min_size=6, max_size=6))
 def test_steps_are_the_weights_of_the_open_ways_divided_by_their_sum(case, weights):
     n_nodes, kinds = case
-    graph = built(n_nodes, kinds)
+    graph = graph_of(n_nodes, kinds)
     ways = {kind: (weights[2 * place], weights[2 * place + 1]) for place, kind in enumerate(kinds)}
     nodes = np.array([*range(n_nodes), 0])
     steps = [column.tolist() for column in graph.weighted(ways).steps(nodes)]
@@ -89,7 +75,7 @@ def test_steps_are_the_weights_of_the_open_ways_divided_by_their_sum(case, weigh
 @given(case=graphs())
 def test_what_flows_into_a_node_are_the_steps_of_its_neighbours(case):
     n_nodes, kinds = case
-    weighted = built(n_nodes, kinds).weighted(dict.fromkeys(kinds, (1.0, 0.5)))
+    weighted = graph_of(n_nodes, kinds).weighted(dict.fromkeys(kinds, (1.0, 0.5)))
     owner, neighbours, probabilities = weighted.steps(np.arange(n_nodes))
     wanted = np.zeros((n_nodes, n_nodes))
     np.add.at(wanted, (owner, neighbours), probabilities)
@@ -104,8 +90,8 @@ def test_what_flows_into_a_node_are_the_steps_of_its_neighbours(case):
 
 def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path):
     triples = [(0, 1, 1.0), (2, 1, 2.0), (0, 1, 0.5), (1, 0, 4.0)]
-    write_link_graph(tmp_path / "a", 3, {"k": links_of(triples)})
-    parts = [links_of(triples[2:]), links_of([]), links_of(triples[:2])]
+    write_link_graph(tmp_path / "a", 3, {"k": links_from(triples)})
+    parts = [links_from(triples[2:]), links_from([]), links_from(triples[:2])]
     write_link_graph(tmp_path / "b", 3, {"k": Links.joined(parts)})
     for name in [*FILES, "graph.json"]:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
@@ -116,12 +102,12 @@ def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path)
 def test_a_row_or_weight_that_cannot_be_stored_is_refused_with_the_kind(tmp_path):
     for link, said in (((0, 3, 1.0), r"name the row 3; rows are 0\.\.2"), ((0, 2, -1.0), "have a weight of -1.0")):
         with pytest.raises(EngineError, match="kind 'titles' " + said):
-            write_link_graph(tmp_path, 3, {"fine": links_of([(0, 1, 1.0)]), "titles": links_of([(0, 1, 1.0), link])})
+            write_link_graph(tmp_path, 3, {"fine": links_from([(0, 1, 1.0)]), "titles": links_from([(0, 1, 1.0), link])})
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_found_at_opening(tmp_path, name):
-    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0), (1, 2, 1.0)])})
+    write_link_graph(tmp_path, 3, {"k": links_from([(0, 1, 1.0), (1, 2, 1.0)])})
     column = np.load(tmp_path / name)
     for damage, pickled in ((column[:-1], False), (column.astype(object), True)):
         np.save(tmp_path / name, damage, allow_pickle=pickled)
@@ -131,7 +117,7 @@ def test_a_damaged_file_is_found_at_opening(tmp_path, name):
 
 @pytest.mark.parametrize("change", [{"n_nodes": 4}, {"kinds": ["k", "l"], "n_links": [1, 0]}])
 def test_a_description_that_contradicts_the_files_is_found_at_opening(tmp_path, change):
-    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
+    write_link_graph(tmp_path, 3, {"k": links_from([(0, 1, 1.0)])})
     file = tmp_path / "graph.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises(IndexDamagedError, match="is damaged: it holds"):

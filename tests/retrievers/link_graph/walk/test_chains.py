@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.graph import WeightedGraph
 from nlp_retrieval.retrievers.link_graph.walk import LinkChain, Restarts, strongest_chains
+from retrievers.link_graph import corpora
 
 Ways = dict[str, tuple[float, float]]
 
 
 def graph_of(n_nodes: int, kinds: dict[str, list[tuple[int, int, float]]], ways: Ways | None = None) -> WeightedGraph:
     """A graph of (source, target, weight) by kind; walked along at 1 and against at 0 where nothing else is said."""
-    links = {}
-    for kind, triples in kinds.items():
-        sources, targets, weights = zip(*triples, strict=True) if triples else ((), (), ())
-        links[kind] = Links(np.array(sources, np.int64), np.array(targets, np.int64), np.array(weights, np.float32))
-    with tempfile.TemporaryDirectory() as folder:
-        write_link_graph(Path(folder), n_nodes, links)
-        return LinkGraph.open(Path(folder)).weighted(ways or dict.fromkeys(kinds, (1.0, 0.0)))
+    return corpora.graph_of(n_nodes, kinds).weighted(ways or dict.fromkeys(kinds, (1.0, 0.0)))
 
 
 def chains(graph: WeightedGraph, restarts: dict[int, float], damping: float = 0.5, longest: int = 4) -> list[LinkChain | None]:

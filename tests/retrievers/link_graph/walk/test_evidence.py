@@ -1,28 +1,21 @@
-"""What speaks for a candidate is what loops over sets say, and weights are checked where they are given."""
+"""What speaks for a candidate is what loops over sets say."""
 
 from __future__ import annotations
 
 import itertools
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, WeightedGraph
 from nlp_retrieval.retrievers.link_graph.walk import coverage_evidence, links_among
+from retrievers.link_graph import corpora
 
 
 def graph_of(n_nodes: int, kinds: dict[str, list[tuple[int, int]]]) -> LinkGraph:
-    links = {}
-    for kind, pairs in kinds.items():
-        sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
-        links[kind] = Links(np.array(sources, np.int64), np.array(targets, np.int64), np.ones(len(pairs), np.float32))
-    with tempfile.TemporaryDirectory() as folder:
-        write_link_graph(Path(folder), n_nodes, links)
-        return LinkGraph.open(Path(folder))
+    return corpora.graph_of(n_nodes, {kind: [(*pair, 1.0) for pair in pairs] for kind, pairs in kinds.items()})
 
 
 def open_ways(n_nodes: int, kinds: dict[str, list[tuple[int, int]]]) -> WeightedGraph:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from pathlib import Path
 
 import networkx
 import numpy as np
@@ -16,8 +14,9 @@ from soaking import mostly_soaked
 from nlp_retrieval.core import backend as backend_module
 from nlp_retrieval.errors import DependencyError, EngineError
 from nlp_retrieval.retrievers.link_graph import walk as module
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
 from nlp_retrieval.retrievers.link_graph.walk import Restarts, local_pagerank, pagerank
+from retrievers.link_graph.corpora import graph_of
 
 BACKENDS = ["numpy", "numba"]
 WEIGHTS = st.sampled_from([0.0, 0.25, 1.0, 3.0])
@@ -26,13 +25,7 @@ DAMPINGS = st.sampled_from([0.0, 0.3, 0.5, 0.85])
 
 def built(n_nodes, kinds, ways):
     """A weighted graph of (source, target, weight) by kind."""
-    links = {}
-    for kind, triples in kinds.items():
-        sources, targets, weights = zip(*triples, strict=True) if triples else ((), (), ())
-        links[kind] = Links(np.array(sources, np.int64), np.array(targets, np.int64), np.array(weights, np.float32))
-    with tempfile.TemporaryDirectory() as folder:
-        write_link_graph(Path(folder), n_nodes, links)
-        return LinkGraph.open(Path(folder)).weighted(ways)
+    return graph_of(n_nodes, kinds).weighted(ways)
 
 
 def restarts_of(query):
@@ -106,16 +99,14 @@ def test_the_kernel_gives_the_same_bits_as_numpy_for_local_ranks(case, damping, 
     assert both[0][2:] == both[1][2:]
 
 
-def random_graph(n_nodes, n_links, seed, spare=0):
-    """Popular nodes get many links; ``spare`` nodes more than there are links for."""
+def random_graph(n_nodes, n_links, seed):
+    """Popular nodes get many links."""
     generator = np.random.default_rng(seed)
     popular = generator.pareto(1.2, n_nodes) + 1
     sources = generator.integers(0, n_nodes, n_links)
     targets = generator.choice(n_nodes, n_links, p=popular / popular.sum())
     links = Links(sources, targets, generator.integers(1, 4, n_links).astype(np.float32))
-    with tempfile.TemporaryDirectory() as folder:
-        write_link_graph(Path(folder), n_nodes + spare, {"k": links})
-        return LinkGraph.open(Path(folder)).weighted({"k": (1.0, 0.5)})
+    return LinkGraph.of(n_nodes, {"k": links}).weighted({"k": (1.0, 0.5)})
 
 
 def test_both_ways_agree_on_a_graph_of_several_blocks():
