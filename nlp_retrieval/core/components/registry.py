@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from itertools import chain, count
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -87,15 +88,13 @@ def _is_same(entry: EntryPoint, cls: type) -> bool:
 
 
 def numbered_names(names: Iterable[str]) -> list[str]:
-    """Return names with a number from the second of each on: ``bm25``, ``bm25-2``."""
-    taken: dict[str, None] = {}
+    """Return names with a number from the second of each on, whatever their case: ``bm25``, ``bm25-2``."""
+    taken: dict[str, str] = {}
     for name in names:
-        label, number = name, 1
-        while label in taken:
-            number += 1
-            label = f"{name}-{number}"
-        taken[label] = None
-    return list(taken)
+        labels = chain([name], (f"{name}-{number}" for number in count(2)))
+        label = next(label for label in labels if label.casefold() not in taken)
+        taken[label.casefold()] = label
+    return list(taken.values())
 
 
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}

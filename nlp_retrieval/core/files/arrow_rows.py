@@ -113,32 +113,18 @@ def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _parsed(kind: pa.DataType, value: Any) -> Any:
     """A value as it was written: a JSON text of ``datasets`` is decoded, and 0.7 in single precision is 0.7."""
-    if value is None or not _is_stored_otherwise(kind):
-        return value
-    if _is_json(kind):
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if isinstance(value, list) and hasattr(kind, "value_type"):
+        return [_parsed(kind.value_type, inner) for inner in value]
+    if isinstance(value, dict) and (pa.types.is_struct(kind) or pa.types.is_map(kind)):
+        kinds = {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}
+        return {key: _parsed(kinds[key] if kinds else kind.item_type, inner) for key, inner in value.items()}
+    if isinstance(value, str) and getattr(kind, "extension_name", "") == "arrow.json":
         with suppress(ValueError):  # ``datasets`` does not encode texts such as 001
-            value = parse_json(value)
-        return value
-    if pa.types.is_floating(kind):
-        return float(str(kind.to_pandas_dtype()(value)))
-    if pa.types.is_struct(kind):
-        return {field.name: _parsed(field.type, value[field.name]) for field in kind}
-    if pa.types.is_map(kind):
-        return {key: _parsed(kind.item_type, inner) for key, inner in value.items()}
-    return [_parsed(kind.value_type, inner) for inner in value]
-
-
-def _is_json(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.BaseExtensionType) and str(kind.extension_name) == "arrow.json"
-
-
-def _is_stored_otherwise(kind: pa.DataType) -> bool:
-    """Return whether a type holds JSON texts or numbers of less than double precision, which print with fewer digits."""
-    if pa.types.is_struct(kind):
-        return any(_is_stored_otherwise(field.type) for field in kind)
-    inner = getattr(kind, "item_type" if pa.types.is_map(kind) else "value_type", None)
-    is_short = pa.types.is_floating(kind) and kind != pa.float64()
-    return is_short or _is_json(kind) or (inner is not None and _is_stored_otherwise(inner))
+            return parse_json(value)
+    is_short = isinstance(value, float) and pa.types.is_floating(kind) and kind != pa.float64()
+    return float(str(kind.to_pandas_dtype()(value))) if is_short else value
 
 
 def _is_plain(kind: pa.DataType) -> bool:

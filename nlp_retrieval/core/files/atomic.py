@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import glob
-import itertools
 import os
 import re
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from uuid import uuid4
 
+from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.errors import IndexWriteError, OutputError
 
 _CURES = {
@@ -212,10 +212,5 @@ def file_names(names: Iterable[str]) -> list[str]:
         >>> file_names(["bm25 + faiss", "k1=0.9/b=0.4"])
         ['bm25___faiss', 'k1_0.9_b_0.4']
     """
-    created: dict[str, str] = {}
-    for name in names:
-        stem = re.sub(r"[^\w.-]", "_", name).lstrip(".").encode()[:_LONGEST].decode(errors="ignore") or "_"
-        candidates = (stem if number == 1 else f"{stem}-{number}" for number in itertools.count(1))
-        chosen = next(candidate for candidate in candidates if candidate.casefold() not in created)
-        created[chosen.casefold()] = chosen
-    return list(created.values())
+    stems = (re.sub(r"[^\w.-]", "_", name).lstrip(".").encode()[:_LONGEST].decode(errors="ignore") for name in names)
+    return numbered_names(stem or "_" for stem in stems)

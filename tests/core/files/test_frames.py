@@ -180,3 +180,22 @@ def test_dates_of_records_are_those_of_a_table() -> None:
     assert of_records == [item.metadata["date"] for item in items_of(frame)]
     (item,) = items_of([{"id": "a", "text": "x", "date": np.datetime64("2020-01-01", "ns")}])
     assert item.metadata == {"date": of_records[0]}
+
+
+def test_numbers_of_single_precision_are_as_they_were_written() -> None:
+    single = pa.float32()
+    columns = {
+        "alone": pa.array([0.7], single),
+        "coded": pa.array([0.7], single).dictionary_encode(),
+        "list": pa.array([[0.7, 1.5]], pa.list_(single)),
+        "struct": pa.array([{"x": 0.1, "y": [1]}], pa.struct([("x", single), ("y", pa.list_(pa.int8()))])),
+        "map": pa.array([[("k", 0.7)]], pa.map_(pa.string(), single)),
+    }
+    (item,) = items_of(pa.table({"id": ["a"], "text": ["x"]} | columns))
+    assert item.metadata == {
+        "alone": 0.7,
+        "coded": 0.7,
+        "list": [0.7, 1.5],
+        "struct": {"x": 0.1, "y": [1]},
+        "map": {"k": 0.7},
+    }
