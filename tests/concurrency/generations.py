@@ -41,11 +41,7 @@ def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, str, floa
 
 
 def generation_of(results: list[list[RetrievalResult]]) -> int:
-    """The one generation that all results of a search belong to.
-
-    Raises:
-        AssertionError: there is no result, or they are of several.
-    """
+    """The one generation that all results of a search belong to."""
     numbers = {int(re.findall(r"generation(\d+) ", hit.item.content)[0]) for hits in results for hit in hits}
     numbers |= {hit.item.metadata["generation"] for hits in results for hit in hits}
     assert len(numbers) == 1, f"one search found items of the generations {sorted(numbers)}"

@@ -11,11 +11,7 @@ T = TypeVar("T")
 
 
 def raced(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Run each call in a thread of its own, all at once; returns what they gave.
-
-    Raises:
-        ExceptionGroup: one or more of them failed.
-    """
+    """Run each call in a thread of its own, all at once; returns what they gave."""
     results: list[T | None] = [None] * len(calls)
     errors: list[Exception] = []
     start = threading.Barrier(len(calls))

@@ -17,14 +17,7 @@ from concurrency.generations import QUERIES, generation_of, searcher, told
 
 
 class Readers:
-    """The threads, and what they saw.
-
-    Args:
-        index: which is written to meanwhile.
-        count: how many.
-        stop: a file; once it is there, nothing more is published.
-        engine: what they search with.
-    """
+    """The threads, and what they saw."""
 
     def __init__(self, index: Path, count: int, stop: Path, engine: str) -> None:
         self.index, self.count, self.stop, self.engine = index, count, stop, engine

@@ -38,12 +38,7 @@ _CHEAPLY = {
 
 
 class Worker:
-    """A worker process, and a folder for the worlds of its tasks.
-
-    Args:
-        folder: empty, and readable by everybody.
-        operations: the module that has them by name, as ``OPERATIONS``.
-    """
+    """A worker process, and a folder for the worlds of its tasks."""
 
     def __init__(self, folder: Path, operations: str) -> None:
         self.folder, self.operations = folder, operations
@@ -109,12 +104,7 @@ class Worker:
 
 @dataclass
 class Trials:
-    """An operation with its old and new state, and what interruptions left of it.
-
-    Args:
-        worker: that does it.
-        operation: what is interrupted.
-    """
+    """An operation with its old and new state, and what interruptions left of it."""
 
     worker: Worker
     operation: Operation
@@ -146,18 +136,18 @@ class Trials:
         made.tried, made.wrong = 0, []
         return made
 
-    def world(self) -> _World:
+    @contextmanager
+    def world(self) -> Iterator[Path]:
         """A copy of the world as it is before the operation, removed at the end of the block."""
-        return _World(self.worker.world(), self._before)
+        path = self.worker.world()
+        shutil.copytree(self._before, path, symlinks=True)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
     def judge(self, world: Path, how: str, *, done: bool) -> bool:
-        """Whether what an interruption left is the old state or the new one, and the operation then succeeds.
-
-        Args:
-            world: what was left.
-            how: the interruption, for the message.
-            done: whether the operation had been reported done: then only the new state will do.
-        """
+        """Whether what an interruption left is the old state or the new one, and the operation then succeeds."""
         return self.judge_all([(world, how, done)])
 
     def judge_all(self, left: list[tuple[Path, str, bool]]) -> bool:
@@ -189,18 +179,6 @@ class Trials:
         return ""
 
 
-class _World:
-    def __init__(self, path: Path, before: Path) -> None:
-        self._path, self._before = path, before
-
-    def __enter__(self) -> Path:
-        shutil.copytree(self._before, self._path, symlinks=True)
-        return self._path
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._path, ignore_errors=True)
-
-
 @contextmanager
 def working(operations: str) -> Iterator[Worker]:
     """A worker in a folder that a user without rights can enter, which those of pytest are not."""
@@ -216,12 +194,7 @@ def working(operations: str) -> Iterator[Worker]:
 
 
 class AllTrials(dict[str, Trials]):
-    """Operations with their states, made when they are first asked for.
-
-    Args:
-        worker: that does them.
-        operations: by name.
-    """
+    """Operations with their states, made when they are first asked for."""
 
     def __init__(self, worker: Worker, operations: dict[str, Operation]) -> None:
         super().__init__()
@@ -244,13 +217,7 @@ ONLY_BEFORE = ("open ", "sql ", "request ")
 
 
 def named(operations: dict[str, Operation], *, native: bool, synced: bool = False) -> list[str]:
-    """The names of the operations that start Java, or of the others.
-
-    Args:
-        operations: by name.
-        native: which.
-        synced: only those all of whose syncs are seen.
-    """
+    """The names of the operations that start Java, or of the others."""
     return [name for name, one in operations.items() if one.native == native and not (synced and one.synced_unseen)]
 
 

@@ -39,12 +39,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class Events:
-    """Counts the events below a folder in this process, and tells a listener of each, before and after.
-
-    Args:
-        folder: what lies elsewhere is not counted.
-        listener: called with the number of the event (from 1), when, what it is, and the path.
-    """
+    """Counts the events below a folder in this process, and tells a listener of each, before and after."""
 
     def __init__(self, folder: Path, listener: Callable[[int, When, str, str], None]) -> None:
         self._folder = str(folder.resolve())

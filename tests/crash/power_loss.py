@@ -53,13 +53,7 @@ class _Folder:
 
 
 class Disk:
-    """Follows what happens to a world, event by event, and makes folders of what may be left of it.
-
-    Args:
-        world: a folder, all of which is durable now.
-        target: receives a folder for each state that may be left, and their list, as JSON.
-        chosen: the events at which the power may fail, by their numbers.
-    """
+    """Follows what happens to a world, event by event, and makes folders of what may be left of it."""
 
     def __init__(self, world: Path, target: Path, chosen: list[int]) -> None:
         self._world, self._target, self._chosen = world, target, set(chosen)

@@ -31,13 +31,7 @@ _NOBODY = 65534
 
 
 def perform(task: Task, report: int, go: int) -> None:
-    """Do a task in this process, which is a child.
-
-    Args:
-        task: ``do`` says what.
-        report: a descriptor that receives the result; of a run, one byte as soon as it is done.
-        go: a descriptor; where the task is ``traced``, it begins when a byte can be read from it.
-    """
+    """Do a task in this process, which is a child."""
     signal.alarm(_SECONDS)
     world = Path(task["world"])
     os.environ["XDG_CACHE_HOME"] = str(world / "cache")

@@ -30,11 +30,7 @@ HANGS_AFTER = 60.0
 
 
 class Trials:
-    """Runs what may kill the interpreter in another one.
-
-    Args:
-        engines: the module whose ``retrievers`` are searched with.
-    """
+    """Runs what may kill the interpreter in another one."""
 
     def __init__(self, *, engines: str = "damage.collection") -> None:
         self._engines = engines
