@@ -259,13 +259,3 @@ assert "litellm" not in sys.modules
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300, env=environment)
     assert list(home.rglob("*")) == []
-
-
-def test_without_dspy_the_error_says_what_to_install(model, monkeypatch):
-    from nlp_retrieval.errors import DependencyError
-
-    for name in [name for name in sys.modules if name.startswith("nlp_retrieval.lm.engine")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "dspy", None)
-    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[llm\]'"):
-        model().dspy_lm()
