@@ -26,7 +26,16 @@ from nlp_retrieval.encoders.backends import (
     texts_for_all_cores,
 )
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, scale_to_length_one
-from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, loading, own_weights, setting_of, turn_of
+from nlp_retrieval.encoders.models import (
+    ModelHolder,
+    alone_for,
+    architectures_of,
+    as_model_error,
+    loading,
+    own_weights,
+    setting_of,
+    turn_of,
+)
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 
 if TYPE_CHECKING:
@@ -45,16 +54,15 @@ _EARLY_PYLATE = ("query_prefix", "document_prefix")
 def is_multi_vector(folder: Path) -> bool:
     """Return whether a model folder holds a late-interaction checkpoint, with all its weights."""
     file, saved = folder / "modules.json", folder / "config_sentence_transformers.json"
-    if file.is_file():
-        with as_model_error(str(folder)):
-            types = {str(module["type"]).rpartition(".")[2] for module in read_json_file(file)}
-        if setting_of(saved, "model_type") in _MODEL_TYPES:
-            return True
-        # the library treats anything else as an encoder of texts, and adds a random projection if it has no Dense
-        marked = "MultiVectorMask" in types or any(setting_of(saved, key) is not None for key in _EARLY_PYLATE)
-        return "Dense" in types and marked
-    architectures = setting_of(folder / "config.json", "architectures") or []
-    return any(name == "HF_ColBERT" or str(name).endswith("ForRetrieval") for name in architectures)
+    with as_model_error(str(folder)):
+        modules = read_json_file(file) if file.is_file() else None
+    if not isinstance(modules, list):
+        return any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures_of(folder))
+    if str(setting_of(saved, "model_type")) in _MODEL_TYPES:
+        return True
+    # the library treats anything else as an encoder of texts, and adds a random projection if it has no Dense
+    types = {str(module.get("type")).rpartition(".")[2] for module in modules if isinstance(module, dict)}
+    return "Dense" in types and ("MultiVectorMask" in types or any(setting_of(saved, key) is not None for key in _EARLY_PYLATE))
 
 
 # Reading any encoder of texts token by token: its vectors before pooling, without added weights.

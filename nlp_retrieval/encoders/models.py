@@ -161,6 +161,12 @@ def _require_positions(folder: Path, **lengths: int | None) -> None:
             raise ConfigurationError(f"{parameter}={length}: {folder} reads at most {most} tokens; pass {parameter}={most}")
 
 
+def architectures_of(folder: Path) -> list[str]:
+    """Return the architectures that a model's settings name."""
+    named = setting_of(folder / "config.json", "architectures")
+    return list(map(str, named)) if isinstance(named, list) else []
+
+
 @contextmanager
 def loading(model: str, folder: Path, kind: str) -> Iterator[None]:
     """Load a model by sentence-transformers inside this block; its errors name the model."""

@@ -13,7 +13,15 @@ from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set, runs
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import TorchPrecision, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
-from nlp_retrieval.encoders.models import ModelHolder, as_model_error, loading, own_weights, setting_of, turn_of
+from nlp_retrieval.encoders.models import (
+    ModelHolder,
+    architectures_of,
+    as_model_error,
+    loading,
+    own_weights,
+    setting_of,
+    turn_of,
+)
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.errors import ModelError
 
@@ -156,8 +164,8 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 def _require_sparse(model: str, folder: Path) -> None:
     """Refuse a model of another kind: the library would add random weights to it, different ones each time."""
     kind = setting_of(folder / "config_sentence_transformers.json", "model_type")
-    architectures = setting_of(folder / "config.json", "architectures") or []
-    masked = any(str(name).endswith("ForMaskedLM") for name in architectures) and not (folder / "modules.json").exists()
+    architectures = architectures_of(folder)
+    masked = any(name.endswith("ForMaskedLM") for name in architectures) and not (folder / "modules.json").exists()
     if kind != "SparseEncoder" and not masked:
         raise ModelError(
             f"{model} ({folder}) is not a learned sparse model (found: {json.dumps(kind or architectures)[:200]}); it needs a "

@@ -227,7 +227,7 @@ class LimitedCalls:
             if number > self.endpoint.retries or not failure.temporary:
                 failure.attempts = number
                 raise failure
-            self._delay(failure.wait, number - 1)
+            self._delay_next_request(failure.wait, number - 1)
         raise FailedCallError("it is no longer wanted")
 
     def _free_slot(self) -> threading.BoundedSemaphore:
@@ -249,7 +249,7 @@ class LimitedCalls:
         if begin > now:
             _sleep(begin - now)
 
-    def _delay(self, retry_after: float | None, attempt: int) -> None:
+    def _delay_next_request(self, retry_after: float | None, attempt: int) -> None:
         """Delay all requests until the time that the server gives; without one, delay only this request."""
         if retry_after is not None:
             with self._lock:

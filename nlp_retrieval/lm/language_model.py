@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 import urllib.error
 import urllib.request
 import warnings
@@ -205,17 +206,23 @@ class LanguageModel(Component):
         """Ask the server for its list of models, which costs nothing; providers whose URL is not known pass.
 
         Raises:
-            ModelError: nothing answers there.
+            ModelError: nothing answers there, after the retries.
         """
         url = (self.base_url or _OWN_URLS.get(self.provider, "")).rstrip("/")
         if not url:
             return
-        try:
-            urllib.request.urlopen(f"{url}/models", timeout=min(_SECONDS, self.endpoint.timeout)).close()  # noqa: S310
-        except urllib.error.HTTPError as error:
-            error.close()  # without the key it may be refused, and it is there
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{url}: no server of language models answers there: {error}") from None
+        reason: object = ""
+        for attempt in range(self.endpoint.retries + 1):
+            time.sleep(min(self.endpoint.backoff * 2.0 ** (attempt - 1), _SECONDS) if attempt else 0)
+            try:
+                urllib.request.urlopen(f"{url}/models", timeout=min(_SECONDS, self.endpoint.timeout)).close()  # noqa: S310
+            except urllib.error.HTTPError as error:
+                error.close()  # without the key it may be refused, and it is there
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "reason", error)
+                continue
+            return
+        raise ModelError(f"{url}: no server of language models answers there: {reason} ({attempt + 1} attempts)")
 
     def _make(self) -> Any:
         from nlp_retrieval.lm.engine import dspy

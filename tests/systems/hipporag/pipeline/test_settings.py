@@ -138,7 +138,7 @@ def test_a_custom_encoder_is_held_to_the_dimension():
     described = {"provider": "custom", "model_name": "e", "base_url": SERVER, "dimension": 16, "batch_size": 7}
     encoder = encoder_of(settings(embedding=described))
     assert isinstance(encoder, HttpEncoder)
-    assert (encoder.dimension, encoder.batch_size, encoder.server) == (16, 7, SERVER)
+    assert (encoder.dimension, encoder.batch_size, encoder.base_url) == (16, 7, SERVER)
 
 
 def test_a_dimension_that_the_model_does_not_have_is_refused():
