@@ -1,8 +1,7 @@
 """What a process does to the files below one folder, event by event, so that it can be stopped at any of them.
 
 An event is whatever changes a name, makes content durable, or opens a file for writing, and a statement of SQL, or a request to
-Milvus that writes, that is about to be sent. Python's own calls are seen here, those of native code are not
-(:mod:`crash.test_traced` reaches them).
+Milvus that writes, that is about to be sent. Calls of native code are not seen.
 """
 
 from __future__ import annotations
