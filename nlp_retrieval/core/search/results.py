@@ -31,8 +31,28 @@ class _Results(AsTable):
     """Results as a table: a row per result, with ``qid``, ``docno``, ``rank`` (from 1) and ``score``, as in a TREC run."""
 
     @abstractmethod
+    def _lists(self) -> list[RankedList]:
+        """The results of each query."""
+
     def to_arrow(self, *, details: bool = False) -> pa.Table:
         """Return an Arrow table."""
+        rows = [(found, rank, hit) for found in self._lists() for rank, hit in enumerate(found, 1)]
+        table = {
+            "qid": pa.array([found.query_id for found, _, _ in rows], pa.string()),
+            "docno": pa.array([hit.item.item_id for *_, hit in rows], pa.string()),
+            "rank": pa.array([rank for _, rank, _ in rows], pa.int64()),
+            "score": pa.array([hit.score for *_, hit in rows], pa.float64()),
+        }
+        if not details:
+            return pa.table(table)
+        items = [hit.item for *_, hit in rows]
+        table |= {
+            "query": pa.array([found.query for found, _, _ in rows], pa.string()),
+            "title": pa.array([item.title for item in items], pa.string()),
+            "content": pa.array([item.content for item in items], pa.string()),
+        }
+        metadata = [{f"metadata.{key}": value for key, value in item.metadata.items() if key != "title"} for item in items]
+        return pa.table(table | columns_of([hit.signals for *_, hit in rows]) | columns_of(metadata))
 
     def to_pandas(self, *, details: bool = False) -> Any:
         """Return a ``pandas.DataFrame``; a DependencyError if pandas is not installed."""
@@ -76,8 +96,8 @@ class RankedList(list[RetrievalResult], _Results):
         results = super().__getitem__(key)
         return RankedList(results, self.query, self.query_id) if isinstance(key, slice) else results
 
-    def to_arrow(self, *, details: bool = False) -> pa.Table:
-        return _table([self], details)
+    def _lists(self) -> list[RankedList]:
+        return [self]
 
     def __repr__(self) -> str:
         first = [f"{excerpt(hit.item.title or hit.item.item_id, 40)} ({hit.score:.4g})" for hit in self[:3]]
@@ -129,8 +149,8 @@ class RankedLists(list[list[RetrievalResult]], _Results):
     def __iter__(self) -> Iterator[RankedList]:
         return super().__iter__()  # type: ignore[return-value]
 
-    def to_arrow(self, *, details: bool = False) -> pa.Table:
-        return _table([*self], details)
+    def _lists(self) -> list[RankedList]:
+        return [*self]
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the score by item id, best first, by query id: a run as ranx and pytrec_eval take it."""
@@ -147,26 +167,6 @@ class RankedLists(list[list[RetrievalResult]], _Results):
             _MOST_RESULTS if len(self) == 1 else 3,
             f"and {left_out:,} more queries" if left_out > 0 else "",
         )
-
-
-def _table(lists: Sequence[RankedList], details: bool) -> pa.Table:
-    owners = [results for results in lists for _ in results]
-    hits = [hit for results in lists for hit in results]
-    table = {
-        "qid": pa.array([owner.query_id for owner in owners], pa.string()),
-        "docno": pa.array([hit.item.item_id for hit in hits], pa.string()),
-        "rank": pa.array([rank for results in lists for rank in range(1, len(results) + 1)], pa.int64()),
-        "score": pa.array([hit.score for hit in hits], pa.float64()),
-    }
-    if not details:
-        return pa.table(table)
-    table |= {
-        "query": pa.array([owner.query for owner in owners], pa.string()),
-        "title": pa.array([hit.item.title for hit in hits], pa.string()),
-        "content": pa.array([hit.item.content for hit in hits], pa.string()),
-    }
-    metadata = [{f"metadata.{key}": value for key, value in hit.item.metadata.items() if key != "title"} for hit in hits]
-    return pa.table(table | columns_of([hit.signals for hit in hits]) | columns_of(metadata))
 
 
 def _shown(lists: Iterable[RankedList], most: int, note: str = "") -> str:
