@@ -391,8 +391,10 @@ _ROLES = frozenset("navigation complementary search banner contentinfo menu menu
 
 def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any]) -> list[TextBlock]:
     """Return blocks, those marked that are outside the main text: navigation, comments of readers, advertisements."""
+    from lxml import etree
     from trafilatura import bare_extraction
 
+    etree.strip_attributes(page, "colspan", "rowspan")  # trafilatura fills the cells that a made-up number spans
     texts = [_text_of(block) for block in blocks]
     extracted: Any = bare_extraction(page, favor_recall=True, include_comments=False, include_tables=True, deduplicate=False)
     parts = [] if extracted is None or extracted.body is None else ["".join(part.itertext()) for part in extracted.body.iter()]

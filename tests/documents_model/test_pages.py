@@ -210,6 +210,12 @@ def test_a_page_made_to_take_for_ever_is_given_up() -> None:
         read_document(page, "slow.html", seconds=1)
 
 
+def test_cells_that_claim_to_span_many_rows_and_columns_cost_little() -> None:
+    page = "<table>" + ("<tr>" + "<td colspan=50 rowspan=50>x" * 150) * 70 + "</table>"
+    assert len(page) > READ_HERE["html"]
+    assert read_document(page.encode(), "spans.html", seconds=30).text.count("x") >= 70 * 150
+
+
 def test_attributes_by_the_thousand_and_unclosed_tags_are_read() -> None:
     for page in (
         "<p " + "a=b " * 3000 + ">x",
