@@ -77,6 +77,9 @@ _REACHED_SECONDS = 5.0
 class Task(Protocol):
     """A task that workers do block by block; it is sent with each block, and equal tasks are one."""
 
+    def __hash__(self) -> int:
+        """Be that of the same task, sent before."""
+
     def facts(self) -> dict[str, str]:
         """Return, by name, what must be the same wherever the task is done."""
 
