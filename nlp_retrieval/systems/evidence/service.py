@@ -217,8 +217,10 @@ class ProjectService(BaseService):
 
         def verify(arguments: ClaimArguments) -> bytes:
             (verdict,) = self._verdicts([arguments.claim], arguments.claim_type)
-            answer = verdict.model_dump() | {"neutral_passages": len(verdict.neutral_evidence)}
-            return json.dumps(answer if arguments.include_neutral else answer | {"neutral_evidence": []}).encode()
+            answer = verdict.model_dump()
+            answer |= {f"{side}_passages": len(answer[f"{side}_evidence"]) for side in ("weak", "neutral")}
+            brief = {} if arguments.include_neutral else {"weak_evidence": answer["weak_evidence"][:3], "neutral_evidence": []}
+            return json.dumps(answer | brief).encode()
 
         return [
             McpTool(

@@ -209,8 +209,9 @@ class VerifyAnswer(BaseModel):
 
 
 class ClaimAnswer(VerifyAnswer):
-    """What the sources say about the claim; neutral passages are counted, and returned if they were asked for."""
+    """What the sources say about the claim; all but three weak passages are counted alone, unless they were asked for."""
 
+    weak_passages: int
     neutral_passages: int
 
 

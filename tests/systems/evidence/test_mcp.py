@@ -106,8 +106,10 @@ def test_passages_that_are_neutral_are_counted_and_come_where_they_are_asked_for
         nothing = await called(client, "search", query="Danube")
         assert nothing["notes"] == ["the project has no sources yet; add some (add_document, POST /index)"]
         await called(client, "add_document", content=DANUBE, url=URL)
-        brief = await called(client, "verify_claim", claim="The Danube has many ships.")
-        whole = await called(client, "verify_claim", claim="The Danube has many ships.", include_neutral=True)
+        brief = await called(client, "verify_claim", claim="Old bridges across the Danube were rebuilt by engineers.")
+        whole = await called(
+            client, "verify_claim", claim="Old bridges across the Danube were rebuilt by engineers.", include_neutral=True
+        )
         assert (brief["neutral_evidence"], brief["neutral_passages"]) == ([], 1)
         assert [each["url"] for each in whole["neutral_evidence"]] == [URL]
         (search,) = (tool for tool in (await client.list_tools()).tools if tool.name == "search")

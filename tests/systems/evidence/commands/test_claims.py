@@ -81,7 +81,7 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     page = (world / "made" / "audit.html").read_text()
     assert page.count("<article") == 3
     for file in (audit, page):
-        assert "Judged by lexical: a citation passes with a support of at least 0" in file
+        assert "Judged by lexical: a citation passes word for word, or with a support of at least 0" in file
     assert "http-equiv" in page
 
 

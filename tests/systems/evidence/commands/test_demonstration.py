@@ -49,13 +49,13 @@ def test_what_it_says_it_found_is_what_the_audit_holds(made: tuple[Path, str, st
     folder, _, said = made
     rows = json.loads((folder / "demo" / "evidence" / "audit.json").read_text())["citations"]
     wrong = {one["number"] for one in known_wrong()}
-    passed = {row["number"] for row in rows if row["status"] == "PASS"}
+    passed = {row["number"] for row in rows if row["status"] in ("PASS", "WEAK")}
     found, flagged = len(wrong - passed), 15 - len(wrong) - len(passed - wrong)
     assert len(rows) == 15
     assert f"found {found} of the 6 citations that are wrong, and flagged {flagged} of the 9 that are right" in said
     for row in rows:
         told = row["sentence"] in said
-        assert told == ((row["number"] in wrong) == (row["status"] == "PASS")), row
+        assert told == ((row["number"] in wrong) == (row["number"] in passed)), row
     assert rows[6]["status"] == "SOURCE_NOT_INDEXED"
 
 
