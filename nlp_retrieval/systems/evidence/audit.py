@@ -338,7 +338,7 @@ class CitationAuditor:
     def audit(
         self,
         report: str | CitedReport | Sequence[Mapping[str, object]],
-        progress: Callable[[int, int], None] | None = None,
+        progress: Callable[[int, int], object] | None = None,
     ) -> CitationAudit:
         """Audit a report.
 
