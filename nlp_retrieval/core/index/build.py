@@ -61,7 +61,10 @@ class Builder(Protocol):
     """A retriever, as far as an index directory needs it; :class:`BaseRetriever` describes the methods."""
 
     name: ClassVar[str]
-    joins_by_extending: ClassVar[bool]
+
+    @property
+    def joins_by_extending(self) -> bool:
+        """Whether segments behind the first are joined as if their items were added."""
 
     @property
     def identity(self) -> Config:

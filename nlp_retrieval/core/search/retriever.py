@@ -131,9 +131,6 @@ class BaseRetriever(Component, Expression, ABC):
     by_words: ClassVar[bool] = False
     """True if items are found only by their words: then items without text are never found and need no filter."""
 
-    joins_by_extending: ClassVar[bool] = False
-    """True if a segment depends on those before it: then segments behind the first are joined as if their items were added."""
-
     is_adapted: ClassVar[bool] = False
     """True if it defines ``index`` and ``retrieve`` alone."""
 
@@ -184,6 +181,11 @@ class BaseRetriever(Component, Expression, ABC):
                 "override load_segments, so that items can be added to its index"
             )
         self.build(items, folder)
+
+    @property
+    def joins_by_extending(self) -> bool:
+        """Return whether a segment depends on those before it: then later ones are joined as if their items were added."""
+        return False
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         """Write one index of the items of consecutive segments. By default it is built again from the items.

@@ -145,6 +145,9 @@ class BaseLinkExtractor(Component, ABC):
     directed: ClassVar[bool] = True
     """True if the text of the source says something of the target; links without a direction are given once."""
 
+    finds_again: bool = True
+    """False if the links of items that an index has already cannot be found again, because their source is not at hand."""
+
     along: float
     """Weight of walking a link of this kind from its source to its target; at least 0."""
 

@@ -31,7 +31,7 @@ from nlp_retrieval.core.search.joining import RRF_K, MergeRule, reciprocal_ranks
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder
-from nlp_retrieval.errors import EngineError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, JoiningItems, SharedEntities
@@ -224,7 +224,6 @@ class LinkGraphRetriever(BaseRetriever):
         encoder=reads_model,
     )
     format_version = 5
-    joins_by_extending = True
     _items: ItemTable
     search_only = frozenset("seeds encoder depth title_weight damping pagerank pool weights merge clauses".split())
 
@@ -276,6 +275,15 @@ class LinkGraphRetriever(BaseRetriever):
                 RetrievalWarning,
                 stacklevel=2,
             )
+
+    @property
+    def joins_by_extending(self) -> bool:
+        if lost := [link.name for link in self._kinds().values() if not link.finds_again]:
+            raise ConfigurationError(
+                f"the index holds only a digest of the source of its links {lost[0]}, so they cannot be found again; call "
+                "compact() of a searcher that names the source"
+            )
+        return True
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         write_added_links(folder, self._written(items, folder, segments, everything), len(everything))

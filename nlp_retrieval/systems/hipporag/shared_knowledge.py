@@ -14,7 +14,7 @@ from nlp_retrieval.core import Config, may_set
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers import Extracted, JoiningItems, SharedEntities, WalkWeight
 from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, phrase_of
-from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
+from nlp_retrieval.systems.hipporag.sources import digest_of, is_held, joining_source_of, reads_knowledge, source_of
 
 _ITEMS_AT_ONCE = 256
 
@@ -47,6 +47,10 @@ class SharedKnowledge(SharedEntities):
     ) -> None:
         super().__init__(max_passages, weight=weight)
         self.knowledge = knowledge
+
+    @property
+    def finds_again(self) -> bool:  # type: ignore[override]
+        return not is_held(self.knowledge)
 
     def index_identity(self) -> Config:
         return super().index_identity() | {"knowledge": digest_of(self.knowledge)}

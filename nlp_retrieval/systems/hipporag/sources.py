@@ -195,7 +195,7 @@ _digests: dict[tuple[str, tuple[int, ...]], str] = {}
 _computing = Lock()
 
 
-def _is_held(knowledge: str) -> bool:
+def is_held(knowledge: str) -> bool:
     """Return whether it names the content of an index, not a source to open."""
     return _HELD.fullmatch(knowledge) is not None
 
@@ -209,7 +209,7 @@ def digest_of(knowledge: str | None) -> str | None:
         SourceError: the file or the store cannot be read.
         ConfigurationError: the store does not hold the extraction, or more than one and none was named.
     """
-    if knowledge is None or _is_held(knowledge):
+    if knowledge is None or is_held(knowledge):
         return knowledge
     stored = _stored(knowledge)
     if stored is not None:
@@ -239,7 +239,7 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
     """
     if knowledge is None:
         return None
-    if _is_held(knowledge):
+    if is_held(knowledge):
         raise ConfigurationError(f"knowledge={knowledge!r} is a digest in an index, and cannot be read; name the file")
     return _stored(knowledge) or _read_file(Path(knowledge).expanduser())
 
@@ -247,7 +247,7 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
 def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
     """Open the source of added items, by default that of the index; None if only the content of the index is named."""
     named = knowledge if added is None else added
-    return None if named is None or _is_held(named) else source_of(named)
+    return None if named is None or is_held(named) else source_of(named)
 
 
 def _read_file(path: Path) -> OpenIeFile:
@@ -279,4 +279,4 @@ def _is_sqlite(path: str) -> bool:
 
 def reads_knowledge(source: Any) -> str | None:
     """Allow the digest of what an index holds to a manifest; anything else would be opened."""
-    return None if source is None or (isinstance(source, str) and _is_held(source)) else f"read {source!r}"
+    return None if source is None or (isinstance(source, str) and is_held(source)) else f"read {source!r}"

@@ -9,9 +9,9 @@ for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," *
     _read({"facts": "1. a"}, text)
 """,
     "systems/hipporag/sources.py": """
-from nlp_retrieval.systems.hipporag.sources import _is_held, _stored
+from nlp_retrieval.systems.hipporag.sources import is_held, _stored
 for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + "a" * N + "x", ("#" + "a" * 32) * N + "x"):
-    _is_held(text)
+    is_held(text)
     _stored(text)
 """,
     "systems/hipporag/extraction.py": """
