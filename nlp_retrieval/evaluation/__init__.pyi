@@ -1,5 +1,7 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
+from nlp_retrieval.evaluation.abstention import RiskCoverage as RiskCoverage
+from nlp_retrieval.evaluation.abstention import risk_coverage as risk_coverage
 from nlp_retrieval.evaluation.answers import AnswerEvaluator as AnswerEvaluator
 from nlp_retrieval.evaluation.answers import GoldAnswer as GoldAnswer
 from nlp_retrieval.evaluation.answers import gold_answers as gold_answers

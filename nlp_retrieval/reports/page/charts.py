@@ -10,11 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from markupsafe import Markup
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.evaluation.abstention import risk_coverage
 from nlp_retrieval.evaluation.comparison import Comparison, verdict
 from nlp_retrieval.evaluation.measures import Measure
+from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import (
     COST_COLUMNS,
     Column,
@@ -29,6 +33,7 @@ from nlp_retrieval.text.printing import printable
 WIDTH, HEIGHT = 560.0, 330.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 34.0, 28.0, 44.0
 COLOURS, _GAP, _SMALLEST_SPAN = 8, 13.0, 0.1
+_CURVES, _FEWEST = 4, 20
 _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2")
 _STEPS = (0.02, 0.05, 0.1, 0.2, *(digit * 10.0**power for power in range(-1, 16) for digit in (5, 10, 20)))
 
@@ -130,6 +135,34 @@ def over_cutoffs(report: BenchmarkReport) -> Markup:
     if max(map(len, curves.values()), default=0) < 2:
         return Markup()
     return line_chart("chart-cutoffs", f"{family_label(family)} over the cutoff k", (family_label(family), "cutoff k"), curves)
+
+
+def over_coverage(report: BenchmarkReport, lists: RunLists, per_query: Mapping[str, Mapping[str, Scores]]) -> Markup:
+    """Return the loss in the main measure over the share of queries that are answered: those whose first hit scores highest.
+
+    One curve for each of the best configurations, and a sentence on the best; empty for fewer than 20 judged queries.
+    """
+    measure, curves, said = report.main_measure, dict[str, list[Point]](), ""
+    label = Measure.parse(measure).label
+    for place, result in enumerate(best_first(report)):
+        values, listing = per_query.get(result.name, {}).get(measure), lists.listings.get(result.name)
+        curves[result.name] = []
+        if values is None or listing is None or place >= _CURVES:
+            continue
+        found = np.flatnonzero(np.isfinite(values) & (np.diff(listing.offsets) > 0))
+        if len(found) < _FEWEST:
+            continue
+        curve = risk_coverage(listing.scores[listing.offsets[:-1][found]], values[found])
+        curves[result.name] = [(float(share), curve.at(share / 100)) for share in range(10, 101, 10)]
+        said = said or (
+            f"{printable(result.name)}: {label} is {1 - curve.at(0.5):.3f} over the half of the queries whose first hit scores "
+            f"highest, and {1 - curve.at(1.0):.3f} over all; the area under its curve is {curve.area:.3f}"
+        )
+    if not said:
+        return Markup()
+    title = f"1 less {label}, over the share of queries answered"
+    chart = line_chart("chart-coverage", title, (f"1 less {label}", "% of the queries, by the score of the first hit"), curves)
+    return Markup("{}<figcaption>{}.</figcaption>").format(chart, said)
 
 
 def quality_latency(report: BenchmarkReport) -> Markup:

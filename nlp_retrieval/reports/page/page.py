@@ -23,7 +23,7 @@ from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import Column, best_first, grid_axes, p_phrase, shared_reason, signed
 from nlp_retrieval.reports.findings import headline, tied_with_best
-from nlp_retrieval.reports.page.charts import over_cutoffs, quality_latency, quality_price
+from nlp_retrieval.reports.page.charts import over_coverage, over_cutoffs, quality_latency, quality_price
 from nlp_retrieval.reports.page.explorer import explorer_block
 from nlp_retrieval.reports.page.templating import asset, interval_text, rendered
 from nlp_retrieval.reports.view import ReportView, counted, listed, view_of
@@ -50,6 +50,7 @@ def render_page(
     explores = lists is not None and len(lists.listings) > 1 and bool(lists.query_ids)
     stages = list(dict.fromkeys(stage for result in report.configurations if result.cost for stage in result.cost.stage_ms))
     times = [sum(filter(None, result.cost.stage_ms.values())) for result in report.configurations if result.cost is not None]
+    abstaining = over_coverage(report, lists, per_query) if lists is not None and per_query is not None else Markup()
     values = {
         "view": view,
         "report": report,
@@ -59,7 +60,7 @@ def render_page(
         "facts": _facts(view),
         "finding": headline(report),
         "answers": _answers(view),
-        "charts": [chart for chart in (over_cutoffs(report), quality_price(report)) if chart],
+        "charts": [chart for chart in (over_cutoffs(report), abstaining, quality_price(report)) if chart],
         "picture": quality_latency(report),
         "tested": _tested(view),
         "pairs": _pairs(report),

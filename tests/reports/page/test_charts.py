@@ -7,11 +7,13 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.evaluation.rankings import ListsBuilder
 from nlp_retrieval.reports.figures import best_first
-from nlp_retrieval.reports.page.charts import HEIGHT, WIDTH, over_cutoffs, quality_latency, stage_bar
+from nlp_retrieval.reports.page.charts import HEIGHT, WIDTH, over_coverage, over_cutoffs, quality_latency, stage_bar
 from reports.report_data import configuration, cost_like, measures_like, report_of, usual_report
 
 NAN = float("nan")
@@ -94,3 +96,22 @@ def test_names_are_text_in_a_chart() -> None:
 def test_a_bar_of_stages_is_on_the_scale_of_the_slowest() -> None:
     bar = str(stage_bar({"retrieve": 3.0, "items": 1.0}, ["process", "retrieve", "items"], 8.0))
     assert re.findall(r'x="([0-9.]+)" width="([0-9.]+)"', bar) == [("0.00", "0.00"), ("0.00", "37.50"), ("37.50", "12.50")]
+
+
+@pytest.mark.parametrize("n_queries", [19, 40])
+def test_the_loss_over_coverage_is_that_of_queries_in_the_order_of_their_first_scores(n_queries: int) -> None:
+    report = report_of(configuration("known", measures_like(0.5)), configuration("other", measures_like(0.4)))
+    names = [f"q{number}" for number in range(n_queries)]
+    nothing: list[None] = [None] * n_queries
+    builder = ListsBuilder(names, names, nothing, nothing, [], {}, {})
+    builder.add_rankings("known", [[("a", 1.0 - number / n_queries), ("b", 0.0)] for number in range(n_queries)], {})
+    quality = np.array([1.0] * 10 + [0.5] * (n_queries - 10))
+    drawn = over_coverage(report, builder.built(), {"known": {report.main_measure: quality}})
+    if n_queries < 20:
+        assert not drawn
+        return
+    chart, caption = drawn.split("<figcaption>")
+    ElementTree.fromstring(chart)
+    assert "0.750 over the half of the queries" in caption
+    assert "0.625 over all" in caption
+    assert chart.count("<title") == 2, "the chart and one curve: the other configuration has no lists"
