@@ -27,6 +27,11 @@ class RiskCoverage:
         threshold: the lowest threshold whose risk is at most the one that was named; None if none is, or none was named.
         held_out: coverage and risk where the threshold for the questions of each fold of families was chosen on the others;
             None if no risk was named. The risk is NaN where nothing was answered.
+
+    Examples:
+        >>> curve = risk_coverage([0.9, 0.8, 0.3, 0.2], [1, 1, 0, 1])
+        >>> curve.area, curve.at(0.5)
+        (0.145..., 0.0)
     """
 
     thresholds: Scores
