@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError
@@ -47,8 +46,8 @@ class RiskCoverage:
 
 
 def risk_coverage(
-    confidence: Sequence[float],
-    quality: Sequence[float],
+    confidence: Sequence[float] | Scores,
+    quality: Sequence[float] | Scores,
     families: Sequence[str | None] | None = None,
     risk: float | None = None,
     seed: int = 0,
@@ -71,7 +70,8 @@ def risk_coverage(
         >>> curve.coverage.tolist(), curve.risk.round(2).tolist(), curve.threshold
         ([0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.33, 0.25], 0.8)
     """
-    sure, loss = np.asarray(confidence, np.float64), 1 - np.asarray(quality, np.float64)
+    sure: Scores = np.asarray(confidence, np.float64)
+    loss: Scores = 1 - np.asarray(quality, np.float64)
     names = list(families) if families is not None else [None] * len(sure)
     if not 0 < len(sure) == len(loss) == len(names):
         raise GoldError(f"{len(sure)} confidences, {len(loss)} qualities and {len(names)} families; give one of each for each")
@@ -99,8 +99,9 @@ def risk_coverage(
 def _curve(sure: Scores, loss: Scores) -> tuple[Scores, Scores, Scores]:
     order = np.argsort(-sure, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(sure[order]) != 0, True))  # equal confidences are answered together
-    answered: NDArray[np.float64] = ends + 1.0
-    return sure[order][ends], answered / len(sure), np.cumsum(loss[order])[ends] / answered
+    answered = ends + 1.0
+    coverage: Scores = answered / len(sure)
+    return sure[order][ends], coverage, np.cumsum(loss[order])[ends] / answered
 
 
 def _lowest(thresholds: Scores, risks: Scores, risk: float) -> float | None:
