@@ -1,7 +1,7 @@
 """``python -m bench beside DATA BEFORE WORK``: the time of everyday work in this checkout beside another one.
 
 Each workload runs in a process of its own, in both checkouts in turn; the table shows the least seconds and their ratio. BEFORE
-is the other checkout. WORK is the folder of ``python -m bench same``: the index that BEFORE made there is opened by both.
+is the other checkout. WORK is the folder of ``python -m bench same``: each checkout opens the index that it made there.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def main(arguments: list[str]) -> int:
         seconds: dict[str, list[float]] = {"before": [], "after": []}
         for _ in range(_TURNS):
             for which, checkout in checkouts.items():
-                seconds[which].append(_seconds(name, checkout, data, work / "before" / "hover" / "index"))
+                seconds[which].append(_seconds(name, checkout, data, work / which / "hover" / "index"))
         least = {which: min(values) for which, values in seconds.items()}
         print(f"{name:46} {least['before']:9.4f} {least['after']:9.4f} {least['after'] / least['before']:6.2f}", flush=True)
     return 0
