@@ -113,9 +113,19 @@ class AuditRow(ByKey):
         return self._decision == "rejected"
 
     @property
+    def is_weak(self) -> bool:
+        """Return whether its source supports it weakly and no reviewer decided about it."""
+        return self.status == "WEAK" and not self.passes and not self.is_rejected
+
+    @property
     def to_review(self) -> bool:
         """Return whether it neither passes nor is weak, as reviewers left it."""
-        return not self.passes and (self.status != "WEAK" or self.is_rejected)
+        return not self.passes and not self.is_weak
+
+    @property
+    def holds(self) -> bool:
+        """Return whether its source supports it, if weakly, whatever reviewers say."""
+        return self.status in ("PASS", "WEAK")
 
     @property
     def _decision(self) -> str:
@@ -160,7 +170,7 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
         statuses["SOURCE_NOT_INDEXED"],
         dict(reasons.most_common()),
         accepted=sum(row.passes and row.status != "PASS" for row in rows),
-        rejected=sum(row.is_rejected and row.status in ("PASS", "WEAK") for row in rows),
+        rejected=sum(row.is_rejected and row.holds for row in rows),
         weak=statuses["WEAK"],
         decided_by=dict(Counter(row.decided_by for row in rows if row.decided_by)),
     )
@@ -330,7 +340,7 @@ class CitationAuditor:
         weak, half = self._decider.threshold, " (half of that with a figure of the source)" if self._decider.by_words else ""
         return (
             f"Judged by {self.verifier.name}: a citation passes word for word, or with a support of at least "
-            f"{max(self.verifier.sure, weak):.2f}, and is weak from {weak:.2f}{half}, if its numbers, dates and quotations are "
+            f"{self._decider.sure:.2f}, and is weak from {weak:.2f}{half}, if its numbers, dates and quotations are "
             "in the source and no negation, opposite word or other name separates claim and source. A weak one may be wrong: "
             f"read it, or use a better verifier. {self.verifier.cannot_see}"
         ).strip()
@@ -423,8 +433,8 @@ class CitationAuditor:
         passage, span = _passage_at(read, decision.judgement.sentence)
         support = decision.judgement.support
         if decision.holds:
-            status: AuditStatus = "PASS" if decision.verdict == "supported" else "WEAK"
-            return AuditRow(citation, status, "", support, passage, span, "", decision.detail, decision.decided_by)
+            status, by = _status_of(decision), decision.decided_by
+            return AuditRow(citation, status, "", support, passage, span, "", decision.detail, by)
         reason: AuditReason = decision.reason
         other, detail = "", decision.detail
         since = self._supporting_version(citation)
@@ -441,7 +451,7 @@ class CitationAuditor:
         judged = [number for number, row in enumerate(rows) if row.passage is not None]
         citations = [rows[number].citation for number in judged]
         sources = [source for citation in citations if (source := self._source(citation.url)) is not None]
-        passed = all(rows[number].status in ("PASS", "WEAK") for number in judged)
+        passed = all(rows[number].holds for number in judged)
         if passed or len({source.key for source in sources}) < 2 or len(sources) < len(judged):
             return rows
         citation = citations[0]
@@ -450,7 +460,7 @@ class CitationAuditor:
         result = judged_together(self._decider, citation.sentence, cited, quoted=citation.quoted)
         done = list(rows)
         for at, number in enumerate(judged):
-            if rows[number].status not in ("PASS", "WEAK"):
+            if not rows[number].holds:
                 others = listed([_mark(rows[other].citation) for other in judged if other != number])
                 passage, span = _passage_at(texts[at][0], result.spans[at])
                 done[number] = _as_part(rows[number], result, at, others, passage, span)
@@ -513,6 +523,10 @@ class CitationAuditor:
         return next((candidate.passage.url for candidate in judged if candidate.decision.holds), "")
 
 
+def _status_of(supporting: Decision) -> AuditStatus:
+    return "PASS" if supporting.verdict == "supported" else "WEAK"
+
+
 def _as_part(
     row: AuditRow, result: Together, at: int, others: str, passage: EvidencePassage | None, span: tuple[int, int]
 ) -> AuditRow:
@@ -526,7 +540,7 @@ def _as_part(
         return replace(row, reason="not found", detail=f"beside {others}, this source adds nothing", other_source="")
     return replace(
         row,
-        status="PASS" if joined.verdict == "supported" else "WEAK",
+        status=_status_of(joined),
         reason="",
         support_score=joined.judgement.support,
         passage=passage,

@@ -79,7 +79,7 @@ def summary_sentence(rows: Sequence[AuditRow]) -> str:
     accepted = sum(result_of(row) == "accepted" for row in passing)
     among = f" ({accepted:,} accepted by a reviewer)" if accepted else ""
     parts = [f"{len(passing):,} of {counted(len(rows), 'citation')} pass{among}"]
-    weak = len(rows) - len(passing) - sum(row.to_review for row in rows)
+    weak = sum(row.is_weak for row in rows)
     parts += [f"{weak:,} weak"] if weak else []
     found = Counter(result_of(row) for row in by_severity(rows) if row.to_review)
     apart_too = {words: found.pop(result, 0) for result, words in _AMONG_OTHERS.items()}
@@ -119,7 +119,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
         rows=rows,
         groups=[
             ("open", "To review", [row for row in ordered if row.to_review]),
-            ("weak", "Weak", [row for row in ordered if not row.passes and not row.to_review]),
+            ("weak", "Weak", [row for row in ordered if row.is_weak]),
             ("passed", "Passed", [row for row in ordered if row.passes]),
         ],
         report=report,
@@ -151,7 +151,7 @@ def _history(row: AuditRow) -> str:
 def _tone(row: AuditRow) -> str:
     if row.passes:
         return "fine"
-    return "" if row.is_rejected else {"WEAK": "weak", "SOURCE_NOT_INDEXED": "absent"}.get(row.status, "")
+    return "weak" if row.is_weak else "absent" if row.status == "SOURCE_NOT_INDEXED" else ""
 
 
 _ABOUT_NUMBERS = ("other number", "unclear number")
@@ -438,7 +438,7 @@ def _recommendations(rows: Sequence[AuditRow], unit: str) -> list[str]:
     absent = [row.citation.url for row in open_rows if row.status == "SOURCE_NOT_INDEXED" and row.citation.url]
     doubtful = [row for row in open_rows if row.status != "SOURCE_NOT_INDEXED" or not row.citation.url]
     accepted = [row for row in rows if result_of(row) == "accepted"]
-    weak = [row for row in rows if not row.passes and not row.to_review]
+    weak = [row for row in rows if row.is_weak]
     return [
         "### Sources to re-fetch",
         "",

@@ -399,7 +399,7 @@ class ClaimVerifier:
         if silent:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
             rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
-        if lacks := _lacking(judged, self.verifier.sure):
+        if lacks := _lacking(judged, self._decider.sure):
             rule += f"; {len(lacks)} of {len(judged)} passages do not support it: {lacks[0].decision.detail}"
         return ClaimVerdict(
             claim,

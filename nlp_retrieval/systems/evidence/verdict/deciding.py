@@ -14,15 +14,12 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.lookups.checks import LookedUp, Reason, listed, looked_up
 from nlp_retrieval.systems.evidence.lookups.computed import is_year
 from nlp_retrieval.systems.evidence.lookups.names import names_of
-from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.verifiers.base import SURE, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.text import numbers_of
 
 Verdict = Literal["supported", "weak", "contradicted", "not found"]
 DecidedBy = Literal["", "lookups", "verifier", "both"]
-
-_SURE = 0.7
-"""The least probability with which a model contradicts a claim."""
 
 _LARGE = 100
 _WITH_FIGURE = 0.5
@@ -105,6 +102,11 @@ class Decider:
         self.by_words = isinstance(verifier, LexicalVerifier)
         self._lexical = verifier if isinstance(verifier, LexicalVerifier) else LexicalVerifier()
 
+    @property
+    def sure(self) -> float:
+        """Return the least probability of support of a claim that is supported, not word for word."""
+        return max(self.verifier.sure, self.threshold)
+
     def decide(self, questions: Sequence[Question]) -> list[Decision]:
         """Return a decision for each question; a model is asked once, and only about those that lookups leave open."""
         looked: list[tuple[LookedUp, Judgement | None]] = []
@@ -127,11 +129,11 @@ class Decider:
         names = there.missing_names
         has_figure = self.by_words and (bool(there.computed) or _has_figure(question.claim))
         if judgement.support >= self.threshold * (_WITH_FIGURE if has_figure else 1):
-            is_sure = judgement.signals.get("verbatim") == 1 or judgement.support >= max(self.verifier.sure, self.threshold)
+            is_sure = judgement.signals.get("verbatim") == 1 or judgement.support >= self.sure
             verdict = "supported" if is_sure and not names else "weak"
             detail = f"the source does not name {listed(names)}" if names else "; ".join(there.computed)
             return Decision(verdict, "", detail, "both" if _has_found(question, there) else "verifier", judgement, there)
-        if self.verifier.sees_contradictions and judgement.contradict >= _SURE and _names_subject(question.claim, there):
+        if self.verifier.sees_contradictions and judgement.contradict >= SURE and _names_subject(question.claim, there):
             return Decision("contradicted", "contradicted", "the source says otherwise", "verifier", judgement, there)
         return Decision("not found", *self._why_not(there, judgement), "verifier", judgement, there)
 

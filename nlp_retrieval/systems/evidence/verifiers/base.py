@@ -18,6 +18,9 @@ UNREAD = "claim_too_long"
 ABSTAINED = "abstained"
 """Signal of a judgement without meaning, because there was no usable answer."""
 
+SURE = 0.7
+"""The probability from which a verifier without a calibration is sure of what it says."""
+
 _ROUNDING = 1e-4
 
 
@@ -95,7 +98,7 @@ class BaseVerifier(Component, ABC):
     @property
     def sure(self) -> float:
         """Return the probability of support below which support counts as weak."""
-        return 0.7
+        return SURE
 
     @abstractmethod
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
