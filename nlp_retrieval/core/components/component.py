@@ -52,8 +52,8 @@ def _wrong_argument(parameter: str, value: object, error: ValidationError) -> st
     problems = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
     path = max((place for place, _ in problems), key=len)
     there = [problem for place, problem in problems if place == path]
-    wanted = dict.fromkeys(map(_meaning, there))
-    expected = " or ".join([*wanted][:1] + [each.removeprefix("Input should be ") for each in [*wanted][1:]])
+    first, *others = dict.fromkeys(map(_meaning, there))
+    expected = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
     hidden = any(isinstance(part, str) and is_secret_name(part) for part in path)
     shown = HIDDEN if hidden else repr(without_secrets({parameter: there[0]["input"]})[parameter])
     return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={shown}: {expected}"

@@ -27,9 +27,6 @@ _CURES = {
     errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
 }
 
-READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-"""Errors of the operating system where writing is not allowed."""
-
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
@@ -111,7 +108,11 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
             aside.unlink(missing_ok=True)
         raise
     if durable:
-        sync(path.parent)
+        try:
+            sync(path.parent)
+        except OSError as error:
+            message = f"{path} was replaced, but the disk does not confirm it ({error.strerror}); run it again"
+            raise IndexWriteError(message) from error
 
 
 def clear_asides(path: Path, seconds: float = 3600.0) -> None:

@@ -236,7 +236,8 @@ def _made(location: str, position: int, entry: object, kind: _Kind) -> Searchabl
         raise SourceError(f'{location}: "{text_column}" is missing; {cure}')
     item_id = as_id(location, id_column, record[id_column]) if own_id is None else own_id
     text = as_text(location, text_column, record[text_column])
-    return kind.make(location, item_id, text, record.get(third), metadata_of(location, record, columns))
+    used = [column for column in columns if column]
+    return kind.make(location, item_id, text, record[third] if third else None, metadata_of(location, record, used))
 
 
 @lru_cache(1024)

@@ -99,9 +99,15 @@ def _listed(folder: Path) -> dict[str, Path]:
     """The files below a folder, also behind links, by their relative paths."""
     if not folder.is_dir():
         raise ModelError(f"there is no model folder at {folder} (any more); check the path, or put the folder back")
+
+    def refuse(error: OSError) -> None:
+        raise error
+
     files: dict[str, Path] = {}
-    for place, folders, names in os.walk(folder, followlinks=True):
-        folders[:] = sorted({*folders} - _NO_PART)
+    for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        here = Path(place).resolve()
+        # a link back to a folder above it, whose files are listed already, is not followed
+        folders[:] = sorted(name for name in {*folders} - _NO_PART if not here.is_relative_to((here / name).resolve()))
         found = (Path(place, name) for name in names)
         files |= {file.relative_to(folder).as_posix(): file for file in found if file.exists()}
         if len(files) > _MOST_FILES:

@@ -310,33 +310,40 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
     with writing(directory) as writer:
         scratch = writer.new_scratch()
         n_items, fingerprint = write_items(checked_items(items), scratch)
-        before = kept = None
+        owns = [fingerprint_of(fingerprint, identity) for identity in identities]
+        before, corpus = None, None
+        retrievers: list[RetrieverRecord] = []
+        whole: set[str] = set()
         try:
             before = read_manifest(directory)
-            if before is not None and before.corpus.fingerprint == fingerprint:
-                _check_contents(directory, before, builders)
-                kept = before
         except IndexDamagedError:
             if not replace:
                 raise
-        if kept is not None:
-            corpus, retrievers = kept.corpus, list(kept.retrievers)
+        if before is not None and before.corpus.fingerprint == fingerprint:
+            corpus = before.corpus if _is_whole(directory, before.corpus.records, replace=replace) else None
+            retrievers, of_builder = list(before.retrievers), dict(zip(owns, builders, strict=True))
+            whole = {
+                record.fingerprint
+                for record in retrievers
+                if _is_whole(directory, record.segments, of_builder.get(record.fingerprint), replace=replace)
+            }
         elif before is not None and not replace:
             raise _conflict(directory, before.corpus, n_items)
-        else:
+        if corpus is None:
             segment = writer.publish_segment(scratch, "items", fingerprint, 0, n_items)
-            corpus, retrievers = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment]), []
+            corpus = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment])
         rows = corpus.segments[0]
         table = ItemTable(directory / rows.folder / ITEMS_FILE)
         built: dict[str, str] = {}
         found: list[str] = []
-        for builder, identity in zip(builders, identities, strict=True):
-            own, config = fingerprint_of(fingerprint, identity), without_secrets(builder.recorded_config)
-            record = next((record for record in retrievers if record.fingerprint == own), None)
+        for builder, identity, own in zip(builders, identities, owns, strict=True):
+            config = without_secrets(builder.recorded_config)
+            record = next((record for record in retrievers if record.fingerprint == own and own in whole), None)
             if record is not None:
                 found.append(builder.name)
             else:
                 built[own] = builder.name
+                whole.add(own)
                 segment, cost = writer.write_segment(builder, identity, corpus, rows, partial(builder.build, table))
                 record = RetrieverRecord(
                     fingerprint=own, identity=without_secrets(identity), config=config, segments=[segment], cost=cost
@@ -346,7 +353,8 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             others = [other for n, other in enumerate(retrievers) if n not in same]
             place = same[0] if same else len(others)
             retrievers = [*others[:place], record.model_copy(update={"config": config}), *others[place:]]
-        if kept is None or kept.retrievers != retrievers:
+        retrievers = [record for record in retrievers if record.fingerprint in whole]
+        if before is None or (before.corpus, before.retrievers) != (corpus, retrievers):
             writer.publish_manifest(before, corpus, retrievers)
         writer.checkpoints.remove()
         writer.remove_unused(builders)
@@ -365,15 +373,21 @@ def _complete(directory: Path, items: Items, builders: Sequence[Builder]) -> Cor
     return manifest.corpus if has_all and manifest.corpus.fingerprint == fingerprint else None
 
 
-def _check_contents(directory: Path, manifest: Manifest, builders: Sequence[Builder]) -> None:
-    """Raise an IndexDamagedError if a file, or an engine's data elsewhere, is not as it was written."""
-    for folder in manifest.records:
-        check_folder(directory, folder, contents=True)
-    for builder in builders:
-        if record := manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, builder.identity)):
-            builder.require_segments(
-                [SegmentFolder(directory / part.folder, part.first_row, part.end_row) for part in record.segments]
-            )
+def _is_whole(
+    directory: Path, folders: Sequence[FolderRecord], builder: Builder | None = None, *, replace: bool = False
+) -> bool:
+    """Return whether files, and an engine's data elsewhere, are as they were written; else an error, unless it is replaced."""
+    try:
+        for folder in folders:
+            check_folder(directory, folder, contents=True)
+        if builder is not None:
+            rows = [(directory / part.folder, part.first_row, part.end_row) for part in folders if isinstance(part, Segment)]
+            builder.require_segments([SegmentFolder(*each) for each in rows])
+    except IndexDamagedError:
+        if not replace:
+            raise
+        return False
+    return True
 
 
 def _conflict(directory: Path, there: CorpusRecord, n_items: int) -> IndexConflictError:

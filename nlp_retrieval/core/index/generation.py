@@ -29,6 +29,7 @@ from nlp_retrieval.core.files.columns import CURE, damaged, mapped
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
 MANIFEST_FILE = "manifest.json"
@@ -181,7 +182,7 @@ def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
     if not isinstance(path, str | PathLike):
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
-    if any("\ud800" <= character <= "\udfff" or character == "\0" for character in str(path)):
+    if find_lone_surrogate(str(path)) is not None or "\0" in str(path):
         raise ConfigurationError(f"the path {str(path)!r} is not valid text; choose a folder of another name")
     return Path(path)
 

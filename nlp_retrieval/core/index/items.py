@@ -268,7 +268,7 @@ class _ItemFile:
             column.validate(full=True)
             if position < len(_FIXED):
                 if column.null_count:
-                    raise ValueError("an item has no id or no content")
+                    raise ValueError("an item has no id, no content, or no mark of its words")
             elif list(self.kinds.values())[position - len(_FIXED)] == "json":
                 for text in column.drop_null().to_pylist():
                     json.loads(text)
@@ -393,8 +393,8 @@ class ItemTable:
     @cached_property
     def findable(self) -> Mask | None:
         """``[rows]``, the items that are not deleted and have a letter or a digit; None if that is true of all."""
-        has_words = [pc.fill_null(file.batches[number].column(2), True) for file, number in self._batches]
-        findable = np.concatenate([np.zeros(0, np.bool_), *(each.to_numpy(zero_copy_only=False) for each in has_words)])
+        has_words = (file.column(number, 2).to_numpy(zero_copy_only=False) for file, number in self._batches)
+        findable = np.concatenate([np.zeros(0, np.bool_), *has_words])
         if self.live is not None:
             findable &= self.live
         findable.flags.writeable = False

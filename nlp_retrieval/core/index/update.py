@@ -24,6 +24,7 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import Builder, IndexWriter, checked_items, writing
 from nlp_retrieval.core.index.generation import (
@@ -255,10 +256,8 @@ def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
     require_manifest(directory)  # or a folder would be made for it
     with writing(directory) as writer:
         manifest = require_manifest(directory)
-        by_name: dict[str, RetrieverRecord] = {}
-        for record in manifest.retrievers:
-            same = sum(earlier.config["name"] == record.config["name"] for earlier in by_name.values())
-            by_name[f"{record.config['name']}-{same + 1}" if same else record.config["name"]] = record
+        labels = numbered_names(record.config["name"] for record in manifest.retrievers)
+        by_name = dict(zip(labels, manifest.retrievers, strict=True))
         if name not in by_name:
             raise ConfigurationError(f"{directory} has no retriever {name!r}; {nearest(name, by_name)}")
         dropped = by_name.pop(name)

@@ -199,3 +199,10 @@ def test_numbers_of_single_precision_are_as_they_were_written() -> None:
         "struct": {"x": 0.1, "y": [1]},
         "map": {"k": 0.7},
     }
+
+
+def test_a_column_without_a_name_is_metadata():
+    (item,) = items_of([{"": "first", "id": "a", "text": "krill"}])
+    assert (item.title, item.metadata) == ("", {"": "first"})
+    (query,) = queries_of([{"": 7, "qid": "q", "query": "krill"}])
+    assert (query.family, query.metadata) == (None, {"": 7})

@@ -61,6 +61,12 @@ def test_the_layout_of_the_hub_cache_is_the_model_itself(model: Path, tmp_path: 
     assert fingerprint_of_folder(snapshot) == fingerprint_of_folder(model)
 
 
+def test_a_link_back_to_a_folder_above_it_adds_no_files(model: Path) -> None:
+    before = fingerprint_of_folder(model)
+    (model / "1_Dense" / "above").symlink_to(model)
+    assert fingerprint_of_folder(model) == before
+
+
 def test_a_pipe_is_not_waited_for(model: Path) -> None:
     os.mkfifo(model / "weights.bin")
     with pytest.raises(ModelError, match=r"weights.bin .*not a regular file"):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -160,21 +157,6 @@ def test_a_source_that_breaks_midway_leaves_nothing(path, built):
     assert names(built) == named_by_manifest(built)
 
 
-def in_another_process(script: str, *arguments: object, expect: int = 0) -> str:
-    """Run a script that sees these engines; returns its standard output."""
-    tests = Path(__file__).parents[2]
-    preamble = f"import sys; sys.path.insert(0, {str(tests)!r})\nfrom core.engines import *\n"
-    done = subprocess.run(
-        [sys.executable, "-c", preamble + textwrap.dedent(script), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == expect, done.stderr
-    return done.stdout
-
-
 # readers beside writers
 
 
@@ -266,6 +248,19 @@ def check_verified_and_healed(built, file):
     TermCount().index(ALPHA, built, replace=True)
     assert found(built) == ["d0", "d1"]
     assert verify_index(built) == []
+
+
+@pytest.mark.parametrize("damaged", ["the items", "one retriever"])
+def test_to_replace_what_is_damaged_keeps_the_other_retrievers(built, damaged):
+    TermShare().index(ALPHA, built)
+    manifest = read_manifest(built)
+    (segment,) = manifest.corpus.segments if damaged == "the items" else manifest.retrievers[0].segments
+    flip(built / segment.folder / next(iter(segment.files)), -1)
+    report = TermCount().index(ALPHA, built, replace=True)
+    assert (report.built == []) == (damaged == "the items")
+    assert read_manifest(built).retrievers[1] == manifest.retrievers[1]
+    assert verify_index(built) == []
+    assert found(built, retriever=TermShare()) == found(built) == ["d0", "d1"]
 
 
 def test_joining_copies_no_damage(built):

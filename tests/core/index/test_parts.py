@@ -142,6 +142,3 @@ def test_parts_follow_to_a_newer_generation(tmp_path: Path) -> None:
     assert len(searcher.search("alpha", 9)[0]) == 2
     assert searcher.refresh()
     assert len(searcher.search("alpha", 9)[0]) == len(retriever.retrieve([["alpha"]], tmp_path, 9)[0]) == 3
-
-
-# labels

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -23,8 +26,6 @@ from nlp_retrieval.errors import (
     ItemError,
     RetrievalWarning,
 )
-
-from .test_build import in_another_process
 
 TEXTS = ["alpha beta", "beta gamma", "gamma delta", "delta alpha alpha"]
 
@@ -256,6 +257,16 @@ def test_a_retriever_with_parts_has_to_say_how_it_opens_segments(tmp_path: Path)
     with pytest.raises(ConfigurationError, match="override load_segments"):
         searcher.add([item("n", "omega")])
     assert ids(searcher, "alpha") == ["d0", "d3"]
+
+
+def in_another_process(script: str, *arguments: object) -> str:
+    """Run a script that sees these engines; returns its standard output."""
+    tests = Path(__file__).parents[2]
+    preamble = f"import sys; sys.path.insert(0, {str(tests)!r})\nfrom core.engines import *\n"
+    command = [sys.executable, "-c", preamble + textwrap.dedent(script), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.soak
