@@ -192,10 +192,6 @@ class SurfaceMatcher:
             state = self._steps.setdefault(key, len(self._steps) + 2)
         return state
 
-    def named_in(self, texts: Iterable[str]) -> list[set[int]]:
-        """Return the numbers of the surfaces that each text mentions."""
-        return [{surface for surface, _, _ in self.mentions(text)} for text in texts]
-
     def mentions(self, text: str) -> list[tuple[int, int, int]]:
         """Return the mentions in a text, in order: number of the surface, and where it begins and ends."""
         spans = spans_of(text)
@@ -208,7 +204,7 @@ class SurfaceMatcher:
 
     def _walk(self, words: list[str]) -> Iterator[tuple[int, int, int]]:
         known, step, ends = self._words.get, self._steps.get, self._ends.get
-        numbers = [known(word.lower() if word.isascii() else _unaccented(word)) for word in words]
+        numbers = [known(compared(word)) for word in words]
         numbers.append(None)
         free = 0
         for first, number in enumerate(numbers):

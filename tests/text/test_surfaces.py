@@ -185,4 +185,3 @@ def test_mentions_are_those_of_a_naive_reading(parts: list[str], titles: list[st
         for number, start, end in matcher.mentions(text)
     ]
     assert found == naive(text, titles)
-    assert {number for number, _, _ in matcher.mentions(text)} == matcher.named_in([text])[0]

@@ -8,6 +8,7 @@ The three signatures::
 
 The sub-queries of a query come together, as the processor made them. A hit is a :class:`RetrievalResult`, an item, the id of
 one, or a pair of one of these and a score. Each list is best first; without scores, the score is 1 / rank.
+A result's signals are not kept.
 """
 
 from __future__ import annotations
@@ -61,9 +62,11 @@ def read_lists(returned: object, row_of: Sequence[Mapping[str, int]], said: str)
 def _read_list(returned: object, row_of: Mapping[str, int], said: str) -> Found:
     if not isinstance(returned, list | tuple):
         raise EngineError(f"{said} returned {returned!r:.80} for a query; return a list of hits, best first: {_HIT}")
+    hits = [_read_hit(entry, said) for entry in returned]
+    if 0 < sum(score is None for _, score in hits) < len(hits):
+        raise EngineError(f"{said} returned a list in which only some hits have a score; give one to each, or to none")
     rows, scores = [], []
-    for rank, entry in enumerate(returned, 1):
-        item_id, score = _read_hit(entry, said)
+    for rank, (item_id, score) in enumerate(hits, 1):
         if item_id not in row_of:
             raise EngineError(f"{said} returned {item_id!r:.80}, the id of none of the {len(row_of)} items that it got")
         rows.append(row_of[item_id])

@@ -387,8 +387,7 @@ class BaseRetriever(Component, Expression, ABC):
         places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
         counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
         batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, min(k, n_items))
-        if (batch.offsets[1:] == batch.offsets[:-1]).any():
-            note_empty(batch, unrepeated, self.name, self.ignored)
+        note_empty(batch, unrepeated, self.name, self.ignored)
         return batch
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
@@ -466,11 +465,13 @@ class AdaptedRetriever(BaseRetriever):
         self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
     ) -> CandidateBatch:
         """Search with an opened copy; ``retrieve`` gets the sub-queries of each query together, and merges them itself."""
-        groups = [[text for text in dict.fromkeys(subqueries) if not has_no_words(text)] for subqueries in processed]
-        asked: list[Any] = [group for group in groups if group]
+        groups = [tuple(text for text in dict.fromkeys(subqueries) if not has_no_words(text)) for subqueries in processed]
+        distinct = {group: place for place, group in enumerate(dict.fromkeys(filter(None, groups)))}
+        asked: list[Any] = [list(group) for group in distinct]
         hits = self.find(asked, min(k, n_items), n_items, allowed)
+        places = np.array([distinct[group] for group in groups if group], np.int64)
         counts = np.array([bool(group) for group in groups], np.int64)
-        batch = merge_subqueries(hits, np.arange(len(asked)), counts, self.merge, label or self.name, k)
+        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
         note_empty(batch, processed, self.name, self.ignored)
         return batch
 

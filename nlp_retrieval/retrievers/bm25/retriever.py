@@ -147,9 +147,10 @@ class QueryExpander:
         postings = [opened.postings for opened, _ in segments]
         first_rows = offsets_of([len(one.lengths) for one in postings]).tolist()
         rows = np.concatenate([one.rows + first for one, first in zip(postings, first_rows, strict=False)])
-        terms = [np.repeat(numbers, np.diff(one.indptr)) for one, numbers in zip(postings, scorer.numbers, strict=True)]
+        numbers = [own.astype(np.int32) for own in scorer.numbers]
+        terms = [np.repeat(own, np.diff(one.indptr)) for one, own in zip(postings, numbers, strict=True)]
         order = np.argsort(rows, kind="stable")
-        self._terms = np.concatenate(terms).astype(np.int32)[order]
+        self._terms = np.concatenate(terms)[order]
         self._frequencies = np.concatenate([one.frequencies for one in postings])[order]
         self._offsets = offsets_of(np.bincount(rows, minlength=first_rows[-1]))
         names = list(scorer.vocabulary)

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
@@ -130,14 +130,12 @@ def _cosines(terms: PassageTerms, ones: Rows, others: Rows) -> Scores:
     rows, number = np.unique(np.concatenate([ones, others]), return_inverse=True)
     one_rows, other_rows = number[: len(ones)], number[len(ones) :]
     hashes, counts = terms.of_rows(rows)
-    begins = np.cumsum(counts) - counts
     vocabulary, term = np.unique(hashes, return_inverse=True)
     squares = (terms.information_of(vocabulary) ** 2)[term]
     owner = np.repeat(np.arange(len(rows)), counts)
     lengths = np.bincount(owner, squares, len(rows))
     keys = owner * len(vocabulary) + term  # rising: rows are, and the terms of each
-    n_asked = counts[other_rows]
-    entries = np.repeat(begins[other_rows] - (np.cumsum(n_asked) - n_asked), n_asked) + np.arange(n_asked.sum())
+    entries, n_asked = entries_of(offsets_of(counts), other_rows)
     wanted = np.repeat(one_rows, n_asked) * len(vocabulary) + term[entries]
     hit = places_in(keys, wanted) >= 0
     pair = np.repeat(np.arange(len(others)), n_asked)
@@ -351,9 +349,11 @@ class Hyperlinks(BaseLinkExtractor):
         items, first_row, everything = joining.items, joining.first_row, joining.everything
         new = HashedRows.of((key, row) for row, item in enumerate(items.stream(_NAMING)) for key in _keys_of(item))
         given = HashedRows.of((_by_words(name), row) for row, name in self._named(enumerate(items.stream({self.links}))))
-        called = _distinct(_by_words(name) for item in items.stream(_NAMING) for name in _names_of(item))
-        givers = np.unique(joining.known(_GIVEN, called, given).rows)
-        givers = givers[givers < first_row]
+        givers, names = np.zeros(0, np.int64), new
+        if joining.segments:
+            called = _distinct(_by_words(name) for item in items.stream(_NAMING) for name in _names_of(item))
+            givers = np.unique(joining.known(_GIVEN, called, given).rows)
+            givers = givers[givers < first_row]
 
         def named() -> Iterator[tuple[int, str]]:
             for first in range(0, len(givers), _STEP):
@@ -361,7 +361,8 @@ class Hyperlinks(BaseLinkExtractor):
                 yield from self._named(zip(part.tolist(), everything.items(part), strict=True))
             yield from self._named(enumerate(items.stream({self.links}), first_row))
 
-        names = joining.known(_NAMES, _distinct(key(name) for _, name in named() for key in _READINGS), new)
+        if joining.segments:
+            names = joining.known(_NAMES, _distinct(key(name) for _, name in named() for key in _READINGS), new)
         sources, numbers = array("q"), array("q")
         unknown: list[tuple[int, str]] = []
         n_given = n_unknown = 0

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, scaled, top_k_positions
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.registry import ByName, resolve_components
+from nlp_retrieval.core.components.registry import ByName, numbered_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.explanation import Explanation, Step
@@ -376,14 +376,7 @@ class LinkGraphRetriever(BaseRetriever):
 
     def _kinds(self) -> dict[str, BaseLinkExtractor]:
         """The extractors by the names of their links; a second extractor of the same name gets a number."""
-        kinds: dict[str, BaseLinkExtractor] = {}
-        for extractor in self.links:
-            kind, number = extractor.name, 1
-            while kind in kinds:
-                number += 1
-                kind = f"{extractor.name}-{number}"
-            kinds[kind] = extractor
-        return kinds
+        return dict(zip(numbered_names(extractor.name for extractor in self.links), self.links, strict=True))
 
     def _titles(self) -> TitleMentions:
         """The extractor that decides which titles count, in queries as in texts."""
@@ -510,11 +503,11 @@ class LinkGraphRetriever(BaseRetriever):
         named = titles >= _NAMED
         if not named.any():
             named[first : first + 1] = True
-        found = [mention for mention in self._title_table.find(query) if np.isin(mention.rows, pooled[titles >= _NAMED]).any()]
-        asked = asked_relations(query, [(mention.start, mention.end) for mention in found])
         pointing = np.flatnonzero(pairs.points & named[pairs.ones] & ~named[pairs.others])
         if len(pointing) == 0:
             return np.zeros(len(pooled))
+        found = [mention for mention in self._title_table.find(query) if np.isin(mention.rows, pooled[titles >= _NAMED]).any()]
+        asked = asked_relations(query, [(mention.start, mention.end) for mention in found])
         sources, targets = pairs.ones[pointing].tolist(), pairs.others[pointing].tolist()
         places = sorted({*sources, *targets})
         item_of = dict(zip(places, self._items.items(pooled[places]), strict=True))

@@ -23,6 +23,7 @@ from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of
 from nlp_retrieval.errors import ConfigurationError, EngineError, nearest
 from nlp_retrieval.retrievers.link_graph.graph import WeightedGraph, Workspace
+from nlp_retrieval.retrievers.link_graph.tables import places_in
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
@@ -378,11 +379,11 @@ def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str]
     entries, counts = entries_of(graph.offsets, rows)
     neighbours = graph.neighbours[entries]
     order = np.argsort(rows)
-    places = np.minimum(np.searchsorted(rows[order], neighbours), max(len(rows) - 1, 0))
+    places = places_in(rows[order], neighbours)
     is_open = weighted.type_weights > 0
     is_open |= is_open.reshape(-1, 2)[:, ::-1].ravel()  # types 2 i and 2 i + 1 are one kind, along and against
     types = graph.types[entries]
-    inside = (rows[order][places] == neighbours) & is_open[types]
+    inside = (places >= 0) & is_open[types]
     owner = np.repeat(np.arange(len(rows)), counts)[inside]
     pairs, number = np.unique(owner * len(rows) + order[places[inside]], return_inverse=True)
     directed = np.repeat([kind not in undirected for kind in graph.n_links], 2).astype(bool)[types[inside]]

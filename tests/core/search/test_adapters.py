@@ -36,7 +36,7 @@ class Counting(BaseRetriever):
         return sorted((pair for pair in pairs if pair[1]), key=lambda pair: -pair[1])
 
     def form(self, pairs):
-        return [RetrievalResult(item=item, score=score, signals={"counted": score}) for item, score in pairs]
+        return [RetrievalResult(item=item, score=score) for item, score in pairs]
 
 
 class Items(Counting):
@@ -109,6 +109,7 @@ def test_another_signature_is_refused_when_the_class_is_defined():
         (None, r"returned NoneType for 1 queries; return one list of hits for each"),
         ([[("b", 1.0), ("a", 2.0)]], r"score 1 before one with 2; hits come best first.*negate distances"),
         ([[{"text": "krill"}]], r"returned \{'text': 'krill'\} \(dict\) as a hit"),
+        ([[("a", 0.9), "b"]], r"only some hits have a score; give one to each, or to none"),
         ([["krill krill krill"]], r"'krill krill krill', the id of none of the 4 items that it got"),
     ],
 )

@@ -84,6 +84,6 @@ def test_tables_of_several_segments_name_what_one_table_of_the_live_titles_names
     matcher, read = SurfaceMatcher(wanted), [between.join(parts) for parts in texts]
     expected = [
         sorted(matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist() for number in found)
-        for found in matcher.named_in(read)
+        for found in ({number for number, _, _ in matcher.mentions(text)} for text in read)
     ]
     assert [sorted(joined.table.rows_of(number).tolist() for number in found) for found in joined.named_in(read)] == expected
