@@ -164,7 +164,7 @@ def as_doi(text: str) -> str:
 
 
 def plain_text(source: str) -> str:
-    """Return LaTeX as plain text: accents, quotes and dashes as characters, formulas as far as they can be."""
+    """Return text of BibTeX as plain text: accents, quotes and dashes as characters, formulas as far as they can be."""
     if "\\" in source or "$" in source:
         try:
             from pylatexenc.latex2text import LatexNodes2Text

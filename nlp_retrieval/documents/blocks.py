@@ -152,7 +152,7 @@ class Document:
     @cached_property
     def _written(self) -> tuple[str, tuple[tuple[int, int], ...]]:
         parts: list[str] = []
-        pages: dict[int, int] = {}
+        pages: list[tuple[int, int]] = []
         length = 0
         before: TextBlock | None = None
         for block in self.blocks:
@@ -168,12 +168,12 @@ class Document:
                 start += f"{block.name}. " if block.name.isdecimal() else f"{block.name} "
             text, begun = _written(block)
             for page, at in begun:
-                if page > max(pages, default=0):
-                    pages[page] = length + len(start) + at
+                if not pages or page > pages[-1][0]:
+                    pages.append((page, length + len(start) + at))
             parts += (start, text)
             length += len(start) + len(text)
             before = block
-        return "".join(parts), tuple(pages.items())
+        return "".join(parts), tuple(pages)
 
 
 _MARK_IN_TEXT = re.compile(

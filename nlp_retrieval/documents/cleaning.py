@@ -103,18 +103,15 @@ def clean_text(text: str) -> tuple[str, Removed]:
         'rainfall'
     """
     text = _LINE_ENDS.sub("\n", text).replace("\u2029", "\n\n")
+    gone: list[str] = []
 
     def needed(run: re.Match[str]) -> str:
-        return _needed(text[run.start() - 1] if run.start() else "", run[0], text[run.end() : run.end() + 1])
+        kept = _needed(text[run.start() - 1] if run.start() else "", run[0], text[run.end() : run.end() + 1])
+        gone.append(run[0][len(kept) :])
+        return kept
 
-    cleaned = _UNSEEN.sub(needed, text)
-    if cleaned == text:
-        return text, Removed()
-    counts = {
-        name: sum(len(re.findall(f"[{kind}]", one)) * sign for one, sign in ((text, 1), (cleaned, -1)))
-        for name, kind in _KINDS.items()
-    }
-    return cleaned, Removed(**counts)
+    cleaned, removed = _UNSEEN.sub(needed, text), "".join(gone)
+    return cleaned, Removed(**{name: len(re.findall(f"[{kind}]", removed)) for name, kind in _KINDS.items()})
 
 
 def clean_title(text: str) -> tuple[str, Removed]:

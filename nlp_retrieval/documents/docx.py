@@ -21,7 +21,9 @@ from nlp_retrieval.documents.bibliography import as_doi, entries_of_csl, entry_o
 from nlp_retrieval.documents.blocks import Document, Reference, has_text
 from nlp_retrieval.documents.html import WORKS, document_of, parse_page
 from nlp_retrieval.errors import InputError, SourceError
+from nlp_retrieval.loaders import READ_ERRORS
 
+_DAMAGED = (*READ_ERRORS, BadZipFile, NotImplementedError, SyntaxError, ValueError, LookupError, AttributeError, TypeError)
 _LARGEST_PART = 100 * 2**20
 _MOST_STORES = 100
 _MOST_STYLES = 20
@@ -66,7 +68,7 @@ def read_docx(data: bytes, where: str) -> Document:
         raise
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
-    except (BadZipFile, NotImplementedError, SyntaxError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+    except _DAMAGED as error:
         shown = f"{type(error).__name__}: {str(error)[:80]}"
         raise SourceError(f"{where}: it is no DOCX, or a damaged one ({shown}); save it again in a word processor") from None
     page = parse_page(f"<html><body>{html}</body></html>", where)

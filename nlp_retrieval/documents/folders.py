@@ -114,14 +114,13 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
             if here in saved or (of_page and of_page[1] in pages):
                 saved.add(here / name)
         for path in [here / name for name in (*links, *sorted(names))]:
-            is_page = path.suffix.lower() in _PAGES
-            if path.is_symlink() and not path.name.startswith(_UNSEEN):
-                left_out.add("symbolic links skipped", printable(str(path)))
-            elif path.name.startswith(_UNSEEN) or path in known:
+            if path.name.startswith(_UNSEEN) or path in known:
                 continue
+            if path.is_symlink():
+                left_out.add("symbolic links skipped", printable(str(path)))
             elif not path.is_file():
                 left_out.add("devices, pipes and sockets skipped", printable(str(path)))
-            elif here in saved and is_page:
+            elif here in saved and path.suffix.lower() in _PAGES:
                 left_out.add("frames and other parts of saved pages skipped", printable(str(path)))
             elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
                 yield path

@@ -202,12 +202,12 @@ def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the properties that a declaration sets, and their values: keywords, colours, numbers, or tokens of lengths."""
     if name.endswith("background-clip"):
         yield "background-clip", [word.lower_value for word in words if word.type == "ident"]
-    elif name.startswith("background"):
+    elif name in ("background", "background-color", "background-image"):
         if any(word.type in ("url", "function") and _colour(word) is None for word in words):
             yield "background", None  # a picture, or a gradient
         else:
             yield from (("background", colour) for word in words if (colour := _colour(word)) is not None)
-    elif name.startswith("text-decoration"):
+    elif name in ("text-decoration", "text-decoration-line"):
         yield "text-decoration", {word.lower_value for word in words if word.type == "ident"}
     elif name == "font":
         sizes = (word for word in words[:4] if _length(word, 1, 1) is not None)

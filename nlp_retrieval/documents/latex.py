@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from nlp_retrieval.documents.bibliography import bibliography_notes, plain_text
-from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, has_text, row_blocks
+from nlp_retrieval.documents.bibliography import bibliography_notes
+from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, row_blocks
 from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
@@ -105,8 +105,6 @@ def read_latex(text: str, where: str) -> Document:
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
-    if not has_text(reader.blocks):
-        raise SourceError(f"{where}: it has no text")
     source = _COMMENT.sub("", text)
     notes = [
         f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too"
@@ -142,7 +140,7 @@ class _Latex:
         document = next((node for node in nodes if getattr(node, "environmentname", "") == "document"), None)
         for node in nodes if document is not None else ():
             if _macro(node) == "title":
-                self.title = plain_text(_inner(node.nodeargd.argnlist[-1]))
+                self.title = " ".join(_plain(node.nodeargd.argnlist[-1]).split())
         self._walk(nodes if document is None else document.nodelist)
         self._flush()
 
@@ -150,9 +148,10 @@ class _Latex:
         return bisect_right(self._starts, position)
 
     def _flush(self, level: int = 0) -> None:
-        pieces, line, quoted = self._draft.take(), self._line, self._quoted > 0
-        if not any(piece.kind != "break" and (piece.text.strip() or piece.url) for piece in pieces):
+        if not self._draft:
+            self._draft.take()
             return
+        pieces, line, quoted = self._draft.take(), self._line, self._quoted > 0
         if level:
             self.blocks.append(TextBlock("heading", line, [pieces], level=level))
         elif self._entry is not None:

@@ -140,9 +140,6 @@ def make_engine(
         if is_file:
             database = str(Path(database).expanduser())
             parsed = parsed.set(database=database)
-        if is_file and not may_create and not Path(database).is_file():
-            # SQLite would create the file, and the error would be about a missing table
-            raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
         if read_only and (is_file or database.startswith("file:")):
             address = Path(database).absolute().as_uri() if is_file else database
             parsed = parsed.set(database=address).update_query_dict({"mode": "ro", "uri": "true"})
@@ -159,6 +156,9 @@ def make_engine(
             f"{shown}: not a database URL ({scrub(error, url)}); write driver://host/name (user and password in front of the "
             "host, with : and @) or sqlite:///path/to/file.db"
         ) from None
+    if is_file and not may_create and not Path(database).is_file():
+        # SQLite would create the file, and the error would be about a missing table
+        raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
     if engine.dialect.is_async:
         raise SourceError(f"{shown}: {parsed.drivername} is an asynchronous driver; use a synchronous one")
     return engine

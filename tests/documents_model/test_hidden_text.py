@@ -36,6 +36,7 @@ color:white
 color:hsl(0 0% 100%)
 color:white;color:notacolour
 background:#000;color:#000
+background:#000;color:#000;background-size:calc(1px + 1px)
 background-color:navy;color:hsl(240,100%,25%)
 """.strip().splitlines()
 """Each is the ``style`` of a paragraph that nobody sees."""

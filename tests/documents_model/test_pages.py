@@ -109,6 +109,7 @@ LINES = {
     "<p><code>a[2]</code> is read</p>": "a[2] is read",
     "<p><del>2</del><ins>3</ins> euros</p>": "3 euros",
     '<p><span style="text-decoration:line-through">2</span>3 euros</p>': "3 euros",
+    '<p><span style="text-decoration-line:line-through;text-decoration-style:solid">2</span>3 euros</p>': "3 euros",
     "<div><span>22</span><span>berths</span></div>": "22 berths",
     "<p>It holds <span>1</span><span>,234</span> boats.</p>": "It holds 1,234 boats.",
     "<pre>Year  Boats\n2019  2.2\n2020  2.4</pre>": "Year Boats\n2019 2.2\n2020 2.4",

@@ -13,7 +13,7 @@ from hashed_words import HashedWords
 from named_models import NAMED
 from safetensors.numpy import load_file, save_file
 
-from nlp_retrieval import FaissRetriever, MmrReranker, SearchableItem, Searcher, SentenceTransformerEncoder
+from nlp_retrieval import FaissRetriever, MmrReranker, MultiSignalReranker, SearchableItem, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.encoders.base import BaseEncoder, checked_tokens, checked_vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
@@ -82,6 +82,9 @@ def test_an_object_with_encode_and_a_dimension_is_an_encoder_wherever_one_is_ask
     again = Searcher([FaissRetriever(Letters())])  # type: ignore[arg-type]
     again.open(tmp_path / "index")
     assert again.search("krill", 1)[0][0].item.item_id == searcher.search("krill", 1)[0][0].item.item_id == "b"
+    signals = MultiSignalReranker(encoder=letters, word_vectors_weight=0, patterns_weight=0, fuzzy_weight=0)  # type: ignore[arg-type]
+    assert Searcher(["bm25"], reranker=signals).index({"a": "krill"}, tmp_path / "words").n_items == 1
+    assert Searcher(["bm25"], reranker=signals).open(tmp_path / "words").search("krill", 1)[0][0].item.item_id == "a"
     with pytest.raises(ConfigurationError, match="is an object of this program"):
         searcher.to_config()
     with pytest.raises(ConfigurationError, match=r"an object with encode\(texts\) and dimension"):

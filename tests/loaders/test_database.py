@@ -158,7 +158,9 @@ def test_bad_sql_is_an_error_and_changes_nothing(url: str, subtests: pytest.Subt
 
 def test_a_missing_sqlite_file_is_an_error_and_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "missing.db"
-    assert f"sqlite:///{path}: no such file; check the path" in error_of(DatabaseLoader(f"sqlite:///{path}", table="docs"))
+    said = error_of(DatabaseLoader(f"sqlite:///{path}", table="docs"))
+    assert f"sqlite:///{path}: no such file; check the path" in said
+    assert "not a database URL" not in said
     assert "unable to open database file" in error_of(DatabaseLoader(f"sqlite:///file:{path}?uri=true", table="docs"))
     assert not path.exists()
     path.write_bytes(b"not a database" * 100)

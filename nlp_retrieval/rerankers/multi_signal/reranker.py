@@ -263,7 +263,7 @@ class MultiSignalReranker(BaseReranker):
         self.transformer_signal = transformer_signal
         self.document_field = document_field
         self.blend: Blend = blend
-        encoders = {"transformer": encoder, "word_vectors": word_vectors}
+        encoders = {"transformer": self.encoder, "word_vectors": self.word_vectors}
         self.scoring = SignalScoring(self.profile, self.weights, self.fuzzy_threshold, encoders)
         self.warned: set[str] = set()
         """Missing signals that were warned of, or whose absence is expected."""

@@ -369,6 +369,11 @@ def _manifest(path: Path, *, fetches: bool) -> list[_Said]:
         if len(same) > 1 and (len(set(dates)) < len(same) or not all(dates)):
             lines = " and ".join(row.where.rpartition(", ")[2] for row in same[:5])
             faults.append(f"{lines}: both are {url}; keep one, or give each the date of its version")
+    for row in rows:
+        for alias in map(canonical_url, row.aliases):
+            if alias in by_url and alias != canonical_url(row.url):
+                other = by_url[alias][0].where
+                faults.append(f"{row.where}: {alias} leads to {row.url}, but is the URL of {other}; keep one of them")
     refuse_faults(path, faults)
     return rows
 

@@ -92,6 +92,14 @@ def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
     assert "line 2 and line 8: both are https://sea.example/a" in faults[-1]
 
 
+def test_an_address_that_leads_to_one_row_and_is_that_of_another_is_a_fault(folder):
+    (folder / "manifest.csv").write_text(
+        "file,url,canonical\na.txt,https://sea.example/b,https://sea.example/a\nb.txt,https://sea.example/c,https://sea.example/b\n"
+    )
+    with pytest.raises(SourceError, match=r"https://sea\.example/b leads to https://sea\.example/a, but is the URL of"):
+        read_sources(folder / "manifest.csv")
+
+
 def test_a_manifest_from_a_spreadsheet_on_windows_is_read(folder):
     (folder / "deep" / "two words.txt").write_text("Seals eat fish.")
     path = folder / "sources.csv"
