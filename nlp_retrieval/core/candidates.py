@@ -6,7 +6,7 @@ and ``offsets`` gives the start of each. Inside a list the best candidate comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -70,6 +70,12 @@ class Hits:
         """Return the rows and scores found for one query."""
         part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
         return self.rows[part], self.scores[part]
+
+    def with_lists(self, lists: Mapping[int, tuple[Rows, Scores]]) -> Hits:
+        """Return these hits with other lists for some queries; without signals."""
+        if not lists:
+            return self
+        return Hits.from_lists([lists.get(number) or self.of(number) for number in range(len(self.offsets) - 1)])
 
     def checked(self, n_queries: int, n_items: int, k: int, engine: object, allowed: Mask | None = None) -> Hits:
         """Check that an engine's hits are valid, and sort its lists: best first, ties by row.

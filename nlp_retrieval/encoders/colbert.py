@@ -13,7 +13,6 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import (
     ExportPrecision,
@@ -31,6 +30,7 @@ from nlp_retrieval.encoders.models import (
     alone_for,
     architectures_of,
     as_model_error,
+    json_of,
     loading,
     own_weights,
     setting_of,
@@ -54,8 +54,7 @@ _EARLY_PYLATE = ("query_prefix", "document_prefix")
 def is_multi_vector(folder: Path) -> bool:
     """Return whether a model folder holds a late-interaction checkpoint, with all its weights."""
     file, saved = folder / "modules.json", folder / "config_sentence_transformers.json"
-    with as_model_error(str(folder)):
-        modules = read_json_file(file) if file.is_file() else None
+    modules = json_of(file)
     if not isinstance(modules, list):
         return any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures_of(folder))
     if str(setting_of(saved, "model_type")) in _MODEL_TYPES:

@@ -142,12 +142,17 @@ def require_dense_extra() -> None:
         raise DependencyError(f"dense retrieval needs sentence-transformers: {install('dense')}")
 
 
-def setting_of(file: Path, key: str) -> Any:
-    """Return a setting in a JSON file of a model; None if there is no such file or setting."""
+def json_of(file: Path) -> Any:
+    """Return what a JSON file of a model holds; None if there is no such file."""
     try:
-        settings: object = read_json_file(file) if file.is_file() else {}
+        return read_json_file(file) if file.is_file() else None
     except (OSError, ValueError) as error:
         raise ModelError(f"{file} cannot be read as JSON ({error}); download the model again") from None
+
+
+def setting_of(file: Path, key: str) -> Any:
+    """Return a setting in a JSON file of a model; None if there is no such file or setting."""
+    settings = json_of(file) if file.is_file() else {}
     if not isinstance(settings, dict):
         raise ModelError(f"{file} does not hold a model's settings, which are a JSON object; download the model again")
     return settings.get(key)

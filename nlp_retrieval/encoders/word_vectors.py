@@ -275,8 +275,8 @@ def train_word_vectors(
         20
         >>> encoder = WordVectorEncoder("vectors")
     """
-    for name, value in {"dimension": dimension, "window": window, "epochs": epochs or 1, "min_count": min_count}.items():
-        if value < 1:
+    for name, value in {"dimension": dimension, "window": window, "epochs": epochs, "min_count": min_count}.items():
+        if value is not None and value < 1:
             raise ConfigurationError(f"train_word_vectors: {name}={value!r}; a whole number from 1 is needed")
     try:
         from gensim.models import Word2Vec

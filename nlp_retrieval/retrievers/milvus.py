@@ -64,6 +64,14 @@ def _import_driver() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a wrong port or address; its message quotes a part of the URL
+        return False
+
+
 class Milvus:
     """A client of one server, or of Milvus Lite in a folder until this process ends, which several threads share."""
 
@@ -81,7 +89,7 @@ class Milvus:
                 raise forked("Milvus Lite")
             self._cure = "it is of one process: another one may use it (pass url=env:NAME of a server), or its data is damaged"
             prepare_folder(self.data.parent, self.data)
-        elif urlsplit(self._url).scheme not in ("http", "https"):
+        elif not _is_url(self._url):
             raise ConfigurationError(f"{self.shown}: not the URL of a Milvus server; write http://host:19530 or https://host")
         with self._explaining():
             from pymilvus import MilvusClient
@@ -380,7 +388,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
             return hits
         short = np.flatnonzero(np.diff(hits.offsets) < k).tolist()  # the index leaves some out, or a server's lists are shorter
         full = {number: self._compared(record, queries[number], k, allowed) for number in short}
-        return Hits.from_lists([full.get(number) or hits.of(number) for number in range(len(queries))]) if short else hits
+        return hits.with_lists(full)
 
     def _asked(
         self, record: ServerRecord, field: str, queries: list[Any], depth: int, condition: str

@@ -24,7 +24,7 @@ from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, Se
 from nlp_retrieval.retrievers.vectors import write_vectors
 
 if TYPE_CHECKING:
-    from psycopg.sql import Composed
+    from psycopg.sql import Composable
 
     from nlp_retrieval.retrievers.servers.postgres import PostgresConnection
 
@@ -142,7 +142,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         path = folder / _VECTORS
         dimension = write_vectors(self, items, path, dimension)
 
-        def fill(connection: PostgresConnection, table: Composed) -> None:
+        def fill(connection: PostgresConnection, table: Composable) -> None:
             from pgvector import HalfVector, Vector
 
             made = HalfVector if self._kind == "halfvec" else Vector
@@ -219,7 +219,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         hits = search_past_ties(search, len(queries), k, n_found)
         short = np.flatnonzero(np.diff(hits.offsets) < k).tolist()  # the graph leaves some out
         exact = {number: self._asked(record, queries[number : number + 1], k, allowed, _EXACT).of(0) for number in short}
-        return Hits.from_lists([exact.get(number) or hits.of(number) for number in range(len(queries))]) if short else hits
+        return hits.with_lists(exact)
 
     def _asked(self, record: ServerRecord, queries: Vectors, k: int, allowed: Mask | None, order: LiteralString) -> Hits:
         from psycopg.sql import SQL

@@ -20,7 +20,7 @@ from nlp_retrieval.retrievers.servers.postgres import Fill, PostgresRetriever, S
 from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 if TYPE_CHECKING:
-    from psycopg.sql import Composed
+    from psycopg.sql import Composable
 
     from nlp_retrieval.retrievers.servers.postgres import PostgresConnection
 
@@ -94,7 +94,7 @@ class PostgresTextRetriever(PostgresRetriever):
         self.merge = merge
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        def fill(connection: PostgresConnection, table: Composed) -> None:
+        def fill(connection: PostgresConnection, table: Composable) -> None:
             names = [name for (name,) in connection.execute("SELECT cfgname FROM pg_ts_config ORDER BY cfgname")]
             if self.language.rpartition(".")[2] not in names:
                 hint = nearest(self.language, names)
@@ -108,6 +108,10 @@ class PostgresTextRetriever(PostgresRetriever):
             warn_of_cut(self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them")
 
         self._make_words(folder, len(items), fill)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        self.require_segments(segments)
+        super().extend(items, folder, segments, everything)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         self._make_words(folder, len(items), self.joined(segments))

@@ -102,8 +102,7 @@ class AnnIndex:
         if len(short) == 0:
             return hits
         full = exact_search(queries[short], self._vectors, k, allowed)
-        full_lists = {query: full.of(number) for number, query in enumerate(short.tolist())}
-        return Hits.from_lists([full_lists.get(number) or hits.of(number) for number in range(len(queries))])
+        return hits.with_lists({query: full.of(number) for number, query in enumerate(short.tolist())})
 
     def vectors_of(self, rows: Rows) -> Vectors:
         return self._vectors.at(rows)
@@ -193,7 +192,8 @@ def open_segments(segments: Sequence[SegmentFolder], index_type: FaissIndexType)
     """Open all segments of an index as one, with the rows of the whole index."""
     first, *others = segments
     if not (first.folder / ANN_FILE).exists():
-        return VectorIndex(None, Stack(*(_flat(segment, dimension_of(first)) for segment in segments)))
+        dimension = dimension_of(first)
+        return VectorIndex(None, Stack(*(_flat(segment, dimension) for segment in segments)))
     index = AnnIndex(read_ann(first.folder, len(first)), index_type)
     if dimension_of(first) != index.dimension:
         raise damaged(first.folder / SHAPE_FILE, f"the vectors of {ANN_FILE} have {index.dimension} numbers")

@@ -23,6 +23,7 @@ from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index, check_analysis
+from nlp_retrieval.retrievers.pyserini.jvm import find_jar, find_java
 
 __all__ = ["PyseriniRetriever"]
 
@@ -99,6 +100,11 @@ class PyseriniRetriever(BaseRetriever):
     def index_identity(self) -> Config:
         """Return what determines the content of the index; document vectors count the same, requested or implied by RM3."""
         return super().index_identity() | {"document_vectors": self.document_vectors}
+
+    def check_ready(self) -> None:
+        """Require pyserini's jar, and a Java that runs it."""
+        find_jar()
+        find_java()
 
     def build(self, items: ItemTable, folder: Path) -> None:
         self._build(items, folder, 0)

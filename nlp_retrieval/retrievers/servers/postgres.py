@@ -150,7 +150,7 @@ def sql(text: LiteralString, **parts: Composable) -> Composed:
 Schema = Annotated[str, Field(pattern=r"^[^\x00%]{1,63}$")]
 """The name of a schema of PostgreSQL; its driver takes no ``%``."""
 
-Fill = Callable[["PostgresConnection", "Composed"], object]
+Fill = Callable[["PostgresConnection", "Composable"], object]
 """Writes the rows of a new table (row and the searched column), in the transaction that creates it."""
 
 FEW = 20_000
@@ -242,7 +242,7 @@ class PostgresRetriever(ServerRetriever[Connections]):
         server, name = self.server_of(folder.parent), self.new_name(folder.parent)
         from psycopg.sql import SQL, Identifier
 
-        table = sql("{table}", table=self.named(name))
+        table = self.named(name)
         with server.writing() as connection:
             for setting, value in (settings or {}).items():
                 connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
@@ -266,7 +266,7 @@ class PostgresRetriever(ServerRetriever[Connections]):
 
         records = self.records(segments)
 
-        def fill(connection: PostgresConnection, table: Composed) -> None:
+        def fill(connection: PostgresConnection, table: Composable) -> None:
             first = 0
             for segment, record in records:
                 condition, values = condition_of(segment.live)

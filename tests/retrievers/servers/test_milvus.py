@@ -163,6 +163,7 @@ def test_settings_that_cannot_be_are_named_and_no_token_is_shown(settings: dict[
     [
         ("http://me:s3cret@127.0.0.1:1/db", ServerError, r"me:\*\*\*@127.*check that the server runs, the URL"),
         ("file.db", ConfigurationError, "not the URL of a Milvus server"),
+        ("http://me:s3cret/word@host:1", ConfigurationError, "not the URL of a Milvus server"),
         ("env:NOT_SET_ANYWHERE", SourceError, "NOT_SET_ANYWHERE"),
     ],
 )
