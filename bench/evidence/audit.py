@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.evidence.measures import Figure, mean_of
+from bench.evidence.measures import Figure
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -98,12 +98,6 @@ def reasons(audit: Audited) -> dict[str, dict[str, int]]:
         by_reason = counts.setdefault(one["truth"], {})
         by_reason[reason] = by_reason.get(reason, 0) + 1
     return counts
-
-
-def right_source_named(audit: Audited) -> Figure:
-    """Of the citations of a wrong source, how often the right one is named."""
-    rows = [(one, row) for one, row in zip(audit.truth, audit.rows, strict=True) if one["truth"] == "wrong_source"]
-    return mean_of([float(bool(row["other"]) and row["other"] == one.get("right_url")) for one, row in rows])
 
 
 def without(audit: Audited, origins: Sequence[str]) -> Audited:

@@ -142,9 +142,6 @@ def test_of_several_sub_queries_the_strongest_chain_is_told(tmp_path: Path) -> N
         assert one["link_graph"] == max((each for each in by_part if each), key=lambda each: each.strength)
 
 
-# rows of items
-
-
 # in a notebook
 
 

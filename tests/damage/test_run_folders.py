@@ -1,4 +1,4 @@
-"""Damage to what a benchmark leaves: the files of a run, which are read back to compare it, and the results of its stages."""
+"""Damage to what a benchmark leaves: the files of a run, which are read back to compare it."""
 
 from __future__ import annotations
 

@@ -184,6 +184,3 @@ def test_a_checkpoint_of_stanford_without_its_projection_is_refused(stanford: Pa
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"without.*does not load.*its weights hold no linear\.weight; download it again"):
         encoder(folder).encode_queries(["x"])
-
-
-# under a retriever

@@ -49,13 +49,10 @@ def encoder() -> SentenceTransformerEncoder:
     return made
 
 
-def with_model_files(folder: Path, *, weights: bytes | None = None, prompts: dict[str, str] | None = None) -> Path:
-    """A copy of the model's folder that shares its weights, unless others are given."""
+def with_model_files(folder: Path, *, prompts: dict[str, str] | None = None) -> Path:
+    """A copy of the model's folder that shares its weights."""
     shutil.copytree(carried_folder(), folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    if weights is None:
-        (folder / "model.safetensors").symlink_to(carried_folder() / "model.safetensors")
-    else:
-        (folder / "model.safetensors").write_bytes(weights)
+    (folder / "model.safetensors").symlink_to(carried_folder() / "model.safetensors")
     if prompts is not None:
         (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
     return folder

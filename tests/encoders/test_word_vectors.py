@@ -217,6 +217,3 @@ def test_training_that_cannot_be_is_refused(tmp_path):
         train_word_vectors(corpus(), tmp_path, dimension=0)
     with pytest.raises(ItemError, match="no word occurs 2 times or more in 1 texts"):
         train_word_vectors([SearchableItem(item_id="a", content="one two")], tmp_path)
-
-
-# as the encoder of a dense retriever

@@ -14,7 +14,6 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.signatures import PassageWriter
 from nlp_retrieval.processors.with_model import HyDE
 
-DRAFT = "Okay, the user asks about a fox. [1] Wait, [2]?"
 THINKING = {
     "on one line": "<think>{}</think>{}",
     "on lines": "<think>\n{}\n</think>\n\n{}",

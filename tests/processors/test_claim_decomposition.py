@@ -73,6 +73,3 @@ def test_a_program_that_is_missing_or_of_another_signature_is_an_error_before_an
     with pytest.raises(ConfigurationError, match="another program"):
         ClaimPhrases(model(), keep_query=False, program=tmp_path / "writer.json")
     assert server.calls == 0
-
-
-# a component like any other

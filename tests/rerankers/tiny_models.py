@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -102,9 +101,9 @@ class TinyOnnx:
         values = self.words[encoded.ids] + self.sides[encoded.type_ids]
         return (values / values.max()).sum(axis=0)
 
-    def save(self, folder: Path, file: str = "model.onnx", inputs: Sequence[str] | None = None) -> Path:
+    def save(self, folder: Path, file: str = "model.onnx") -> Path:
         """Write ``tokenizer.json`` and the graph, as onnx.proto3 defines it."""
-        names = list(inputs or ("input_ids", "attention_mask", "token_type_ids"))
+        names = ["input_ids", "attention_mask", "token_type_ids"]
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         tokenizer().save(str(folder / "tokenizer.json"))
         constants = {"words": self.words, "sides": self.sides, "last": np.array([2]), "second": np.array([1])}

@@ -64,6 +64,3 @@ def test_a_profile_of_ones_own_is_read_from_a_file(tmp_path):
     assert profile.groups["appeal"] == ("appeal", "cassation")
     assert profile.weights == SignalWeights(fuzzy=1.0)
     assert load_profile(str(file)) == profile
-
-
-# words

@@ -15,8 +15,6 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
-BITS: tuple[Literal[2, 4] | None, ...] = (None, 2, 4)
-
 
 @pytest.mark.parametrize(("bits", "most"), [(2, 36), (4, 68)])
 def test_a_token_of_128_dimensions_takes_so_many_bytes(tmp_path: Path, bits: Literal[2, 4], most: int) -> None:

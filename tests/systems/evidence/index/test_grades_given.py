@@ -11,8 +11,6 @@ from nlp_retrieval.systems.evidence.source_files import read_sources
 
 from .sources import LAKE, LAKE_TEXT, lexical
 
-FORUM = "https://www.reddit.com/r/lakes/1"
-
 
 def test_a_grade_and_a_title_that_were_given_stay(tmp_path):
     index = lexical(tmp_path)

@@ -47,7 +47,6 @@ def test_a_number_that_counts_the_same_in_one_place_is_right_whatever_stands_in_
 
 SLEEP = "On weekdays drivers slept 6.2 hours and nurses 5.4."
 TRIPS = "Pedestrians made 900 trips over the bridge. Cyclists made 1,450 trips."
-TAXES = "The tax on beer rose by 2% and that on wine by 4%."
 
 
 @pytest.mark.parametrize(

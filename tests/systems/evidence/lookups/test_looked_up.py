@@ -78,8 +78,6 @@ def test_a_computed_number_is_no_missing_one_and_says_how(claim: str, source: st
 
 
 BEES = "In Osterland 12% of the farms keep bees. Hail destroyed 45% of the orchards in May."
-CANAL = "In summer the canal carried 35 barges a week. A ferry is 80 metres long."
-CLINIC = "The clinic treated 95 patients with burns. A new wing has 410 windows."
 SLEEP = "Sleep is not only vital for memory and mood but also for growth."
 
 
@@ -171,7 +169,6 @@ def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, c
 LINES = (
     "Line | Riders 2022 | Punctuality\nLine 1 | 12.4 million | 91%\nLine 2 | 10.2 million | 88%\nLine 3 | 14.2 million | 84%"
 )
-GROUPS = "Of group A, 12% fell ill. Of group B, 31% fell ill."
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 
 import psycopg
@@ -11,7 +11,6 @@ from postgres_server import admin_url
 
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 
-MakeTables = Callable[..., ChunkTables]
 _schemas = count()
 
 SMALL = {"transformer_embedding": 4, "word2vec_embedding": 3, "hoprag_embedding": 2}
