@@ -20,12 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, Row, aside, median_ms, noted, record_of
+from bench.common import Data, Row, aside, median_ms, noted, peak_bytes, record_of
 from bench.stored_tokens import MODEL, StoredTokens, exact_index, tokens_folder
 from nlp_retrieval import ColbertEncoder, ColbertRetriever, SearchableItem
 from nlp_retrieval.core import Hits
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.processes import PeakMemory
 from nlp_retrieval.encoders import Vectors
 from nlp_retrieval.text.titles import normalize_title
 
@@ -55,7 +54,7 @@ def measure(data: Data) -> list[Row]:
     rows = [
         noted(
             f"colbert: encoding, {at}",
-            f"{len(items) / record.cost.seconds:.0f} passages/s (MiniLM token by token), peak {_mb(record.cost.peak_bytes)}",
+            f"{len(items) / record.seconds:.0f} passages/s (MiniLM token by token), peak of the process {_mb(peak_bytes())}",
         ),
         noted(f"colbert exact, {at}", f"recall@21 {exact_recall:.3f} of {n_gold} claims"),
         _latency(f"colbert exact, {at}", opened, queries)[0],
@@ -163,15 +162,14 @@ def _build(folder: str, path: Path, bits: int, copies: int) -> Built:
         return (SearchableItem(item_id=str(row), content=str(row)) for row in range(encoder.n_passages))
 
     begin = time.perf_counter()
-    with PeakMemory() as memory:
-        ColbertRetriever(encoder, bits=bits).index(items(), path)  # type: ignore[arg-type]
+    ColbertRetriever(encoder, bits=bits).index(items(), path)  # type: ignore[arg-type]
     seconds = time.perf_counter() - begin
     (index,) = path.glob("colbert-*")
     stored = sum((index / name).stat().st_size for name in ("codes.npy", "residuals.npy"))
     everything = sum(file.stat().st_size for file in index.iterdir())
     tokens = len(np.load(index / "codes.npy", mmap_mode="r"))
     return {
-        "run": {"milliseconds": round(1e3 * seconds), "peak": memory.bytes},
+        "run": {"milliseconds": round(1e3 * seconds), "peak": peak_bytes()},
         "index": {"tokens": tokens, "stored": stored, "all": everything},
     }
 

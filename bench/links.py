@@ -88,7 +88,7 @@ def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
     measured = (
         f"{graph / n_links:.1f} bytes per link ({graph / 1e6:.1f} MB, {n_links:,} links, each in both directions); with the "
         f"tables of titles and terms {record.segments[0].bytes / 1e6:.1f} MB, where the passages have {texts / 1e6:.1f} MB; "
-        f"built in {record.cost.seconds:.0f} s"
+        f"built in {record.seconds:.0f} s"
     )
     return noted("link graph on disk", measured)
 

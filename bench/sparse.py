@@ -94,7 +94,7 @@ def _splade() -> Iterator[Row]:
         retriever.index(items, folder)
         record, written = record_of(Path(folder), retriever)
         size = sum(file.stat().st_size for file in written.iterdir())
-        yield noted(f"splade: indexing without encoding, {at}", f"{record.cost.seconds:.1f} s, {size / 2**20:.0f} MB")
+        yield noted(f"splade: indexing without encoding, {at}", f"{record.seconds:.1f} s, {size / 2**20:.0f} MB")
         held = _matrix(encoder.passages).T.tocsr()
         asked = [f"query {row}" for row in range(_QUERIES)]
         generation = open_generation(Path(folder))

@@ -217,7 +217,7 @@ def _cost(index: Path, record: RetrieverRecord, folder: Path) -> list[str]:
     if (folder / "graph.json").exists():
         graph = LinkGraph.open(folder)
         holds = ", ".join([f"{graph.n_nodes:,} nodes", *(f"{count:,} {kind}" for kind, count in graph.n_links.items())])
-    return [f"{record.cost.seconds:.0f}", f"{size / 1e6:.1f}", holds]
+    return [f"{record.seconds:.0f}", f"{size / 1e6:.1f}", holds]
 
 
 def main(arguments: list[str]) -> int:

@@ -138,7 +138,7 @@ def cost_of(
     """Return the cost of a configuration."""
     low, high = median_interval(1000 * timing.seconds) or (None, None)
     return Cost(
-        index_seconds=sum(record.cost.seconds for record in records),
+        index_seconds=sum(record.seconds for record in records),
         index_bytes=sum(segment.bytes for record in records for segment in record.segments),
         stage_ms={stage: 1000 * float(np.median(values)) for stage, values in timing.by_stage.items()},
         latency_ms=1000 * float(np.median(timing.seconds)),

@@ -162,7 +162,7 @@ def index(
     report = searcher.index(corpus_loader(corpus, loader, option), index, replace=replace, workers=workers, ray=ray)
     for record in searcher.index_records():
         size = sum(segment.bytes for segment in record.segments)
-        state = f"built in {record.cost.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
+        state = f"built in {record.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
         say(f"{record.config['name']}: {state}, {megabytes(size)}")
     if report.resumed:
         say(f"{report.resumed:,} passages were not encoded again: an interrupted run had already encoded them")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import sys
 import threading
 import time
@@ -13,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 from weakref import WeakSet
 
 from nlp_retrieval.errors import ForkError
@@ -153,26 +152,6 @@ if hasattr(os, "register_at_fork"):
 # Peak memory of this process, and the work of others on its machine.
 
 
-class PeakMemory:
-    """Largest resident memory of this process inside a ``with`` block, in bytes, sampled every 20 ms."""
-
-    def __enter__(self) -> Self:
-        self._stop = threading.Event()
-        self.bytes = resident_bytes()
-        self._thread = threading.Thread(target=self._sample, daemon=True, name="nlp_retrieval-peak-memory")
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stop.set()
-        self._thread.join()
-        self.bytes = max(self.bytes, resident_bytes())
-
-    def _sample(self) -> None:
-        while not self._stop.wait(0.02):
-            self.bytes = max(self.bytes, resident_bytes())
-
-
 class OtherProcesses:
     """Average number of cores used by other processes since this object was created."""
 
@@ -194,12 +173,3 @@ def _processor_seconds() -> tuple[float, float, float]:
     except (OSError, ValueError):
         busy = math.nan
     return time.perf_counter(), busy, sum(os.times()[:4])
-
-
-def resident_bytes() -> int:
-    """Current resident memory of this process, in bytes (the peak so far if the system reports no more)."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

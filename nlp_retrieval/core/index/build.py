@@ -29,7 +29,6 @@ from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.index.checkpoint import Checkpoints
 from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
-    BuildCost,
     CorpusRecord,
     FolderRecord,
     Manifest,
@@ -45,7 +44,7 @@ from nlp_retrieval.core.index.generation import (
 )
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.processes import PeakMemory, use_one_thread_after_fork
+from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, IndexLockedError, RetrievalWarning, SourceError
 
@@ -125,8 +124,8 @@ class IndexWriter:
 
     def write_segment(
         self, builder: Builder, identity: Config, corpus: CorpusRecord, rows: Segment, write: Callable[[Path], None]
-    ) -> tuple[Segment, BuildCost]:
-        """Write a segment of a retriever into a scratch folder, and publish it; its cost is as if all was encoded.
+    ) -> tuple[Segment, float]:
+        """Write a segment of a retriever into a scratch folder, and publish it; return also its seconds, as if all was encoded.
 
         Raises:
             SourceError: the retriever is not of this identity any more: a file that it reads has changed meanwhile.
@@ -134,7 +133,7 @@ class IndexWriter:
         use_one_thread_after_fork()
         scratch, checkpoints = self.new_scratch(), self.checkpoints
         begin, reused = time.perf_counter(), checkpoints.seconds
-        with PeakMemory() as peak, checkpoints.used():
+        with checkpoints.used():
             write(scratch)
         seconds = time.perf_counter() - begin + checkpoints.seconds - reused
         if (now := builder.identity) != identity:
@@ -145,7 +144,7 @@ class IndexWriter:
             )
         fingerprint = fingerprint_of(corpus.fingerprint, identity)
         segment = self.publish_segment(scratch, builder.name, fingerprint, rows.first_row, rows.end_row)
-        return segment, BuildCost(seconds=round(seconds, 3), peak_bytes=peak.bytes)
+        return segment, round(seconds, 3)
 
     def publish_manifest(self, before: Manifest | None, corpus: CorpusRecord, retrievers: list[RetrieverRecord]) -> Manifest:
         """Replace the manifest, which makes all of this the state of the index."""
@@ -344,9 +343,9 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             else:
                 built[own] = builder.name
                 whole.add(own)
-                segment, cost = writer.write_segment(builder, identity, corpus, rows, partial(builder.build, table))
+                segment, took = writer.write_segment(builder, identity, corpus, rows, partial(builder.build, table))
                 record = RetrieverRecord(
-                    fingerprint=own, identity=without_secrets(identity), config=config, segments=[segment], cost=cost
+                    fingerprint=own, identity=without_secrets(identity), config=config, segments=[segment], seconds=took
                 )
             # in the place of the same one with other settings of its search, or of one whose code or model has changed since
             same = [n for n, other in enumerate(retrievers) if other.fingerprint == own or other.config == config]

@@ -35,7 +35,7 @@ from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMis
 MANIFEST_FILE = "manifest.json"
 """The name of the manifest in an index directory."""
 
-FORMAT = 4
+FORMAT = 5
 _MOST_BYTES = 2**26
 _DELETED_FILE = "rows.npy"
 _FOLLOWED_BLINDLY = (".faiss",)
@@ -94,13 +94,6 @@ class CorpusRecord(_Record):
         return [*self.segments, *([] if self.deleted is None else [self.deleted])]
 
 
-class BuildCost(_Record):
-    """The cost of a build: seconds, and the peak resident memory of the process."""
-
-    seconds: float
-    peak_bytes: int
-
-
 class RetrieverRecord(_Record):
     """One retriever: the identity that its fingerprint covers, and its configuration, both without secrets.
 
@@ -111,13 +104,13 @@ class RetrieverRecord(_Record):
     identity: dict[str, Any]
     config: dict[str, Any]
     segments: list[Segment]
-    cost: BuildCost
+    seconds: float
 
 
 class Manifest(_Record):
     """The state of an index directory."""
 
-    format: Literal[4] = 4
+    format: Literal[5] = 5
     generation: int = Field(ge=1)
     version: str
     corpus: CorpusRecord

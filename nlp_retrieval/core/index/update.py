@@ -28,7 +28,6 @@ from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import Builder, IndexWriter, checked_items, writing
 from nlp_retrieval.core.index.generation import (
-    BuildCost,
     CorpusRecord,
     FolderRecord,
     Manifest,
@@ -144,16 +143,14 @@ class IndexChange:
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
         for builder, identity, old in zip(self.builders, self.identities, self.manifest.retrievers, strict=True):
-            segments, cost = old.segments[:n_kept], old.cost
+            segments, seconds = old.segments[:n_kept], old.seconds
             for rows, new_items in new:
                 writes = partial(write, builder, old, new_items)
                 segment, more = self.writer.write_segment(builder, identity, corpus, rows, writes)
                 segments = [*segments, segment]
-                cost = BuildCost(
-                    seconds=round(cost.seconds + more.seconds, 3), peak_bytes=max(cost.peak_bytes, more.peak_bytes)
-                )
+                seconds = round(seconds + more, 3)
             fingerprint = fingerprint_of(corpus.fingerprint, identity)
-            retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "cost": cost}))
+            retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "seconds": seconds}))
         self.manifest = self.writer.publish_manifest(self.manifest, corpus, retrievers)
         self.items = items
 

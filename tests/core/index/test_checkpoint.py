@@ -112,7 +112,7 @@ def files_of(index: Path) -> dict[str, bytes]:
     content = json.loads((index / "manifest.json").read_bytes())
     del content["checksum"]
     for record in content["retrievers"]:
-        del record["cost"]
+        del record["seconds"]
     files = {str(path.relative_to(index)): path.read_bytes() for path in index.rglob("*") if path.is_file()}
     files["manifest.json"] = json.dumps(content).encode()
     end = re.compile(r"((?:items|faiss|colbert)-[0-9a-f]{16})-[0-9a-f]{6}\b")
