@@ -183,7 +183,7 @@ class BatchRules(ComponentRules):
         batch = self.batch
         before = copy.deepcopy(batch)
         self.answers(batch)
-        self.require(batch == before, "what is asked is not changed", shown(batch))
+        self.require(batch == before, "the batch that it gets is not changed", shown(batch))
 
     def test_threads_get_the_answers_of_one(self) -> None:
         parts = [self.batch, self.batch[:3], *([asked] for asked in self.batch[:4])]

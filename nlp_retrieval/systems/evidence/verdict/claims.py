@@ -84,13 +84,7 @@ class Origin:
 
 
 def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequence[str] = ()) -> list[Origin]:
-    """Return the independent origins of some sources, in order of their first member.
-
-    Args:
-        domains: the registrable domains of each source, from all URLs of its text; none, or an empty one, for a file.
-        texts: the whole text of each.
-        passages: the relevant one of each; by default only the texts are compared.
-    """
+    """Return the independent origins of sources, by their domains (none for a file), their texts and the passages that count."""
     published = [frozenset(filter(None, names)) for names in domains]
     parent = list(range(len(published)))
     reasons: dict[int, list[str]] = {}
@@ -219,13 +213,7 @@ ClaimStatus = Literal["VERIFIED", "SUPPORTED", "WEAK", "DISPUTED", "REFUTED", "U
 
 
 def status_of(supporting: int, contradicting: int, weak: int = 0) -> tuple[ClaimStatus, str]:
-    """Return the status of a claim, and the rule that gave it.
-
-    Args:
-        supporting: number of independent origins that support it.
-        contradicting: number that contradict it.
-        weak: number that support it weakly.
-    """
+    """Return the status of a claim, by the numbers of independent origins of each kind, and the rule that gave it."""
     if supporting and contradicting:
         return "DISPUTED", f"supported by {_origins(supporting)}, contradicted by {_origins(contradicting)}"
     if contradicting:

@@ -54,14 +54,7 @@ class Together:
 
 
 def judged_together(decider: Decider, sentence: str, sources: Sequence[CitedText], *, quoted: bool = False) -> Together:
-    """Judge a sentence by sources of which none needs to support all of it.
-
-    Args:
-        decider: decides about the sentence, and about its parts.
-        sentence: that cites them.
-        sources: two or more, in the order of their marks.
-        quoted: whether the sentence is in a block quote.
-    """
+    """Judge a sentence by two or more sources, in the order of their marks, of which none needs to support all of it."""
     places = sorted({source.place for source in sources})
     parts = parts_of(sentence, places)
     read, whole = ("\n\n".join(texts) for texts in ([source.read for source in sources], [source.whole for source in sources]))

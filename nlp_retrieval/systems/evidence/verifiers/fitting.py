@@ -25,19 +25,10 @@ _RIGHT, _SUREST = 0.7, 0.99
 def fit_verifier(
     verifier: BaseVerifier, pairs: Sequence[JudgedPair], limit: int | None = None
 ) -> tuple[Calibration, dict[str, float]]:
-    """Fit the calibration of a verifier; each label of each collection counts the same, however many pairs have it.
+    """Fit a calibration to a verifier's signals of judged pairs; each label of each collection counts the same.
 
-    Args:
-        verifier: its signals are used, not its probabilities.
-        pairs: judged ones, of several families.
-        limit: at most this many pairs of each collection, sampled.
-
-    Returns:
-        The calibration, fitted on all pairs; and by collection the chance that a supported pair has a higher probability of
-        support than another pair, each family judged by a fit without it.
-
-    Raises:
-        ConfigurationError: there are fewer than two families.
+    It comes with the chance, by collection, that a supported pair has a higher probability of support than another one, each
+    family judged by a fit without it. Pairs of fewer than two families are a ConfigurationError.
     """
     rng = random.Random(0)  # noqa: S311  # nothing secret is drawn
     by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
