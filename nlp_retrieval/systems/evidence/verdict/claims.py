@@ -84,7 +84,7 @@ class Origin:
 
 
 def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequence[str] = ()) -> list[Origin]:
-    """Return the independent origins of sources, by their domains (none for a file), their texts and the passages that count."""
+    """Return the independent origins of sources, by their domains (none for a file), their texts and passages that count."""
     published = [frozenset(filter(None, names)) for names in domains]
     parent = list(range(len(published)))
     reasons: dict[int, list[str]] = {}
