@@ -18,6 +18,7 @@ from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ItemError, QueryError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER, unwrapped
@@ -157,11 +158,11 @@ class ReactAgent(BaseAgentSearcher):
             if tools.steps_left == 0:
                 all_steps = {"question": question, "steps": shown.text}
                 last = line.ask(partial(ask, self._final, all_steps, "answer", lambda answer: _line(answer) or None))
-                return shown.answer(last.value) if last.value else AgentAnswer("", error=self.lm.hidden(last.reason))
+                return shown.answer(last.value) if last.value else AgentAnswer("", error=without_secrets(last.reason))
             inputs = {"question": question, "steps": shown.text or "nothing yet", "steps_left": tools.steps_left}
             outcome = line.ask(partial(ask, self._program, inputs, ("thought", "tool", "argument"), _read))
             if outcome.value is None:
-                return AgentAnswer("", error=self.lm.hidden(outcome.reason))
+                return AgentAnswer("", error=without_secrets(outcome.reason))
             thought, call = outcome.value
             tools.thought = thought
             if call.tool == "answer" and call.argument:

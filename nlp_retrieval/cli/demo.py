@@ -92,6 +92,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
         DependencyError: DSPy is not installed.
         ModelError: the endpoint gives no answer.
     """
+    from nlp_retrieval.core.secrets import without_secrets
     from nlp_retrieval.errors import ModelError
     from nlp_retrieval.lm.asking import ask, using
     from nlp_retrieval.lm.endpoint import ModelEndpoint
@@ -111,7 +112,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
         outcome = ask(Decomposer().decompose, question, "phrases", lambda answer: processor.read(question, answer))
     if outcome.endpoint_failed:
         at = f" at {model.base_url}" if model.base_url is not None else ""
-        raise ModelError(f"{model.model}{at}: {model.hidden(outcome.reason)}; check --lm, --lm-base-url and the key")
+        raise ModelError(f"{model.model}{at}: {without_secrets(outcome.reason)}; check --lm, --lm-base-url and the key")
 
 
 def _explain_one(searcher: object) -> None:

@@ -242,6 +242,9 @@ class ClusterPool(WorkerPool):
         self._connected_here = not ray.is_initialized()
         if self._connected_here:
             _connect(ray, address)
+        elif address not in ("auto", there := ray.get_runtime_context().gcs_address):
+            message = f"this process is connected to the Ray cluster at {there}, which is used and not {address}"
+            warnings.warn(f"{message}; call ray.shutdown() before, for the other one", RetrievalWarning, stacklevel=2)
         n_cores = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
         if n_cores < 1:
             self.close()

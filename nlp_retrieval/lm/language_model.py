@@ -192,10 +192,6 @@ class LanguageModel(Component):
         """Return whether a ``dspy.LM`` is this model, or a copy of it with which DSPy draws another sample."""
         return getattr(getattr(lm, "engine", None), "counter", None) is self._counter
 
-    def hidden(self, message: str) -> str:
-        """Return a message without the key, and without anything that looks like one."""
-        return str(without_secrets(message))
-
     def check_ready(self) -> None:
         """Require DSPy and the key."""
         from nlp_retrieval.lm.engine import dspy  # noqa: F401
@@ -244,7 +240,7 @@ class LanguageModel(Component):
         try:
             return CountedLM(self.model, engine=self._engine(), **settings)
         except (dspy.utils.exceptions.LMError, dspy.lm15.LM15Error) as error:
-            raise ConfigurationError(f"LanguageModel: model={self.model!r}: {self.hidden(str(error))}") from None
+            raise ConfigurationError(f"LanguageModel: model={self.model!r}: {without_secrets(str(error))}") from None
 
     def _engine(self) -> Engine:
         from nlp_retrieval.lm.engine import AnswerStore, BoundedTransport, Engine, LM15Engine, StdlibTransport, lm15

@@ -15,7 +15,15 @@ from damage.collection import QUERIES, pages, retrievers
 from hashed_words import HashedWords
 from soaking import Figures, mostly_soaked
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, RetrievalResult, Searcher
+from nlp_retrieval import (
+    Bm25Retriever,
+    FaissRetriever,
+    LinkGraphRetriever,
+    PyseriniRetriever,
+    RetrievalResult,
+    SearchableItem,
+    Searcher,
+)
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers import IVFPQ
 from nlp_retrieval.retrievers.bm25 import scoring
@@ -72,6 +80,39 @@ def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path,
         assert found == search(place)(), f"thread {place}"
     searches = 3 * effort * THREADS
     figures.add("Concurrency", f"{label}: searched by {THREADS} threads", searches, searches, "answers as alone")
+
+
+def test_every_answer_of_a_searcher_that_is_refreshed_meanwhile_is_of_one_index(tmp_path: Path) -> None:
+    def items(version: int) -> list[SearchableItem]:
+        return [SearchableItem(item_id=f"d{n}", content=f"krill {n}", metadata={"version": version}) for n in range(40)]
+
+    index, rounds, over = tmp_path / "index", 12, threading.Event()
+    writer, shared = Searcher([Bm25Retriever()]), Searcher([Bm25Retriever()], reranker=Brief(), depth="all")
+    writer.index(items(0), index)
+    shared.open(index)
+
+    def write() -> list[set[int]]:
+        try:
+            for version in range(1, rounds):
+                writer.update(items(version))  # it deletes all, adds all, and joins the segments
+                assert shared.refresh()
+        finally:
+            over.set()
+        return []
+
+    def search() -> list[set[int]]:
+        found = []
+        while not over.is_set():
+            hits = shared.search("krill", 50)[0]
+            assert len({hit.item.item_id for hit in hits}) == len(hits) == 40
+            found.append({int(str(hit.item.metadata["version"])) for hit in hits})
+        return found
+
+    _, *seen = raced([write, *[search] * (THREADS - 1)])
+    for versions in seen:
+        assert all(len(each) == 1 for each in versions)
+        assert versions == sorted(versions, key=min)
+    assert {hit.item.metadata["version"] for hit in shared.search("krill", 50)[0]} == {rounds - 1}
 
 
 @pytest.mark.parametrize("label", mostly_soaked(list(retrievers())))

@@ -20,7 +20,7 @@ from worker_encoders import Unlucky
 
 from nlp_retrieval import FaissRetriever, Searcher
 from nlp_retrieval.encoders.passages import ClusterPool
-from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalWarning, WorkerError
 from nlp_retrieval.retrievers import vectors as vectors_room
 
 TEXTS = [f"passage {row} of the {row * 7} rivers" + (" now" if row == 13 else "") for row in range(60)]
@@ -68,6 +68,20 @@ def test_a_worker_with_another_model_is_an_error(cluster, tmp_path):
     encoder = Unlucky("other_model", str(tmp_path / "log"), home=os.getpid())
     with pytest.raises(WorkerError, match=r"process \d+ on \S+ has another encoder.model_fingerprint than"):
         Searcher([FaissRetriever(encoder)]).index(items_of(TEXTS), tmp_path / "index", ray=cluster.address)
+
+
+def test_another_cluster_than_the_one_that_is_used_is_told(cluster, tmp_path):
+    import ray
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        with pytest.warns(
+            RetrievalWarning, match=r"the Ray cluster at \S+, which is used and not 10\.0"
+        ):
+            Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", ray="10.0.0.5:6379")
+        assert ray.is_initialized(), "the caller's own connection stays open"
+    finally:
+        ray.shutdown()
 
 
 @pytest.mark.soak

@@ -25,7 +25,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nlp_retrieval import LanguageModel, SearchableItem
-from nlp_retrieval.core import Advance, has_no_words, progress
+from nlp_retrieval.core import Advance, has_no_words, progress, without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
 from nlp_retrieval.lm import CallCounter, CallCounts, UnusableAnswerError, fingerprint_of_program, read_object, record_calls
 from nlp_retrieval.systems.hipporag.knowledge import (
@@ -119,7 +119,7 @@ class KnowledgeExtractor:
     def given_up(self) -> str | None:
         """Return why the model is no longer called; None while it is."""
         reason = self._line.given_up
-        return None if reason is None else self.lm.hidden(reason)
+        return None if reason is None else without_secrets(reason)
 
     def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
         """Return the result of each passage, in order; what the model answers raises nothing.
@@ -137,7 +137,7 @@ class KnowledgeExtractor:
             tries += 1
             for number, knowledge in (outcome.value or {}).items():
                 read[places[number]] = knowledge
-            error = self.lm.hidden(outcome.reason) or "the answer left this passage out"
+            error = without_secrets(outcome.reason) or "the answer left this passage out"
             if outcome.endpoint_failed:
                 asked = outcome.reason != self._line.given_up
                 break

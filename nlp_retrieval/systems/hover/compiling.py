@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nlp_retrieval import Gold, HoverLoader, LanguageModel, Query, RetrievalResult
-from nlp_retrieval.core import Lock
+from nlp_retrieval.core import Lock, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, RetrievalWarning, install, nearest
 from nlp_retrieval.lm import CallCounts, dspy, save_program
 from nlp_retrieval.systems.hover.programs import SEPARATOR
@@ -326,7 +326,7 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
         try:
             yield
         except dspy.utils.exceptions.DSPyError as error:
-            reason = lm.hidden(" ".join(str(error).split())[:500])
+            reason = without_secrets(" ".join(str(error).split())[:500])
             raise ModelError(f"optimising stopped, because an instruction could not be proposed: {reason}") from None
         finally:
             log.setLevel(level)
