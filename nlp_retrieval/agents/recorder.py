@@ -242,7 +242,7 @@ def recording(
     """Record the searches of a block as a session, whatever framework calls the searchers in it.
 
     Every :class:`~nlp_retrieval.Searcher` is recorded, also inside DSPy, LangChain, LlamaIndex and Haystack, in coroutines, and
-    in threads that copy the context: ``asearch``, ``asyncio.to_thread``, LangChain's ``batch``, asynchronous pipelines, tools.
+    in threads that copy the context: ``asyncio.to_thread``, LangChain's ``batch``, asynchronous pipelines, tools.
     Threads of ``dspy.Parallel``, ``dspy.Evaluate`` and a bare ``ThreadPoolExecutor`` do not copy it: open the block inside what
     they run, or ``with session.active():`` there. Other processes are not recorded. A searcher that searches several times for
     one question, such as :class:`~nlp_retrieval.hover.MultiHopSearcher`, is recorded as so many steps.

@@ -21,7 +21,7 @@ from nlp_retrieval.benchmarks.evaluate import read_gold
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
 from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
-from nlp_retrieval.core.components.registry import build, build_as, require_distinct_names
+from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.files.frames import BaseLoader, Items, is_table, items_of, queries_of
 from nlp_retrieval.core.files.yaml_text import read_yaml
@@ -260,7 +260,6 @@ class BenchmarkSettings:
     unasked: Annotated[Sequence[str], Field(exclude=True)] = ()
 
     def __post_init__(self) -> None:
-        require_distinct_names(searcher for searcher in self.searchers.values() if isinstance(searcher, Component))
         baseline = next(iter(self.searchers)) if self.baseline is None else self.baseline
         if baseline not in self.searchers:
             raise ConfigurationError(f"there is no searcher {baseline!r}; {nearest(baseline, self.searchers)}")

@@ -109,7 +109,6 @@ from nlp_retrieval.core.search.results import RankedLists as RankedLists
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher as Searcher
 from nlp_retrieval.core.secrets import without_secrets as without_secrets
-from nlp_retrieval.core.statistics import CollectionStatistics as CollectionStatistics
 from nlp_retrieval.core.tables import DataTable as DataTable
 from nlp_retrieval.core.unicode import find_lone_surrogate as find_lone_surrogate
 from nlp_retrieval.core.unicode import normalize as normalize

@@ -75,9 +75,7 @@ def test_another_cluster_than_the_one_that_is_used_is_told(cluster, tmp_path):
 
     ray.init(address=cluster.address, log_to_driver=False)
     try:
-        with pytest.warns(
-            RetrievalWarning, match=r"the Ray cluster at \S+, which is used and not 10\.0"
-        ):
+        with pytest.warns(RetrievalWarning, match=r"the Ray cluster at \S+, which is used and not 10\.0"):
             Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", ray="10.0.0.5:6379")
         assert ray.is_initialized(), "the caller's own connection stays open"
     finally:

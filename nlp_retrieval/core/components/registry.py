@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,29 +61,16 @@ def registered(kind: str) -> dict[str, EntryPoint]:
     return entries
 
 
-def require_distinct_names(components: Iterable[Component]) -> None:
-    """Raise an error if one of the components or their parts has the registry name of another class."""
-    classes: dict[tuple[str, str], str] = {}
-    for part in (part for component in components for part in with_held(component)):
-        cls, kind, name = type(part), part.kind, part.name
-        path = f"{cls.__module__}:{cls.__qualname__}"
-        other = classes.setdefault((kind, name), path)
-        entry = None if is_own_module(cls.__module__) else registered(kind).get(name)
-        if other == path and entry is not None and not _is_same(entry, cls):
-            other = entry.value
-        if other != path:
+def require_distinct_names(component: Component) -> None:
+    """Raise an error if a component or a part of it is of another package, and has a registry name that is taken."""
+    for part in with_held(component):
+        package = type(part).__module__.partition(".")[0]
+        entry = None if is_own_module(package) else registered(part.kind).get(part.name)
+        if entry is not None and entry.module.partition(".")[0] != package:
             raise ConfigurationError(
-                f"{path} is called {name!r}, as {other} is, and indexes and results would mix them up: give the class a name "
-                f"of its own (name = ...) among nlp_retrieval.{kind}"
+                f"{type(part).__module__}:{type(part).__qualname__} is called {part.name!r}, as {entry.value} is, and indexes "
+                f"and results would mix them up: give the class a name of its own (name = ...)"
             )
-
-
-def _is_same(entry: EntryPoint, cls: type) -> bool:
-    if entry.value == f"{cls.__module__}:{cls.__qualname__}":
-        return True
-    # a package may register a class under another module than the one that defines it
-    same_package = entry.module.partition(".")[0] == cls.__module__.partition(".")[0]
-    return same_package and entry.module in sys.modules and entry.load() is cls
 
 
 def numbered_names(names: Iterable[str]) -> list[str]:

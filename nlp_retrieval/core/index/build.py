@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import ClassVar, Protocol
 from uuid import uuid4
 
@@ -191,7 +190,7 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
 
 @contextmanager
 def writing(directory: Path) -> Iterator[IndexWriter]:
-    """Be the only writer, and clean up scratch folders; if nothing was published, also remove the folders created for it.
+    """Be the only writer, and clean up scratch folders.
 
     Raises:
         IndexLockedError: another process is writing.
@@ -199,7 +198,8 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
         KeyboardInterrupt: the user interrupted it; the message says what remains.
     """
     with explained_writes(directory):
-        created, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
+        make_folder(directory)
+        lock = FileLock(directory / _LOCK_FILE, timeout=0)
         try:
             lock.acquire()
         except Timeout:
@@ -214,7 +214,6 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
         finally:
             try:
                 writer.clear_scratch()
-                _remove_empty(directory, created)
             finally:
                 lock.release()
 
@@ -225,18 +224,6 @@ def _state_left(directory: Path, before: object, kept: int) -> str:
         return f"the index in {directory} was published before that, and is complete"
     state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
     return state + (f"; {kept:,} encoded passages are stored there: the same call continues from them" if kept else "")
-
-
-def _remove_empty(directory: Path, created: list[Path]) -> None:
-    """Remove the lock file of a directory that holds nothing else, and the folders created for it.
-
-    The lock is still held: a process that opened the file meanwhile gets the lock, finds the file gone, and creates another.
-    """
-    with suppress(OSError):
-        if [entry.name for entry in directory.iterdir()] == [_LOCK_FILE]:
-            (directory / _LOCK_FILE).unlink()
-            for folder in created:
-                folder.rmdir()
 
 
 def tidy(directory: Path) -> None:
@@ -299,12 +286,9 @@ class IndexReport:
 def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, replace: bool = False) -> IndexReport:
     """Make an index directory hold these items and these retrievers; parts that exist are not built again.
 
-    The items are streamed once. A directory that is already complete may be read-only. With ``replace``, an index of other
-    items, or a damaged one, is overwritten.
+    The items are streamed once. With ``replace``, an index of other items, or a damaged one, is overwritten.
     """
     begin, directory = time.perf_counter(), index_directory(path)
-    if not os.access(directory, os.W_OK) and (corpus := _complete(directory, items, builders)) is not None:
-        return IndexReport(directory, corpus.n_items, [], [builder.name for builder in builders], time.perf_counter() - begin)
     identities = [builder.identity for builder in builders]
     with writing(directory) as writer:
         scratch = writer.new_scratch()
@@ -359,17 +343,6 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         writer.remove_unused(builders)
     counts, seconds = writer.checkpoints, time.perf_counter() - begin
     return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), counts.resumed, counts.shared)
-
-
-def _complete(directory: Path, items: Items, builders: Sequence[Builder]) -> CorpusRecord | None:
-    """Return the corpus of an index that holds these items and retrievers already; None if it does not."""
-    manifest = read_manifest(directory)
-    if manifest is None:
-        return None
-    with TemporaryDirectory(prefix="nlp-retrieval-") as scratch:
-        _, fingerprint = write_items(checked_items(items), Path(scratch))
-    has_all = all(manifest.retriever(fingerprint_of(fingerprint, builder.identity)) for builder in builders)
-    return manifest.corpus if has_all and manifest.corpus.fingerprint == fingerprint else None
 
 
 def _is_whole(

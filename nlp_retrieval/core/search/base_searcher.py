@@ -15,7 +15,6 @@ from nlp_retrieval.core.components.registry import (
     build_from_manifest,
     numbered_names,
     plan,
-    require_distinct_names,
     require_trust,
 )
 from nlp_retrieval.core.context import Workers, use_workers
@@ -36,7 +35,6 @@ from nlp_retrieval.core.index.generation import (
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
-from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexConflictError,
@@ -250,22 +248,6 @@ class BaseSearcher(Component, ABC):
     def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> list[list[RetrievalResult]]:
         """Search: one list per query, best first."""
 
-    async def asearch(
-        self, queries: Queries, k: int | None = None, where: Where | None = None, **others: Any
-    ) -> list[list[RetrievalResult]]:
-        """Search as :meth:`search` does, in a thread of asyncio's, without blocking the event loop.
-
-        Args:
-            queries: as for :meth:`search`.
-            k: at most this many results per query; by default as many as :meth:`search` gives.
-            where: only items whose metadata match this filter are found.
-            **others: further arguments of :meth:`search`.
-        """
-        import asyncio
-
-        cut = {} if k is None else {"k": k}
-        return await asyncio.to_thread(self.search, queries, where=where, **cut, **others)
-
     @property
     @abstractmethod
     def explains(self) -> bool:
@@ -305,7 +287,6 @@ class BaseSearcher(Component, ABC):
             WorkerError: workers fail repeatedly, or the cluster is unreachable, full, or has other versions or models.
         """
         needed = with_parts(self.retrievers.values())
-        require_distinct_names(needed)
         with use_workers(Workers(workers, ray)):
             report = build_index(items, path, needed, replace=replace)
         self.open(path)
@@ -426,21 +407,6 @@ class BaseSearcher(Component, ABC):
         needed = with_parts(self.retrievers.values())
         prints = {fingerprint_of(manifest.corpus.fingerprint, retriever.identity) for retriever in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
-
-    def collection_statistics(self) -> CollectionStatistics:
-        """Return lengths and document frequencies of the opened index, as the first retriever that has them counts words.
-
-        Raises:
-            IndexMissingError: no index was opened.
-            ConfigurationError: no retriever has them; ``bm25`` does.
-        """
-        for retriever in self.open_retrievers().retrievers.values():
-            if (statistics := retriever.collection_statistics()) is not None:
-                return statistics
-        raise ConfigurationError(
-            f"none of {', '.join(self.retrievers)} counts words; open the index with bm25: "
-            'Searcher(["bm25"]).open(path).collection_statistics()'
-        )
 
 
 def _read(file: Path) -> object:

@@ -43,7 +43,6 @@ from nlp_retrieval.core.search.joining import MergeRule, merge_subqueries, note_
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError, RetrievalWarning
 
 # The steps of a search that take time, which a caller may replace: a caller that searches with many configurations keeps their
@@ -240,11 +239,6 @@ class BaseRetriever(Component, Expression, ABC):
         """The retrievers that this one searches with, each with its own, possibly shared index; opened in ``_opened_parts``."""
         return ()
 
-    def collection_statistics(self) -> CollectionStatistics | None:
-        """Return the statistics that an opened retriever, or the first of its parts that has any, scores by; else None."""
-        of_parts = (part.collection_statistics() for part in self._opened_parts)
-        return next((statistics for statistics in of_parts if statistics is not None), None)
-
     def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
         """Search all segments of an opened index as :meth:`search_batch` does, for items that are not deleted and have words.
 
@@ -292,7 +286,7 @@ class BaseRetriever(Component, Expression, ABC):
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
         """
-        require_distinct_names([self])
+        require_distinct_names(self)
         return build_index(items, output_path, with_parts([self]), replace=replace)
 
     def retrieve(

@@ -120,7 +120,7 @@ class Searcher(BaseSearcher, Expression):
         reserved = {"process", "fuse", "fusion", "items"} if isinstance(resolved["retrievers"], Mapping) else set()
         if taken := self.retrievers.keys() & (reserved | self.rerankers.keys()):
             raise ConfigurationError(f"Searcher: {min(taken)!r} is the name of another stage; give the retriever another label")
-        require_distinct_names([self])
+        require_distinct_names(self)
         # equal configurations are equal, however they are written
         settled = {"reranker": self.reranker, "depth": self.depth} | ({"fusion": self.fusion} if several else {})
         self._arguments |= {key: value for key, value in settled.items() if key in self._arguments or key == "fusion"}

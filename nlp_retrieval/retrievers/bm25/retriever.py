@@ -26,7 +26,6 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.bm25.postings import PostingFiles, build_files, join_files, open_files
 from nlp_retrieval.retrievers.bm25.scoring import Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
@@ -64,7 +63,6 @@ class SegmentedScorer:
             n_items += len(lengths)
             total += int(lengths.sum(dtype=np.int64))
         self.n_items, self.n_containing = n_items, n_containing
-        self._postings = [(opened.postings, live) for opened, live in segments]
         frequencies = inverse_frequencies(n_containing, n_items)
         mean = max(total / max(n_items, 1), 1.0)
         self._parts: list[_SegmentPart] = []
@@ -88,19 +86,6 @@ class SegmentedScorer:
             for scorer, rows, numbers in self._parts
         ]
         return search_parts(parts, len(counts), k, allowed)
-
-    def lengths(self) -> NDArray[np.int32]:
-        """Return ``[rows]``, how many terms each item has; 0 for a deleted one."""
-        return np.concatenate([parts.lengths if live is None else parts.lengths * live for parts, live in self._postings])
-
-    def occurrences(self) -> NDArray[np.int64]:
-        """Return ``[terms]``, how often each term occurs in the items that are not deleted."""
-        occur = np.zeros(len(self.vocabulary), np.int64)
-        for (postings, live), numbers in zip(self._postings, self.numbers, strict=True):
-            counted = postings.frequencies if live is None else postings.frequencies * live[postings.rows]
-            totals = offsets_of(counted)
-            occur[numbers] += totals[postings.indptr[1:]] - totals[postings.indptr[:-1]]
-        return occur
 
     def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
         """Return each term's part of the score of an item, 0 for terms that it lacks."""
@@ -356,20 +341,6 @@ class Bm25Retriever(BaseRetriever):
         self._analyzer = Analyzer(self._words(), self._scorer.vocabulary)
         if self.feedback is not None:
             self._expander = QueryExpander(segments, self._scorer, self.feedback)
-
-    def collection_statistics(self) -> CollectionStatistics | None:
-        """Return the statistics that an opened retriever scores by; None if it is not opened."""
-        scorer: SegmentedScorer | None = getattr(self, "_scorer", None)
-        if scorer is None:
-            return None
-        words = self._words()
-
-        def terms(text: str) -> list[str]:
-            return [term for word in words.split(text) if (term := words.term(word)) is not None]
-
-        return CollectionStatistics(
-            scorer.n_items, scorer.lengths(), scorer.vocabulary, scorer.n_containing, terms, scorer.occurrences
-        )
 
     def ignored(self, query: str) -> str | None:
         """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""

@@ -125,9 +125,6 @@ def test_one_name_is_one_class() -> None:
         Searcher([OwnBuild()])
     with pytest.raises(ConfigurationError, match="give the class a name of its own"):
         OwnBuild().index([SearchableItem(item_id="a", content="x")], "never-written")
-    first, second = type("Same", (TermCount,), {"name": "same"}), type("Other", (TermCount,), {"name": "same"})
-    with pytest.raises(ConfigurationError, match=r"Other is called 'same', as .*:Same is"):
-        Searcher([first(), second()])
     Searcher([OwnBuildNamed(), Bm25Retriever(), FaissRetriever(), TermCount()])
 
 
