@@ -19,11 +19,11 @@ FROM python:3.11.14-slim-bookworm AS runtime
 RUN useradd --create-home --uid 10001 app && install --directory --owner app --group app /data /models
 COPY --from=build /opt/venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 HF_HOME=/models/huggingface XDG_CACHE_HOME=/models/cache \
-    DSPY_CACHEDIR=/models/dspy NLP_RETRIEVAL_HOST=0.0.0.0 NLP_RETRIEVAL_LOG_FORMAT=json
+    DSPY_CACHEDIR=/models/dspy NLP_RETRIEVAL_HOST=0.0.0.0 NLP_RETRIEVAL_PORT=8000 NLP_RETRIEVAL_LOG_FORMAT=json
 VOLUME /models
 WORKDIR /data
 USER 10001
 EXPOSE 8000
-HEALTHCHECK --start-period=120s CMD ["python", "-m", "nlp_retrieval.cli.health"]
+HEALTHCHECK --start-period=120s CMD ["python", "-c", "import http.client, os, sys; asked = http.client.HTTPConnection('127.0.0.1', int(os.environ['NLP_RETRIEVAL_PORT']), timeout=5); asked.request('GET', '/readyz'); sys.exit(asked.getresponse().status != 200)"]
 ENTRYPOINT ["nlp-retrieval"]
 CMD ["serve", "/data/index"]

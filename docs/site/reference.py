@@ -105,6 +105,7 @@ def _commands(command: Any, words: tuple[str, ...]) -> list[tuple[tuple[str, ...
 
 
 def _plain_help(command: Any, words: tuple[str, ...]) -> str:
+    command.rich_markup_mode = None
     context = click.Context(command, info_name=" ".join(words), max_content_width=WIDTH, terminal_width=WIDTH)
     return str(context.get_help())
 

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.agents.trajectory import Trajectory
     from nlp_retrieval.core.models import Gold, Query
 
-app = typer.Typer(
-    help="Measure what agents searched, step by step.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
-)
+app = typer.Typer(help="Measure what agents searched, step by step.", no_args_is_help=True, add_completion=False)
 
 Files = Annotated[
     list[Path],

@@ -7,17 +7,16 @@ match or is damaged; 4 something has to be installed first; 130 interrupted.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import agents, components, demo, gate, indexes, judge, runs, search, serve, tune
@@ -31,62 +30,13 @@ from nlp_retrieval.lm.counting import record_calls
 _INTERRUPTED = 130
 _LONGEST = 500
 
-_ADDED = "Systems and plug-ins"
-
-_OF_TYPER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.BadParameter.__mro__[1:3])
-"""Exceptions that typer handles itself; the last is the base of usage errors, in the click that typer uses or bundles."""
-
-
-_METAVARS = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "X", "float range": "X", "bool": ""}
-
-
-class _Command(TyperCommand):
-    """A command whose help names arguments and values in capitals, and has its options in groups (``rich_help_panel``)."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [re.sub(r"[{}]", "", piece).upper() for piece in super().collect_usage_pieces(ctx)]
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                is_argument = parameter.param_type_name == "argument"
-                name = record[0].split()[0].upper() if is_argument else re.sub(r" <(?:list\[)?(.+?)\]?>$", _metavar, record[0])
-                panel = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
-                sections.setdefault(panel, []).append((name, record[1]))
-        for title, records in sections.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-
-
-def _metavar(match: re.Match[str]) -> str:
-    return f" {_METAVARS.get(match[1], match[1])}"
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # of the click that typer bundles
 
 
 class _KnownOptions(TyperGroup):
-    """Stores the options of the command being called."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        sections: dict[str, list[tuple[str, Any]]] = {}
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                title = getattr(command, "rich_help_panel", None) or (_ADDED if name in _added() else "Commands")
-                sections.setdefault(title, []).append((name, command))
-        width = max((len(name) for commands in sections.values() for name, _ in commands), default=0)
-        for title, commands in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(
-                    [(f"{name:{width}}", command.get_short_help_str(formatter.width - width - 6)) for name, command in commands]
-                )
+    """Stores the options of the command being called, for messages."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        options = args[: args.index("--")] if "--" in args else args
-        if "--quiet" in options[1:]:
-            _be_quiet(True)
-            args = [word for word in options if word != "--quiet"] + args[len(options) :]
         name, called, rest = super().resolve_command(ctx, args)
         OPTIONS.clear()
         OPTIONS.update({str(parameter.name): max(parameter.opts, key=len) for parameter in (called.params if called else ())})
@@ -111,8 +61,13 @@ class _Commands(_KnownOptions):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own copy of the class
         try:
             return super().invoke(ctx)
-        except _OF_TYPER:
+        except (typer.Exit, typer.Abort):
             raise
+        except _USAGE_ERROR as error:
+            if not (message := error.format_message()):  # of a group called alone, whose help was printed
+                raise
+            say(f"error: {message.rstrip('.')}; {error.ctx.command_path} --help lists what there is")
+            raise typer.Exit(2) from error
         except (Exception, KeyboardInterrupt) as error:
             raise typer.Exit(_report_error(error, debug=ctx.params["debug"])) from error
 
@@ -131,27 +86,15 @@ def _loaded(entry: EntryPoint) -> Any:
         added = _broken(entry, f"{type(error).__name__}: {error}")
     if not isinstance(added, typer.Typer):
         added = _broken(entry, "it is no typer.Typer")
-    _with_own_help(added)
-    if len(added.registered_commands) == 1 and not added.registered_groups and added.registered_callback is None:
-        command = typer.main.get_command(added)
-    else:
-        added.info.cls = _KnownOptions
-        command = typer.main.get_group(added)
-    command.name = entry.name
+    added.rich_markup_mode = "markdown"
+    added.info.cls = _KnownOptions
+    command: Any = typer.main.get_command(added)
+    command.name, command.rich_help_panel = entry.name, "Systems and plug-ins"
     return command
 
 
-def _with_own_help(added: typer.Typer) -> None:
-    for registered in added.registered_commands:
-        registered.cls = _Command if registered.cls in (None, TyperCommand) else registered.cls
-    for group in added.registered_groups:
-        if group.typer_instance is not None:
-            group.cls = _KnownOptions
-            _with_own_help(group.typer_instance)
-
-
 def _broken(entry: EntryPoint, reason: str) -> typer.Typer:
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app = typer.Typer(add_completion=False)
 
     @app.command(help=f"Cannot be loaded: {reason}"[:_LONGEST])
     def broken() -> None:
@@ -169,7 +112,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="markdown",
 )
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Start": {"demo": demo.command, "components": components.command},
@@ -193,9 +136,8 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
 for _title, _commands in _COMMANDS.items():
     for _name, _command in _commands.items():
         _settings = {"auto_envvar_prefix": serve.VARIABLES} if _name == "serve" else None
-        app.command(_name, cls=_Command, rich_help_panel=_title, context_settings=_settings)(_command)
+        app.command(_name, rich_help_panel=_title, context_settings=_settings)(_command)
 for _name, _group in (("judge", judge.app), ("agents", agents.app)):
-    _with_own_help(_group)
     app.add_typer(_group, name=_name, cls=_KnownOptions, rich_help_panel="Compare")
 
 
@@ -214,9 +156,7 @@ def _be_quiet(wanted: bool) -> None:
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress; also after a command's name.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress.")] = False,
 ) -> None:
     del version, debug, quiet  # _Commands reads debug
 
@@ -239,7 +179,7 @@ def main() -> None:
 def _run() -> int:
     with record_calls() as asked:
         try:
-            check_words(sys.argv[1:])
+            _check_words()
             app()
             code = 0
         except SystemExit as ended:
@@ -252,13 +192,8 @@ def _run() -> int:
     return code
 
 
-def check_words(words: Sequence[str]) -> None:
-    """Raise an error if a command line contains bytes that are not text.
-
-    Raises:
-        InputError: one of the words is not text; the message shows its bytes.
-    """
-    for number, word in enumerate(words, start=1):
+def _check_words() -> None:
+    for number, word in enumerate(sys.argv[1:], start=1):
         if find_lone_surrogate(word) is not None:
             raise InputError(
                 f"argument {number} is not text in {sys.getfilesystemencoding()}: {os.fsencode(word)!r}; convert it, or "
@@ -276,7 +211,7 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
         return _INTERRUPTED
     if isinstance(error, RetrievalError):
         say(f"error: {error}")
-        return _exit_code(error)
+        return next((code for kind, code in _CODES.items() if isinstance(error, kind)), 1)
     if isinstance(error, MemoryError):
         say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")
         return 1
@@ -288,21 +223,9 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
     return 1
 
 
-def _exit_code(error: RetrievalError) -> int:
-    for kind, code in ((InputError, 2), (IndexStateError, 3), (DependencyError, 4)):
-        if isinstance(error, kind):
-            return code
-    return 1
+_CODES = {InputError: 2, IndexStateError: 3, DependencyError: 4}
 
 
-def _show_warning(  # the signature is Python's
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: object = None,
-    line: str | None = None,
-) -> None:
-    del filename, lineno, file, line
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, RetrievalWarning):
         say(f"note: {message}")

@@ -27,11 +27,9 @@ Project = Annotated[Path, typer.Argument(help="Folder of the judging project.")]
 JudgeName = Annotated[str, typer.Option("--judge", help="Your name; it is kept with every judgement.")]
 CorpusOption = Annotated[str | None, typer.Option("--corpus", help="File, folder or database URL of the corpus.")]
 
-app = typer.Typer(
-    help="Judge passages, and compare systems without gold.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
-)
+app = typer.Typer(help="Judge passages, and compare systems without gold.", no_args_is_help=True, add_completion=False)
 
-questions_app = typer.Typer(help="Get questions from a log.", no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+questions_app = typer.Typer(help="Get questions from a log.", no_args_is_help=True, add_completion=False)
 app.add_typer(questions_app, name="questions")
 
 QuestionFile = Annotated[Path, typer.Argument(help="Where to write them: a file named .jsonl, as --queries takes it.")]

@@ -9,17 +9,14 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
 import yaml
 from service.running import make_index, running
 
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.cli.health import readiness_url
 
 from .conftest import ROOT
 
@@ -126,23 +123,6 @@ def test_what_compose_names_is_there_and_nothing_is_open_to_other_machines() -> 
     (scraped,) = SCRAPING["scrape_configs"]
     assert scraped["static_configs"] == [{"targets": [f"service:{SERVICE['environment']['NLP_RETRIEVAL_PORT']}"]}]
     assert scraped["authorization"]["credentials_file"] == SERVICE["environment"]["NLP_RETRIEVAL_TOKEN_FILE"]
-
-
-@pytest.mark.parametrize(
-    ("words", "variables", "url"),
-    [
-        ((), {}, "http://127.0.0.1:8000/readyz"),
-        ((), {"PORT": "9001", "HOST": "0.0.0.0"}, "http://127.0.0.1:9001/readyz"),
-        (("/data/index", "--port", "9002"), {"PORT": "9001"}, "http://127.0.0.1:9002/readyz"),
-        (("/data/index",), {"PORT": "9003", "HOST": "::"}, "http://[::1]:9003/readyz"),
-    ],
-)
-def test_the_health_check_follows_the_address(
-    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], variables: Mapping[str, str], url: str
-) -> None:
-    for name, value in variables.items():
-        monkeypatch.setenv(f"NLP_RETRIEVAL_{name}", value)
-    assert readiness_url(words) == url
 
 
 def test_the_entry_serves_a_mounted_index_and_the_health_check_tells_whether_it_does(tmp_path: Path) -> None:

@@ -135,9 +135,7 @@ def tell(done: ExtractionSummary, spent: float | None) -> None:
         say("run the same command again: it requests only missing passages")
 
 
-app = typer.Typer(
-    help="HippoRAG 2 by one settings file: extract, index, evaluate.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="HippoRAG 2 by one settings file: extract, index, evaluate.", no_args_is_help=True)
 
 app.command("extract")(extract_command)
 

@@ -15,7 +15,7 @@ from nlp_retrieval.cli import say
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks import BenchmarkConfig
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()

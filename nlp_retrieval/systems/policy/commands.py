@@ -248,9 +248,7 @@ def _tell_changes(study: PolicyStudy, folder: Path) -> None:
     say(f"changes between the plans: {len(known & computed)} of {len(known)} found, {len(computed - known)} found by mistake")
 
 
-app = typer.Typer(
-    help="Ask a profile's questions about every country of an index.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="Ask a profile's questions about every country of an index.", no_args_is_help=True)
 app.command("ask")(ask_command)
 app.command("demo")(demo_command)
 app.command("vectors")(vectors_command)

@@ -14,7 +14,6 @@ from nlp_retrieval.systems.evidence.commands.verifiers import calibrate, train_v
 app = typer.Typer(
     help="Collect sources, verify claims, audit a report's citations.",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 for each in (
     add,
