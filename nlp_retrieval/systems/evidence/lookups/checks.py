@@ -20,7 +20,7 @@ from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
 from nlp_retrieval.systems.evidence.lookups.numbers import MissingFigures, missing_figures
 from nlp_retrieval.systems.evidence.lookups.opposites import Opposite, opposite_words, replaced_things
 from nlp_retrieval.systems.evidence.lookups.quotations import missing_quotations
-from nlp_retrieval.systems.evidence.lookups.who import compared, of_another
+from nlp_retrieval.systems.evidence.lookups.who import of_another
 from nlp_retrieval.systems.evidence.lookups.words import Sentence, Span, content, sentences, share, stemmed
 from nlp_retrieval.text import agreeing, numbers_of, words_of
 
@@ -102,8 +102,6 @@ def check(claim: str, passage: str) -> Checks:
     pairs, pairs_there = set(pairwise(stemmed(claim))), set(pairwise(stemmed(passage)))
     run = _longest_run(words_of(claim), words_of(nearest.text)) if nearest else 0.0
     denied, opposite, other_way = denial(claim, there), opposite_words(claim, there), of_another(claim, there)
-    if opposite and compared(claim, opposite.sentence.text) > 0:
-        opposite = None
     contradicting = [
         denied.sentence if denied.says else None,
         opposite.sentence if opposite else None,
@@ -228,7 +226,9 @@ def _binding(claim: str, read: str, whole: str) -> list[Objection]:
 
 
 def _denial(found: Denial) -> list[Objection]:
-    return [Objection("negation", "contradicted", f"the source says {found.says}", True, found.sentence)] if found.says else []
+    if not found.says:
+        return []
+    return [Objection("negation", "contradicted", f"the source says {found.says}", found.same, found.sentence)]
 
 
 def _opposite(found: Opposite | None) -> list[Objection]:

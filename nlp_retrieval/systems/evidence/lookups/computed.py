@@ -1,6 +1,6 @@
 """Numbers of a claim that a source has in another form: rounded, within a bound, a share, or computed from its figures.
 
-A number is computed only if the claim says which computation it is ("together", "lost", "for three years", "twice") and the
+A number is computed only if the claim says which computation it is ("together", "lost", "for three years") and the
 figures of the source are of one kind and near each other. So a wrong number is rarely computable by chance.
 """
 
@@ -12,20 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from nlp_retrieval.systems.evidence.lookups.words import pattern, sentences, stemmed
-from nlp_retrieval.text import Number, numbers_of
+from nlp_retrieval.systems.evidence.lookups.words import pattern
+from nlp_retrieval.text import Number
 
 _BEFORE_NUMBER = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
 _TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
-_OF_YEARS = re.compile(r"(?:19|20)\d\d[-/\u2013]\Z")
-_OF_UNIT = re.compile(r"\s(?:an?|of an?)\s(\w{1,20})\b", re.IGNORECASE)
 _EVERY = re.compile(r"\bevery\s\Z", re.IGNORECASE)
-_TIMES = re.compile(r"\s?(?:times|fold|-fold|x)\b|\s?\u00d7", re.IGNORECASE)
 _POINTS = re.compile(r"\s?(?:percentage points?|% ?points?|points?)\b")
-_RATIO = frozenset({"twice", "thrice", "double", "triple"})
 _SHARE_OF = re.compile(r"\s?(?:of\b|share\b|de[rsl]?\b|d['\u2019]|des\b)|\s(?:\w+\s){0,2}share\b", re.IGNORECASE)
 _ROUNDED, _ROUNDED_FROM = 0.5, 10
-_WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN, _RATIO_WITHIN = 1.15, 0.05, 1.5, 0.05
+_WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
 _NEAR, _MOST, _CONTEXT, _REACH = 160, 60, 60, 24
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 
@@ -42,12 +38,6 @@ def _is_in_another_form(claim: str, number: Number, there: Sequence[Number]) -> 
     if is_year(number):
         is_decade = claim[number.end : number.end + 1] == "s"
         return is_decade and any(is_year(other) and 0 <= other.value - number.value < 10 for other in there)
-    if _OF_YEARS.search(claim, max(0, number.begin - 5), number.begin):
-        return any(is_year(other) and other.value % 100 == number.value for other in there)
-    if number.is_share and (measure := _OF_UNIT.match(claim, number.end)):  # "half a tonne"
-        whole = next(iter(numbers_of(f"1 {measure[1]}")), None)
-        if whole and whole.unit and any(abs(_converted(other, whole) - number.value) <= number.exact for other in there):
-            return True
     if (number.percent or number.value >= _ROUNDED_FROM) and number.value == int(number.value):
         alike = [other for other in there if other.exact and number.percent == other.percent]
         if any(abs(_converted(other, number) - number.value) <= _ROUNDED for other in alike):
@@ -69,7 +59,6 @@ def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterat
     if is_year(number):
         return
     figures = [other for other in there if not is_year(other) and other.unit != "date" and not other.others]
-    yield from _ratios(claim, number, figures)
     around = claim[max(0, number.begin - _CONTEXT) : number.end + _CONTEXT]
     up, down = (pattern(way).search(around) is not None for way in ("up", "down"))
     changes = up or down or pattern("difference").search(around) is not None
@@ -78,14 +67,6 @@ def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterat
     yield from _differences(claim, number, figures, changes=changes)
     if pattern("sum").search(claim) and not number.percent:
         yield from _sums(claim, number, [other for other in figures if are_of_one_kind(number, other)])
-
-
-def _ratios(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
-    word = number.written.lower()
-    if _TIMES.match(claim, number.end) or word in _RATIO or word.endswith("fold"):
-        for low, high in _ordered(figures):
-            if low.value > 0 and abs(high.value / low.value - number.value) <= _RATIO_WITHIN * number.value:
-                yield f"{high.written} / {low.written}"
 
 
 def _shares(claim: str, number: Number, figures: Sequence[Number], *, changes: bool, rises: bool, falls: bool) -> Iterator[str]:
@@ -185,11 +166,3 @@ def are_of_one_kind(one: Number, other: Number) -> bool:
 def is_year(number: Number) -> bool:
     """Return whether a number is a year from 1500 to 2100."""
     return number.written.isdigit() and len(number.written) == 4 and _FIRST_YEAR <= number.value <= _LAST_YEAR
-
-
-def numbers_near(claim: str, passage: str) -> list[Number]:
-    """Return the numbers of a passage that are in sentences that share a content word with a claim, or beside these."""
-    wanted, there = set(stemmed(claim)), sentences(passage)
-    shares = [not wanted.isdisjoint(sentence.content) for sentence in there]
-    spans = [sentence.span for number, sentence in enumerate(there) if any(shares[max(0, number - 1) : number + 2])]
-    return [number for number in numbers_of(passage) if any(begin <= number.begin < end for begin, end in spans)]

@@ -30,11 +30,13 @@ class Denial(NamedTuple):
         ahead: how much more of the claim's words it has than the sentences that do not differ.
         sentence: itself; None if there is none.
         says: how it differs, for people; empty if it is about something else.
+        same: whether it says most of what the claim says, so that one of the two is wrong.
     """
 
     ahead: float = 0.0
     sentence: Sentence | None = None
     says: str = ""
+    same: bool = False
 
 
 def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
@@ -56,7 +58,8 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     if best.sentence is None:
         return best
     ahead, least = max(0.0, best.ahead - alike), _SAME_MATTER_DENIED if best.says == _WITHOUT else _SAME_MATTER
-    return Denial(ahead, best.sentence, best.says if best.ahead >= least and ahead >= _LEAD else "")
+    says = best.says if best.ahead >= least and ahead >= _LEAD else ""
+    return Denial(ahead, best.sentence, says, best.ahead >= _SAME_MATTER)
 
 
 def _compared(

@@ -1,16 +1,14 @@
 """The names of a claim, and those that a passage lacks.
 
 A name is a run of words that do not begin with a lower-case letter; at the beginning of a sentence, common words do not count.
-A passage has a name if it has each of its words, its initials, or the surname of a person.
+A passage has a name if it has each of its words, or its initials.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from nlp_retrieval.systems.evidence.lookups.words import known
 from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, sentences_of, spans_of, words_of
 
 _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
@@ -20,10 +18,6 @@ _PART = re.compile(r"[^\W_]+")
 _JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
 _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
-_LONG_FORM = 120
-"""Characters before "(HIV)" in which its words may be."""
-_LONGEST_ABBREVIATION = 8
-_AUTHORS = re.compile(r"\s?(?:(?:and|&)\s[A-Z][\w'\u2019-]+\s?)?,?\s?et\s?al\b")
 _AUTHORS_IN_BRACKETS = re.compile(r"\([^()]*(?:\bet al\b|[a-z],\s?(?:19|20)\d\d[a-z]?\b)[^()]*\)")
 _GERMAN = re.compile(
     r"\b(?:der|die|das|dem|den|des|und|ist|sind|war|waren|wurden?|ein|eine[nmrs]?|im|zum|zur|vom|von|mit|f\u00fcr|auf|bei|nicht|sich"
@@ -64,7 +58,7 @@ def missing_names(claim: str, passage: str) -> list[str]:
     """Return the names of a claim with a word that a passage lacks.
 
     The first word of a claim is not looked up, since it may be capitalised only as such, nor the month of a whole date, nor the
-    authors of a reference.
+    authors of a reference in brackets.
     """
     there = words_of(passage)
     stems, joined = frozenset().union(*map(_name_stems, there)), "".join(there)
@@ -84,19 +78,13 @@ def missing_names(claim: str, passage: str) -> list[str]:
 
     missing = []
     for begin, end in names_of(claim):
-        if _AUTHORS.match(claim, end) or any(first < begin and end <= last for first, last in authors):
+        if any(first < begin and end <= last for first, last in authors):
             continue
         parts = _parts_to_find(claim, begin, end)
         words = [(word, span) for word, span in claimed if len(word) > 1 and any(_meet(span, part) for part in parts)]
         lacking = [word for word, span in words if not has(word, span)]
         name = claim[begin:end]
-        before = claim[max(0, begin - _LONG_FORM) : begin] if claim[begin - 1 : begin] == "(" else ""
-        if (
-            lacking
-            and not (before and _abbreviates(name, before))
-            and not _abbreviated(name, passage)
-            and not _by_surname(name, lacking, passage)
-        ):
+        if lacking and not _abbreviated(name, passage):
             missing.append(name)
     return missing
 
@@ -105,17 +93,11 @@ def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-@cache
-def _places() -> dict[str, str]:
-    return {word: f"={words.split()[0]}" for words in known()["places"].split(";") for word in words.split()}
-
-
 @lru_cache(131_072)
 def _name_stems(word: str) -> frozenset[str]:
     """Return a word of a name without each of its endings: "ombrian" is "ombr", "ombri" and "ombria"."""
-    of_place = [_places()[form] for form in (word, word.removesuffix("s")) if form in _places()]
     ends = [end for end in _NAME_ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM]
-    return frozenset([word, *of_place, *(word[: -len(end)] for end in ends)])
+    return frozenset([word, *(word[: -len(end)] for end in ends)])
 
 
 def _parts_to_find(claim: str, begin: int, end: int) -> list[tuple[int, int]]:
@@ -149,20 +131,6 @@ def _is_name_in_german(claim: str, span: tuple[int, int], starts: set[int]) -> b
     return len(words) > 1 or any(not _is_common(word) for word in words)
 
 
-def _by_surname(name: str, lacking: Sequence[str], passage: str) -> bool:
-    """Return whether a passage names somebody by the surname alone: "Hillenburg" for "Stephen Hillenburg"."""
-    first, _, last = name.rpartition(" ")
-    if (
-        not first
-        or not words_of(last)
-        or words_of(last)[-1] in lacking
-        or re.search(rf"\b{re.escape(last.lower())}\b", passage)
-    ):
-        return False
-    places = re.finditer(rf"(?:\A|(\S+)\s)\b{re.escape(last)}\b(?!\s[A-Z])", passage)
-    return any(not place[1] or not place[1][0].isupper() or place[1][-1] in ".,;:!?" for place in places)
-
-
 def _abbreviated(name: str, passage: str) -> bool:
     """Return whether a passage has the initials of a name, or the words whose initials the name is."""
     words = [word for word in words_of(name) if word not in _JOINING]
@@ -175,25 +143,3 @@ def _abbreviated(name: str, passage: str) -> bool:
         return False
     written_out = r"\b" + r"[\w-]*[\s-]+(?:(?:of|the|and|for|in)\s+)?".join(map(re.escape, letters))
     return re.search(written_out, passage, re.IGNORECASE) is not None
-
-
-def _abbreviates(name: str, before: str) -> bool:
-    """Return whether an abbreviation is of the words just before it: they have its letters in order, half as initials."""
-    letters = re.sub(r"[^a-z]", "", name.removesuffix("s").lower())
-    if len(letters) < 2 or len(name) > _LONGEST_ABBREVIATION:
-        return False
-    words = words_of(before)[-len(letters) - 2 :]
-    rests = [words[first:] for first, word in enumerate(words) if word[0] == letters[0]]
-    return any(
-        _in_order(letters, "".join(rest)) == len(letters) and 2 * _in_order(letters, [word[0] for word in rest]) >= len(letters)
-        for rest in rests
-    )
-
-
-def _in_order(letters: str, text: Iterable[str]) -> int:
-    """Return how many of some letters a text has in order."""
-    rest, in_order = list(text), 0
-    for letter in letters:
-        if letter in rest:
-            rest, in_order = rest[rest.index(letter) + 1 :], in_order + 1
-    return in_order

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.lookups.computed import found_otherwise, is_year, numbers_near
+from nlp_retrieval.systems.evidence.lookups.computed import found_otherwise, is_year
 from nlp_retrieval.systems.evidence.lookups.words import pattern
 from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, month_of, numbers_of
 
@@ -47,7 +47,7 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
         if not _within(number, missing) and not (number.value <= 31 and _within(number, named))
         if not _is_no_figure(claim, number, passage)
     }
-    there = numbers_near(claim, passage) if None in lacking.values() else []
+    there = numbers_of(passage) if None in lacking.values() else []
     how = {number: found_otherwise(claim, number, there) for number, other in lacking.items() if other is None}
     left = sorted((number for number in lacking if how.get(number) is None), key=lambda number: number.begin)
     return MissingFigures(

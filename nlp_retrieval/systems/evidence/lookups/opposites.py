@@ -20,6 +20,7 @@ _AGAINST = re.compile(
     re.IGNORECASE,
 )
 """Words that mean the opposite of a recommendation; the verb alone may mean one."""
+_THAN = re.compile(r"\bthan\b", re.IGNORECASE)
 _REACH, _AROUND = 4, 0.6
 
 
@@ -55,6 +56,8 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
     wanted, figures = content(claim), numbers_of(claim)
     best: Opposite | None = None
     for sentence in sentences if looked_for else ():
+        if _THAN.search(claim) and _THAN.search(sentence.text):  # "more men than women" is "fewer women than men"
+            continue
         stems = _by_stem(sentence.text) if wanted & sentence.content else {}
         pairs = ((word, one) for word in sorted(looked_for - stems.keys()) for one in sorted(opposites()[word]))
         for stem, other in pairs:

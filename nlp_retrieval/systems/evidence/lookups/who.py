@@ -1,16 +1,12 @@
-"""Who did what, who said it, and which of two is more: sentences that say a claim of somebody else."""
+"""Who did what, and who said it: sentences that say a claim of somebody else."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import islice
-from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.lookups.opposites import opposites
 from nlp_retrieval.systems.evidence.lookups.words import Sentence, content, known, pattern, share, stemmed
-from nlp_retrieval.text import numbers_of, stems_of_language
 
 _CLAUSE = re.compile(
     r"[,;:.()\u201c\u201d\"]|\b(?:while|but|although|though|whereas|because|which|who|that|and|when|after|before|if)\b",
@@ -25,8 +21,8 @@ _SAME_MATTER = 0.5
 
 
 def of_another(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, str] | None:
-    """Return the sentence that says a claim of somebody else or the other way round, and how; None if there is none."""
-    return _other_way_round(claim, sentences) or _other_agent(claim, sentences) or _other_speaker(claim, sentences)
+    """Return the sentence that says a claim of somebody else, and who that is; None if there is none."""
+    return _other_agent(claim, sentences) or _other_speaker(claim, sentences)
 
 
 # Who did it.
@@ -104,70 +100,3 @@ def _speakers(text: str) -> list[str]:
     for match in pattern("saying").finditer(text):
         found += [_CLAUSE.split(text[: match.start()])[-1], _CLAUSE.split(text[match.end() :])[0] if match[0] == "said" else ""]
     return [agent for part in found if (agent := _agent(part)) and len(agent.split()) <= 8]
-
-
-# Which of two is more.
-
-_COMPARISON = re.compile(
-    r"\b(?P<word>more|less|fewer|worse|better|\w{3,12}er)\b(?P<measure>[^.;:]{0,80}?)\bthan\b|\btimes (?:that|those) of\b",
-    re.IGNORECASE,
-)
-_SAME_MEASURE = 0.6
-_LONGEST_SIDE, _MOST_COMPARISONS = 200, 4
-
-
-class _Comparison(NamedTuple):
-    """The comparative of a comparison, and the words on one side of it alone, stemmed."""
-
-    word: str
-    before: frozenset[str]
-    after: frozenset[str]
-
-
-def _other_way_round(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, str] | None:
-    results = [compared(claim, sentence.text) for sentence in sentences] if _COMPARISON.search(claim) else []
-    return (sentences[results.index(-1)], "the other way round") if -1 in results and 1 not in results else None
-
-
-def compared(claim: str, sentence: str) -> int:
-    """Return 1 if a sentence compares the two that a claim compares with the same result, -1 with the other one, 0 else.
-
-    "Fewer women than men" and "more men than women" have the same result. All else that the claim says must be in the sentence.
-    """
-    compares = {_result(claim, one, sentence, other) for one in _comparisons(claim) for other in _comparisons(sentence)}
-    return 1 if 1 in compares else min(compares, default=0)
-
-
-def _result(claim: str, one: _Comparison, sentence: str, other: _Comparison) -> int:
-    crossed = (one.before & other.after, one.after & other.before)
-    straight = (one.before & other.before, one.after & other.after)
-    if all(crossed) == all(straight):
-        return 0
-    rest = content(claim).difference(content(one.word), *(crossed if all(crossed) else straight))
-    if rest and share(rest, content(sentence)) < _SAME_MEASURE:
-        return 0
-    alike = _alike(one.word, other.word)
-    return -alike if all(crossed) else alike
-
-
-def _comparisons(text: str) -> Iterator[_Comparison]:
-    counts = {number.begin for number in numbers_of(text)}
-    for match in islice(_COMPARISON.finditer(text), _MOST_COMPARISONS):
-        begin, end = match.span()
-        if end + 1 in counts:  # "more than ten times"
-            continue
-        before = _CLAUSE.split(text[max(0, begin - _LONGEST_SIDE) : begin])[-1]
-        first, second = (
-            content(f"{before} {match['measure'] or ''}"),
-            content(_CLAUSE.split(text[end : end + _LONGEST_SIDE])[0]),
-        )
-        yield _Comparison((match["word"] or "more").lower(), first - second, second - first)
-
-
-def _alike(one: str, other: str) -> int:
-    """Return 1 if two comparatives say the same, -1 if they say the opposite, 0 if neither is known."""
-    more, less = (set(known()[name].split()) for name in ("more", "less"))
-    if one == other or {one, other} <= more or {one, other} <= less:
-        return 1
-    stem = stems_of_language("english").stem
-    return -1 if stem(other) in opposites().get(stem(one), ()) or {one, other} <= more | less else 0

@@ -99,14 +99,8 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # a name is missing, and the other names of the claim are there
         ("false", "TNF5 binds to Dicer to cleave it.", "Dicer binds to ADAR2 and cleaves it."),
         ("true", "Dicer binds to ADAR2 to cleave it.", "Dicer binds to ADAR2 and cleaves it."),
-        ("true", "The basic reproduction number (BRN) fell.", "The reproduction number fell."),
         ("false", "The basic reproduction number (TNF) fell.", "The basic reproduction number fell."),
-        # which of two is more
-        ("against", "The Tove is longer than the Ilse.", "The Ilse is longer than the Tove."),
-        ("true", "The Ilse is longer than the Tove.", "The Ilse is longer than the Tove."),
         ("true", "Men had higher rates of gout than women.", "Rates of gout were lower in women than in men."),
-        ("against", "The rate of falls of boys is three times that of girls.", "The rate of falls was more than three times "
-         "higher in girls than in boys."),
         # an opposite is said of the same
         ("against", "Salt raises the yield of barley.", "Salt reduces the yield of barley."),
         ("true", "The lamp enhances sleep in mice by a slow rhythm.",
@@ -138,7 +132,6 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # shares and amounts in words
         ("true", "Around one in twelve patients fell ill.", "Of the patients 8.1% fell ill."),
         ("true", "One in four pupils was absent.", "Of 212 pupils, 53 were absent."),
-        ("true", "Half a tonne of salt was spread.", "They spread 500 kilograms of salt."),
         ("true", "Twelve square miles of heath burned.", "The fire burned 7,700 acres of heath."),
         # a level is no difference
         ("false", "The term was cut from eight years to six.", "After eleven years, the term of eight years was cut by five."),
