@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.files.cache import cache_folder
-from nlp_retrieval.lm.engine import AnswerStore, default_folder
+from nlp_retrieval.lm.engine import AnswerStore
 
 QUESTION = {"asked": "who"}
 OTHER_USER = 65534
@@ -35,34 +34,24 @@ def of_another_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 POISONS: list[Callable[[Path, pytest.MonkeyPatch], None]] = [writable_by_all, of_another_user]
 
 
+@pytest.mark.parametrize("poison", POISONS)
 def test_an_answer_of_somebody_else_is_asked_for_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+    poison: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for poison in POISONS:
-        with subtests.test(poison=poison):
-            tmp_path = tmp_path_factory.mktemp("case")
-            store = AnswerStore(tmp_path / "answers")
-            store.keep(QUESTION, {"text": "a poisoned answer"})  # as an attacker would write it: the very question
-            assert AnswerStore(tmp_path / "answers").find(QUESTION) == {"text": "a poisoned answer"}
-            poison(store.path_of(QUESTION), monkeypatch)
-            assert AnswerStore(tmp_path / "answers").find(QUESTION) is None
+    store = AnswerStore(tmp_path)
+    store.keep(QUESTION, {"text": "a poisoned answer"})  # as an attacker would write it: the very question
+    assert AnswerStore(tmp_path).find(QUESTION) == {"text": "a poisoned answer"}
+    poison(store.path_of(QUESTION), monkeypatch)
+    assert AnswerStore(tmp_path).find(QUESTION) is None
 
 
+@pytest.mark.parametrize("poison", POISONS)
 def test_a_stage_result_of_somebody_else_is_computed_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+    poison: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for poison in POISONS:
-        with subtests.test(poison=poison):
-            tmp_path = tmp_path_factory.mktemp("case")
-            StageStore(tmp_path).keep("group", "name", Entry({}, {"scores": np.ones(3)}))
-            assert StageStore(tmp_path).find("group", "name") is not None
-            (file,) = tmp_path.rglob("*.stage")
-            poison(file, monkeypatch)
-            assert StageStore(tmp_path).find("group", "name") is None
-            assert list(StageStore(tmp_path).entries("group")) == []
-
-
-def test_without_a_cache_of_its_own_it_is_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    for folder in (default_folder(), cache_folder()):
-        assert folder.is_relative_to(Path.home() / ".cache")
+    StageStore(tmp_path).keep("group", "name", Entry({}, {"scores": np.ones(3)}))
+    assert StageStore(tmp_path).find("group", "name") is not None
+    (file,) = tmp_path.rglob("*.stage")
+    poison(file, monkeypatch)
+    assert StageStore(tmp_path).find("group", "name") is None
+    assert list(StageStore(tmp_path).entries("group")) == []

@@ -17,8 +17,9 @@ from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.registry import asked_for, component_class, kinds, names, plan, registered
 from nlp_retrieval.core.search.base_searcher import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
+from nlp_retrieval.errors import ModelError, UntrustedError
 
+from .planting import write_forged
 from .test_remote_code import own_architecture, planted
 
 ITEMS = [SearchableItem(item_id=f"i{number}", content=f"red fox and whale {number}") for number in range(5)]
@@ -31,49 +32,25 @@ class Installed(TermCount):
 """
 
 
-@pytest.fixture
-def outside(tmp_path: Path) -> Path:
-    """What no manifest may lead to: a model with code, a file."""
-    folder = tmp_path / "outside"
-    planted(folder, own_architecture, head=False)
-    (folder / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
-    return folder
-
-
-def trials(kind: str, target: Path, outside: Path) -> dict[str, object]:
+@pytest.mark.soak
+def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path) -> None:
+    index, outside = tmp_path / "index", tmp_path / "outside"
+    planted(outside, own_architecture, head=False)
+    (outside / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
+    Searcher([Bm25Retriever()]).index(ITEMS, index)
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("manifest_trials.py")), kind, str(target), str(outside)],
+        [sys.executable, "-m", "attacks.manifest_trials", str(index), str(outside)],
         capture_output=True,
         text=True,
-        env=os.environ | {"XDG_CACHE_HOME": str(outside.parent / "cache")},
+        cwd=Path(__file__).parent.parent,
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
-
-
-@pytest.mark.soak
-def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: Path) -> None:
-    index = tmp_path / "index"
-    Searcher([Bm25Retriever()]).index(ITEMS, index)
-    found = trials("index", index, outside)
+    found = json.loads(done.stdout)
     assert found["wrong"] == []
-    outcomes = found["outcomes"]
-    assert isinstance(outcomes, dict)
-    assert outcomes["UntrustedError"] > 50
-    assert outcomes["used"] > 2, "harmless settings are obeyed"
-
-
-@pytest.mark.soak
-def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(tmp_path: Path, outside: Path) -> None:
-    """Of all kinds and names that the registry has, so that none can be forgotten."""
-    found = trials("component", tmp_path, outside)
-    assert found["wrong"] == []
-    outcomes = found["outcomes"]
-    assert isinstance(outcomes, dict)
-    assert outcomes["UntrustedError"] > 200
-    assert outcomes["used"] > 20, "harmless settings are obeyed"
+    assert found["outcomes"]["UntrustedError"] > 50
+    assert found["outcomes"]["used"] > 2, "harmless settings are obeyed"
 
 
 def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path) -> None:
@@ -85,11 +62,7 @@ def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_sa
     ran.rmdir()
     corpus = tmp_path / "more.jsonl"
     corpus.write_text('{"id": "n", "text": "new"}\n')
-    commands = (
-        ["search", str(index), "fox"],
-        ["add", str(corpus), str(index)],
-    )
-    for words in commands:
+    for words in (["search", str(index), "fox"], ["add", str(corpus), str(index)]):
         done = run(*words)
         refused(done, 2, "run the Python code that comes with the model", f"read the model at {str(model)!r}", "--trust")
         assert not ran.exists(), words
@@ -116,9 +89,7 @@ def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_
     manifest = tmp_path / "index" / "manifest.json"
     content = json.loads(manifest.read_text())
     del content["retrievers"][0]["config"]["encoder"]["trust_remote_code"]
-    from .manifest_trials import sign
-
-    manifest.write_bytes(sign(content))
+    write_forged(tmp_path / "index", content)
     with pytest.raises(ModelError, match="may name only models in this machine's cache"):
         retrievers_of(tmp_path / "index")
 
@@ -149,12 +120,3 @@ def test_every_component_rules_on_all_its_parameters() -> None:
         for name in names(kind):
             cls = component_class(kind, name)
             assert sorted(cls.manifest_may_set) == sorted(parameters_of(cls)), name
-
-
-def test_trusting_is_told_by_a_warning_in_python(tmp_path: Path) -> None:
-    model, _ = planted(tmp_path, own_architecture, head=False)
-    encoder = SentenceTransformerEncoder(str(model), trust_remote_code=True)
-    Searcher([FaissRetriever(encoder)]).index(ITEMS, tmp_path / "index")
-    with pytest.warns(RetrievalWarning, match="is trusted: .*run the Python code"):
-        (retriever,) = retrievers_of(tmp_path / "index", trust=True)
-    assert isinstance(retriever, FaissRetriever)

@@ -19,7 +19,6 @@ from nlp_retrieval.reports.write import write_run_files
 
 RUNS = "document.title='owned'"
 PAYLOADS = {
-    "script": f"<script>{RUNS}</script>",
     "out of a script": f"</script><script>{RUNS}</script>",
     "out of a style": f"</style><script>{RUNS}</script>",
     "out of a title": f"</title></textarea></select></option><script>{RUNS}</script>",
@@ -29,15 +28,10 @@ PAYLOADS = {
     "out of an attribute": f'"\' autofocus onfocus={RUNS} x="',
     "address": f'<a href="javascript:{RUNS}">x</a>',
     "frame": f'<iframe srcdoc="<script>parent.{RUNS}</script>"></iframe>',
-    "refresh": f'<meta http-equiv="refresh" content="0;url=javascript:{RUNS}">',
     "base": '<base href="https://evil.example/">',
-    "details": f"<details open ontoggle={RUNS}>",
     "entities": f"&lt;script&gt;{RUNS}&lt;/script&gt;&#60;script&#62;",
-    "template": f"${{{RUNS}}}{{{{constructor.constructor('{RUNS}')()}}}}",
     "line separator": f"\u2028{RUNS}//",
-    "loose": f"<<SCRIPT >{RUNS}//<</SCRIPT>",
     "math": f"<math><mtext></form><form><mglyph><style></math><img src onerror={RUNS}>",
-    "cdata": f"]]><script>{RUNS}</script><![CDATA[",
 }
 ALL = " ".join(PAYLOADS.values())
 LABEL = PAYLOADS["drawing"].replace(".", "&#46;")  # of a retriever, which has neither a stop nor a bracket
@@ -52,7 +46,7 @@ class Marked(BaseLoader):
     def stream(self):  # type: ignore[no-untyped-def]
         for row, text in enumerate(TEXTS):
             named = f"Zora Helm {row}"
-            content = f"{ALL}. {text}, of {named if row == 0 else f'Zora Helm {row - 1}'} {PAYLOADS['script']}. {ALL}"
+            content = f"{ALL}. {text}, of {named if row == 0 else f'Zora Helm {row - 1}'} {PAYLOADS['out of a script']}. {ALL}"
             yield SearchableItem(item_id=f"d{row}{ALL}", content=content, metadata={"title": named, "more": ALL})
 
 

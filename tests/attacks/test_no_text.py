@@ -11,28 +11,16 @@ from cli.commands import COMMAND
 
 from nlp_retrieval import (
     Bm25Retriever,
-    ClauseSplit,
     JsonlLoader,
     OverlapReranker,
     SearchableItem,
     Searcher,
-    SentenceTransformerEncoder,
 )
-from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.core.files.yaml_text import parse_yaml
-from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError
+from nlp_retrieval.errors import ConfigurationError, QueryError
 
 HALVES = ["\ud800", "fox \udcff", "\udfff\ud83d"]
 ITEMS = [SearchableItem(item_id=str(n), content=text, metadata={"kind": "x"}) for n, text in enumerate(["red fox", "blue dog"])]
-
-
-class Halving(BaseUserQueryProcessor):
-    """Cuts a character in two, as a processor that counts in UTF-16 would."""
-
-    name = "halving"
-
-    def process(self, nlqs: list[str]) -> list[list[str]]:
-        return [[nlq, "\ud83e"] for nlq in nlqs]
 
 
 @pytest.fixture
@@ -58,20 +46,6 @@ def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(
                 attempt(half)
 
 
-def test_half_a_pair_that_a_processor_makes_is_refused_and_its_query_named(tmp_path: Path) -> None:
-    made = Searcher([Bm25Retriever()], processor=Halving())
-    made.index(ITEMS, tmp_path / "index")
-    with pytest.raises(QueryError, match=r"query 1: sub-query 2 of 2 holds half of a surrogate pair \(\\ud83e\)"):
-        made.search(["fox", "dog"])
-    assert Searcher([Bm25Retriever()], processor=ClauseSplit()).open(tmp_path / "index").search("fox 🦊")[0]
-
-
-def test_half_a_pair_is_refused_before_an_encoder_reads_it(subtests: pytest.Subtests) -> None:
-    for task in ["encode_queries", "encode_passages", "cut_passages"]:
-        with subtests.test(task=task), pytest.raises(QueryError, match=r"2 of 2 holds half of a surrogate pair \(\\udcff\)"):
-            getattr(SentenceTransformerEncoder(), task)(["fox", "a \udcff" * 300])
-
-
 def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest.Subtests) -> None:
     for where in [
         {"kind": "\ud800"},
@@ -82,12 +56,6 @@ def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest
     ]:
         with subtests.test(where=where), pytest.raises(QueryError, match="holds half of a surrogate pair"):
             searcher.search("fox", where=where)
-
-
-def test_half_a_pair_is_the_id_of_no_item_and_nothing_is_deleted(searcher: Searcher) -> None:
-    with pytest.raises(ItemError, match=r"has the id '\\udcff'; nothing was deleted"):
-        searcher.delete(["0", "\udcff"])
-    assert searcher.search("fox")[0]
 
 
 def test_half_a_pair_in_a_parameter_or_a_configuration_is_refused() -> None:

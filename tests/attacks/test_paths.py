@@ -10,14 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from benchmarks.small_benchmark import QUERIES, TEXTS, benchmarker
 from hashed_words import items_of
 
-from nlp_retrieval import Bm25Retriever, Gold, RetrievalError, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, Gold, SearchableItem, Searcher
 from nlp_retrieval.benchmarks.runs import read_run_folder, report_bytes
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
@@ -126,28 +124,6 @@ def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_o
     assert not folder.exists()
 
 
-def test_a_forged_name_of_a_retriever_leads_nowhere(index: Path) -> None:
-    content = json.loads((index / "manifest.json").read_bytes())
-    for name in ELSEWHERE:
-        content["retrievers"][0]["fingerprint"] = name
-        write_forged(index, content)
-        with pytest.raises(RetrievalError):
-            opened(index)
-
-
-def test_odd_ids_and_titles_are_kept_as_they_are_and_name_no_file(tmp_path: Path) -> None:
-    items = [
-        SearchableItem(item_id=odd, content=f"fox number{n}", metadata={"title": odd, odd: odd}) for n, odd in enumerate(ODD)
-    ]
-    searcher = Searcher([Bm25Retriever()])
-    searcher.index(items, tmp_path / "folder" / "index")
-    for n, item in enumerate(items):
-        assert searcher.search([f"number{n}"], 3)[0][0].item == item
-    plain = re.compile(r"[A-Za-z0-9_.-]+")
-    assert all(plain.fullmatch(path.name) for path in (tmp_path / "folder").rglob("*"))
-    assert {path.name for path in tmp_path.iterdir()} <= {"folder"}
-
-
 class OddItems(BaseLoader):
     """The small benchmark's texts under odd ids."""
 
@@ -203,22 +179,3 @@ def test_a_foreign_report_names_no_file_elsewhere(tmp_path: Path) -> None:
         (output / "report.json").write_bytes(report_bytes(foreign, output))
         found = read_run_folder(output).report.files
         assert all(Path(path).parent == output and Path(path).name not in ("", "..") for path in found.values())
-
-
-def test_a_stage_result_under_another_name_is_not_there(tmp_path: Path) -> None:
-    store = StageStore(tmp_path)
-    store.keep("group", "one", Entry({"of": "one"}, {"a": np.arange(3)}))
-    (file,) = tmp_path.rglob("*.stage")
-    shutil.copy(file, file.with_name("other.stage"))
-    assert StageStore(tmp_path).find("group", "other") is None
-    assert [entry.about for entry in StageStore(tmp_path).entries("group")] == [{"of": "one"}]
-
-
-def test_files_are_named_by_no_path() -> None:
-    made = file_names(ODD)
-    assert len({name.casefold() for name in made}) == len(ODD)
-    for name in made:
-        assert Path(name).name == name
-        assert not name.startswith(".")
-        assert re.fullmatch(r"[\w.-]+", name)
-        assert len(f"{name}.trec".encode()) <= 255

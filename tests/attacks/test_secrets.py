@@ -14,8 +14,6 @@ import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, configuration
 from cli.commands import run as run_command
 from hashed_words import HashedWords, items_of
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nlp_retrieval import (
     Bm25Retriever,
@@ -25,12 +23,10 @@ from nlp_retrieval import (
     RetrievalError,
     Searcher,
 )
-from nlp_retrieval.core import secrets
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
+from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets
 from nlp_retrieval.reports.write import write_run_files
@@ -40,27 +36,22 @@ FORMS = {
     "openai": "sk-proj-abcdefghijklmnopqrstuvwx",
     "hub": "hf_abcdefghijklmnopqrstuvwx",
     "github": "ghp_abcdefghijklmnopqrstuvwx",
-    "github, fine": "github_pat_abcdefghijklmnopqrstuvwx",
     "gitlab": "glpat-abcdefghijklmnopqrst",
     "slack": "xoxb-1234567890-abcdef",
     "amazon": "AKIAIOSFODNN7EXAMPLE",
     "google": "AIzaSyA1234567890abcdefghijklmnopqrstu",
     "web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
     "user and password": f"https://me:{SECRET}@host/v1",
-    "password alone": f"redis://:{SECRET}@host/0",
     "token as user": f"https://{SECRET}@host/v1",
-    "odd password": f"postgresql://me:p@ss:w0rd/{SECRET}@host/db".replace("/" + SECRET, SECRET),
     "setting": f"postgresql://host/db?sslmode=on&sslpassword={SECRET}",
     "first setting": f"https://host/v1?api_key={SECRET}&model=x",
     "signature": f"https://host/blob?sv=1&sig={SECRET}",
     "bearer": f"Authorization: Bearer {SECRET}",
-    "basic": f"Authorization: Basic {SECRET}",
 }
 NAMES = (
     "api_key", "apiKey", "API-KEY", "OPENAI_API_KEY", "auth_token", "PGPASSWORD", "dbPassword", "pwd", "passphrase",
     "client_secret", "credentials", "bearer", "Authorization", "aws_secret_access_key", "privateKey", "cookie",
 )  # fmt: skip
-PLAIN = ("max_tokens", "tokenizer", "keys", "monkey", "api_key_env", "passages", "author")
 
 
 class Keyed(BaseUserQueryProcessor):
@@ -93,11 +84,6 @@ def test_every_one_of_several_bearer_keys_in_a_compact_json_text_is_hidden() -> 
         json.loads(shown)
 
 
-def held_in(folder: Path) -> list[str]:
-    """The files below a folder that hold the secret, as text or as it is."""
-    return [str(path) for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-
-
 def test_what_looks_like_a_secret_is_hidden_wherever_it_stands(subtests: pytest.Subtests) -> None:
     for form, text in FORMS.items():
         with subtests.test(form=form):
@@ -113,19 +99,8 @@ def test_what_is_called_like_a_secret_is_hidden(subtests: pytest.Subtests) -> No
             assert is_secret_name(name)
             for value in (SECRET, [SECRET], {"pin": SECRET}, [[{"a": SECRET}]]):
                 assert SECRET not in json.dumps(without_secrets({"outer": [{name: value}]}))
-
-
-def test_what_is_not_called_so_stays(subtests: pytest.Subtests) -> None:
-    for name in PLAIN:
-        with subtests.test(name=name):
-            settings = {
-                name: "value",
-                "url": "https://host/v1?k=5",
-                "when": "12:30",
-                "db": "postgresql+psycopg://me@host/db",
-                "n": 3,
-            }
-            assert without_secrets(settings) == settings
+    plain = {"max_tokens": 3, "monkey": "value", "api_key_env": "value", "url": "https://host/v1?k=5", "when": "12:30"}
+    assert without_secrets(plain) == plain
 
 
 def test_what_the_environment_holds_is_hidden_whatever_it_looks_like(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,43 +176,14 @@ class Broken(Keyed):
 
 def test_nothing_that_a_benchmark_leaves_behind_holds_a_secret(written: tuple[Path, str]) -> None:
     folder, said = written
-    kinds = {path.suffix for path in folder.rglob("*") if path.is_file()}
-    assert {".html", ".json", ".parquet", ".trec", ".md", ".tex", ".stage", ".arrow", ".npy"} <= kinds
-    assert held_in(folder) == []
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {".html", ".json", ".parquet", ".trec", ".md", ".tex", ".stage", ".arrow", ".npy"} <= {path.suffix for path in files}
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
     assert SECRET not in said
 
 
-def test_the_manifest_of_an_index_and_its_errors_show_no_secret(tmp_path: Path) -> None:
-    retriever = FaissRetriever(HashedWords(api_key=SECRET))
-    searcher = Searcher([retriever])
-    searcher.index(items_of(["red fox"]), tmp_path / "index")
-    assert held_in(tmp_path) == []
-    assert SECRET not in str(open_generation(tmp_path / "index").manifest)
-    with pytest.raises(IndexMismatchError) as found:
-        Searcher([FaissRetriever(HashedWords(api_key=f"{SECRET}2", seed=5))]).open(tmp_path / "index")
-    assert SECRET not in str(found.value)
-
-
-def test_what_a_variable_holds_that_is_no_address_is_not_shown(
-    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
-    """A configuration may name any variable: what it holds must not come out in the message that it is none."""
-    for value in [SECRET, f"not a url {SECRET}", f"oracle7://{SECRET}", f"sqlite:///{SECRET}.db"]:
-        with subtests.test(value=value):
-            monkeypatch.setenv("NOT_FOR_YOU", value)
-            loader = DatabaseLoader("env:NOT_FOR_YOU", table="docs")
-            with pytest.raises(RetrievalError, match="env:NOT_FOR_YOU") as found:
-                loader.load()
-            assert SECRET not in str(found.value)
-            assert SECRET not in f"{loader!r}{loader.config}"
-
-
-WORDS = "correct horse battery tr0ub4dor"
-
-
 HOSTILE_ADDRESSES = [
-    WORDS,
-    f"host=db.internal {WORDS}",
+    "correct horse battery tr0ub4dor",
     f"host='db.internal {SECRET}",
     f"postgresql://a:{SECRET}@[x/d",
     f"postgresql://alice:{SECRET}@127.0.0.1:1/ledger?password=batteries",
@@ -271,13 +217,6 @@ def check_not_quoted(ask: Callable[[str], object], monkeypatch: pytest.MonkeyPat
             error = None if error.__suppress_context__ else error.__cause__ or error.__context__
 
 
-def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DBU", "plain-9x")
-    monkeypatch.setenv("OTHER", WORDS)
-    assert (read_variable("DBU"), read_variable("OTHER"), read_variable("NO_SUCH_NAME")) == ("plain-9x", WORDS, "")
-    assert without_secrets([f"a plain-9x, {WORDS}!", "plain-9xy"]) == [f"a {HIDDEN}, {HIDDEN}!", "plain-9xy"]
-
-
 def test_a_password_among_settings_is_hidden_in_any_text(subtests: pytest.Subtests) -> None:
     for text, shown in [
         (f"host=h password={SECRET} dbname=d", "host=h password=*** dbname=d"),
@@ -289,32 +228,6 @@ def test_a_password_among_settings_is_hidden_in_any_text(subtests: pytest.Subtes
         with subtests.test(text=text, shown=shown):
             assert without_secrets(text) == shown
             assert SECRET not in hide_secrets(text)
-
-
-def test_settings_with_a_password_in_the_place_of_a_source_are_not_printed(tmp_path: Path) -> None:
-    for source in (f"host=h user=me password={SECRET} dbname=d", f"host=h password = '{SECRET}'", f"me:{SECRET}@host/db"):
-        done = run_command("index", source, "-l", "database", "-o", "index", folder=tmp_path)
-        assert done.returncode != 0
-        assert SECRET not in done.stdout + done.stderr
-        with pytest.raises(RetrievalError) as found:
-            DatabaseLoader(source, table="docs").load()
-        assert SECRET not in f"{found.value}{DatabaseLoader(source, table='docs')!r}"
-
-
-def test_a_benchmark_that_fails_by_a_variable_writes_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DBU", WORDS)
-    run = benchmarker(
-        tmp_path / "index",
-        searchers={"plain": Searcher([Bm25Retriever()]), "broken": Searcher([PostgresTextRetriever(url="env:DBU")])},
-        queries=QUERIES,
-        gold=GOLD,
-    ).run()
-    write_run_files(run, tmp_path / "run")
-    assert "broken" in (tmp_path / "run" / "results.json").read_text()
-    for path in tmp_path.rglob("*"):
-        if path.is_file():
-            assert b"horse" not in path.read_bytes(), path
-            assert b"tr0ub4dor" not in path.read_bytes(), path
 
 
 def test_a_language_model_takes_no_key(subtests: pytest.Subtests) -> None:
@@ -340,15 +253,3 @@ def test_a_command_that_fails_says_no_secret(tmp_path: Path) -> None:
     assert "error: " in done.stderr
     assert HIDDEN in done.stderr
     assert SECRET not in done.stdout + done.stderr
-
-
-@given(
-    st.lists(st.sampled_from([*FORMS.values(), *secrets._MARKS, "x" * 20, "A1_", " ", "/", ":", "@", "?", "&", "ß"])).map(
-        "".join
-    )
-)
-def test_looking_for_marks_first_hides_the_same(text: str) -> None:
-    fast = without_secrets(text)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(secrets, "_MARKS", ("",))  # which every text has
-        assert without_secrets(text) == fast

@@ -13,25 +13,17 @@ from pathlib import Path
 import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, benchmarker
 
-from nlp_retrieval import Bm25Retriever, Gold, JsonlLoader, LinkGraphRetriever, OverlapReranker, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, Gold, OverlapReranker, SearchableItem, Searcher
 from nlp_retrieval.cli.app import main
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.reports.write import write_run_files
 from nlp_retrieval.text.printing import printable
 
-SEQUENCES = {
-    "colour": "\x1b[31;1mred",
-    "title of the window": "\x1b]0;owned\x07",
-    "clipboard": "\x1b]52;c;cm0gLXJm\x07",
-    "link": "\x1b]8;;https://evil.example\x1b\\click\x1b]8;;\x1b\\",
-    "clear": "\x1b[2J\x1b[H",
-    "what was printed before": "\rerased\x1b[1A\x1b[2K",
-    "backspaces": "good\b\b\b\bevil",
-    "eight bit": "\x9b31mred\x9d0;owned\x9c",
-    "answer back": "\x05\x1b[6n",
-    "delete and bell": "\x7f\x07",
-}
-ALL = "".join(SEQUENCES.values())
+ALL = (
+    "\x1b[31;1mred\x1b]0;owned\x07\x1b]52;c;cm0gLXJm\x07\x1b]8;;https://evil.example\x1b\\click\x1b]8;;\x1b\\"
+    "\x1b[2J\x1b[H\rerased\x1b[1A\x1b[2Kgood\b\b\b\bevil\x9b31mred\x9d0;owned\x9c\x05\x1b[6n\x7f\x07"
+)
+"""Colour, title of the window, clipboard, link, clearing, what was printed before, eight bits, answering back, bell."""
 
 
 def obeyed(text: str) -> set[str]:
@@ -92,20 +84,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         latency_queries=1,
     ).run()  # fmt: skip
     write_run_files(done, made / "run")
-    lines = [{"id": "a" + ALL, "content": f"Ada Quill {ALL} [sic] built it. {ALL}", "metadata": {"title": f"Old Tower{ALL}"}}]
-    lines += [{"id": "b" + ALL, "content": "A merchant.", "metadata": {"title": "Ada Quill"}}]
-    lines += [{"id": f"c{n}", "content": "Walnuts.", "metadata": {"title": f"Zora Helm {n}"}} for n in range(3)]
-    (made / "linked.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    Searcher([LinkGraphRetriever([Bm25Retriever()])]).index(JsonlLoader(made / "linked.jsonl"), made / "linked")
     return made
 
 
-def test_what_is_printable_is_obeyed_nowhere(subtests: pytest.Subtests) -> None:
-    for name, sequence in SEQUENCES.items():
-        with subtests.test(name=name):
-            assert obeyed(printable(sequence)) == set()
-            assert printable(f"a{sequence}z").startswith("a")
-            assert printable("Köln 東京 🙂 naïve") == "Köln 東京 🙂 naïve"
+def test_what_is_printable_is_obeyed_nowhere() -> None:
+    assert obeyed(printable(ALL)) == set()
+    assert printable("Köln 東京 🙂 naïve") == "Köln 東京 🙂 naïve"
 
 
 def test_results_are_shown_without_sequences(folder: Path, run: Run) -> None:
@@ -114,17 +98,6 @@ def test_results_are_shown_without_sequences(folder: Path, run: Run) -> None:
         assert done.code == 0, done.stderr
         assert done.stdout.count("Page") == 3
         assert obeyed(done.stdout + done.stderr) == set()
-    done = run("search", str(folder / "linked"), f"tower {ALL}", "--explain")
-    assert "because " in done.stdout
-    assert obeyed(done.stdout + done.stderr) == set()
-
-
-def test_json_holds_them_escaped_and_whole(folder: Path, run: Run) -> None:
-    done = run("search", str(folder / "index"), f"fox {ALL}", "-r", "bm25", "--json", "-k", "2")
-    assert obeyed(done.stdout) == set()
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(lines) == 2
-    assert all(line["query"] == f"fox {ALL}" and line["item"]["item_id"].endswith(ALL) for line in lines)
 
 
 def test_runs_are_shown_without_sequences(folder: Path, run: Run) -> None:
