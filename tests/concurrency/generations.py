@@ -1,14 +1,19 @@
-"""Corpora of which every text, id and field carries one number, so that an answer tells which generation it is from."""
+"""Corpora of which every text, id and field carries one number, so that an answer tells which generation it is from.
+
+``python -m concurrency.generations INDEX GENERATION`` writes one: it says "writing" once it has begun, and goes on when a line
+comes on standard input.
+"""
 
 from __future__ import annotations
 
 import random
 import re
+import sys
+from collections.abc import Iterator
 
 from hashed_words import HashedWords
-from milvus_server import VARIABLE
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, MilvusRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, RetrievalResult, SearchableItem, Searcher
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUERIES = ["novel director", "whale island orbit", "castle queen", "river bridge tree fox"]
@@ -28,10 +33,8 @@ def corpus(number: int) -> list[SearchableItem]:
     ]
 
 
-def searcher(engine: str = "files") -> Searcher:
-    """Two engines that need neither Java nor a model; or Milvus, on the server that the tests share."""
-    if engine == "milvus":
-        return Searcher([MilvusRetriever(HashedWords(16), "both", url=f"env:{VARIABLE}")], depth=20)
+def searcher() -> Searcher:
+    """Two engines that need neither Java nor a model."""
     return Searcher([Bm25Retriever(backend="numpy"), FaissRetriever(HashedWords(16), index="flat")], depth=20)
 
 
@@ -47,3 +50,18 @@ def generation_of(results: list[list[RetrievalResult]]) -> int:
     assert len(numbers) == 1, f"one search found items of the generations {sorted(numbers)}"
     assert all(results), "a query found nothing"
     return numbers.pop()
+
+
+def halting(number: int) -> Iterator[SearchableItem]:
+    """The items of a corpus, with a halt in the middle."""
+    items = corpus(number)
+    yield from items[:30]
+    sys.stdout.write("writing\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    yield from items[30:]
+
+
+if __name__ == "__main__":
+    searcher().index(halting(int(sys.argv[2])), sys.argv[1], replace=True)
+    sys.stdout.write("done\n")

@@ -1,7 +1,7 @@
-"""A process of many readers: ``python -m concurrency.readers INDEX THREADS STOP ENGINE`` until the file STOP is there.
+"""A process of many readers: ``python -m concurrency.readers INDEX THREADS STOP`` until the file STOP is there.
 
-Each thread opens the index, searches, and refreshes now and then; one never refreshes and must keep its generation. What they
-saw goes to standard output as JSON.
+Each thread opens the index, searches, and refreshes now and then; the first never refreshes and must keep its generation. It
+prints what they saw as JSON, and an error that one of them met.
 """
 
 from __future__ import annotations
@@ -10,76 +10,53 @@ import json
 import sys
 import threading
 import time
-import traceback
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from concurrency.generations import QUERIES, generation_of, searcher, told
 
 
-class Readers:
-    """The threads, and what they saw."""
+def read(number: int, index: Path, stop: Path, ready: threading.Barrier) -> tuple[int, list[int]]:
+    """Read until the end; returns how many searches it made, and the generations that they were of, in order."""
+    try:
+        mine = searcher().open(index)
+        first = told(mine.search(QUERIES))
+        seen = [generation_of(mine.search(QUERIES))]
+        ready.wait()
+    except BaseException:
+        ready.abort()
+        raise
+    rounds = 0
+    while not stop.exists():
+        rounds += 1
+        taken = False
+        if number > 0 and rounds % 3 == 0:
+            taken = mine.refresh()
+        elif number > 0 and rounds % 7 == 0:
+            mine, taken = searcher().open(index), True
+        results = mine.search(QUERIES)
+        found = generation_of(results)
+        assert found >= seen[-1] if taken else found == seen[-1], f"from generation {seen[-1]} to {found}: {taken}"
+        assert number > 0 or told(results) == first
+        seen.append(found)
+        time.sleep(0.002)
+    if number > 0:
+        mine.refresh()
+        seen.append(generation_of(mine.search(QUERIES)))
+    return rounds, seen
 
-    def __init__(self, index: Path, count: int, stop: Path, engine: str) -> None:
-        self.index, self.count, self.stop, self.engine = index, count, stop, engine
-        self.ready = threading.Barrier(count + 1)
-        self.searches, self.refreshes = 0, 0
-        self.generations: set[int] = set()
-        self.last: list[int] = []
-        self.errors: list[str] = []
-        self._noting = threading.Lock()
 
-    def run(self) -> None:
-        """Read until the end, in all threads."""
-        threads = [threading.Thread(target=self._guarded, args=(number,)) for number in range(self.count)]
-        for thread in threads:
-            thread.start()
-        self.ready.wait()
+def main(index: Path, count: int, stop: Path) -> None:
+    ready = threading.Barrier(count + 1)
+    with ThreadPoolExecutor(count) as pool:
+        readers = [pool.submit(read, number, index, stop, ready) for number in range(count)]
+        with suppress(threading.BrokenBarrierError):
+            ready.wait()
         sys.stdout.write("reading\n")
         sys.stdout.flush()
-        for thread in threads:
-            thread.join()
-        seen = {"searches": self.searches, "refreshes": self.refreshes, "generations": sorted(self.generations)}
-        sys.stdout.write(json.dumps(seen | {"last": self.last, "errors": self.errors}))
-
-    def _guarded(self, number: int) -> None:
-        try:
-            self._read(number)
-        except BaseException:
-            with self._noting:
-                self.errors.append(traceback.format_exc())
-            self.ready.abort()
-
-    def _read(self, number: int) -> None:
-        mine = searcher(self.engine).open(self.index)
-        first = told(mine.search(QUERIES))
-        current = generation_of(mine.search(QUERIES))
-        self.ready.wait()
-        rounds = 0
-        while not self.stop.exists():
-            rounds += 1
-            if number > 0 and rounds % 3 == 0:
-                taken = mine.refresh()
-                found = generation_of(mine.search(QUERIES))
-                assert found >= current if taken else found == current, f"refresh() from {current} to {found}: {taken}"
-                current = found
-            elif number > 0 and rounds % 7 == 0:
-                mine = searcher(self.engine).open(self.index)
-                found = generation_of(mine.search(QUERIES))
-                assert found >= current, f"generation {found} was opened after {current}"
-                current = found
-            else:
-                results = mine.search(QUERIES)
-                assert generation_of(results) == current, "a reader's generation changed under it"
-                assert number > 0 or told(results) == first
-            with self._noting:
-                self.searches += 1
-                self.generations.add(current)
-            time.sleep(0.002)
-        if number > 0:
-            self.refreshes += mine.refresh()
-            with self._noting:
-                self.last.append(generation_of(mine.search(QUERIES)))
+    sys.stdout.write(json.dumps([reader.result() for reader in readers]))
 
 
 if __name__ == "__main__":
-    Readers(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]).run()
+    main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chat_server import chat_server, fields
-from damage.collection import QUERIES, WORDS, lucene, pages, retrievers
+from damage.collection import QUERIES, WORDS, pages, retrievers
 from hashed_words import HashedWords, items_of
 from soaking import mostly_soaked
 
@@ -19,16 +17,14 @@ from nlp_retrieval import (
     FaissRetriever,
     LanguageModel,
     OverlapReranker,
+    PyseriniRetriever,
     RetrievalResult,
     Searcher,
 )
-from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ForkError
 from nlp_retrieval.retrievers.faiss import exact as exact_search
 
 from .forking import forked
-from .test_models import ITEMS, LABELS, models, searcher  # noqa: F401 -- a fixture
-from .test_models import QUERIES as MODEL_QUERIES
 
 ASKED = [f"{one} {other}" for one in WORDS for other in QUERIES]
 WHERE = {"year": {"gte": 1950}}
@@ -64,36 +60,10 @@ def test_a_child_finds_what_its_parent_finds(label: str, path: Path) -> None:
     assert told(opened.search(ASKED, 10)) == whole, "and the parent goes on"
 
 
-@pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize(
-    "label",
-    mostly_soaked(LABELS),
-)
-def test_a_child_computes_with_a_model_that_its_parent_used(label: str, models: Path, tmp_path: Path) -> None:  # noqa: F811
-    opened = searcher(label, models)
-    opened.index(ITEMS, tmp_path / "index")
-    alone = told(opened.search(MODEL_QUERIES, 5))
-    found = forked(lambda: told(opened.search(MODEL_QUERIES, 5)))
-    assert isinstance(found, list)
-    for mine, its in zip(alone, found, strict=True):
-        assert [hit[0] for hit in mine] == [hit[0] for hit in its]
-        assert [hit[1] for hit in mine] == pytest.approx([hit[1] for hit in its], abs=1e-2)
-
-
-@pytest.mark.soak
-def test_a_pool_of_forked_processes_searches(path: Path) -> None:
-    opened = searchers()["hybrid, reranked"].open(path)
-    parts = [ASKED[first::2] for first in range(2)]
-    whole = [told(opened.search(part)) for part in parts]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.map_async(opened.search, parts).get(timeout=300)
-    assert [told(part) for part in found] == whole
-
-
 def test_lucene_is_refused_in_a_child_of_a_process_that_ran_java(tmp_path: Path) -> None:
-    opened = Searcher([lucene()])
+    opened = Searcher([PyseriniRetriever()])
     opened.index(pages(), tmp_path / "index")
-    alone = lucene()
+    alone = PyseriniRetriever()
     whole = told(opened.search(QUERIES, 5))
     assert alone.retrieve([[query] for query in QUERIES], tmp_path / "index", 5)
 
@@ -106,8 +76,8 @@ def test_lucene_is_refused_in_a_child_of_a_process_that_ran_java(tmp_path: Path)
         lambda: [
             refused(lambda: opened.search(QUERIES, 5)),
             refused(lambda: alone.retrieve([QUERIES], tmp_path / "index", 5)),
-            refused(lambda: Searcher([lucene()]).open(tmp_path / "index")),
-            refused(lambda: Searcher([lucene()]).index(pages(), tmp_path / "other")),
+            refused(lambda: Searcher([PyseriniRetriever()]).open(tmp_path / "index")),
+            refused(lambda: Searcher([PyseriniRetriever()]).index(pages(), tmp_path / "other")),
         ]
     )
     assert isinstance(messages, list)
@@ -150,12 +120,10 @@ def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path)
         assert lm.dspy_lm() is parent
 
 
-# locks
-
-
-@contextmanager
-def held_elsewhere(lock: Lock) -> Iterator[None]:
-    """Have another thread hold a lock."""
+def test_a_lock_that_another_thread_held_is_free_in_the_child(path: Path) -> None:
+    lock = exact_search._multiplying
+    opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index="flat")]).open(path)
+    whole = told(opened.search(QUERIES, 5))
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -163,39 +131,16 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
             held.set()
             done.wait()
 
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def test_a_lock_that_another_thread_held_is_free_in_the_child(path: Path) -> None:
-    lock = exact_search._multiplying
-    opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index="flat")]).open(path)
-    whole = told(opened.search(QUERIES, 5))
-
     def work() -> object:
         with lock:
             pass
         return told(opened.open(path).search(QUERIES, 5))
 
-    with held_elsewhere(lock):
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
         assert forked(work) == whole
-
-
-def test_a_lock_of_the_thread_that_forks_stays_its_own(path: Path) -> None:
-    lock = Lock()
-
-    def taken() -> bool:
-        found: list[bool] = []
-        thread = threading.Thread(target=lambda: found.append(lock._lock.acquire(blocking=False)))
-        thread.start()
+    finally:
+        done.set()
         thread.join()
-        return not found[0]
-
-    with lock:
-        assert forked(taken) is True

@@ -17,8 +17,6 @@ from hashed_words import items_of
 from rerankers.tiny_models import TinyOnnx
 from rerankers.tiny_models import save_bert as save_cross_encoder
 from soaking import Figures, mostly_soaked
-from sparse_models import save_splade
-from static_models import save_static
 
 from nlp_retrieval import (
     Bm25Retriever,
@@ -26,18 +24,13 @@ from nlp_retrieval import (
     ColbertRetriever,
     CrossEncoderReranker,
     FaissRetriever,
-    LateInteractionReranker,
     RetrievalResult,
     Searcher,
     SentenceTransformerEncoder,
-    SpladeEncoder,
-    SpladeRetriever,
-    StaticEncoder,
 )
-from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.rerankers import pair_models
 
-from .racing import raced
+from .forking import raced
 
 THREADS = 8
 WORDS = "who wrote the novel that kubrick filmed red fox blue whale green tree film shining river castle".split()
@@ -56,31 +49,23 @@ ITEMS = items_of(texts(60, 2))
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     save_stanford(save_encoder(folder / "bert"), folder / "colbert")
-    save_splade(folder / "splade")
     save_cross_encoder(folder / "pairs")
-    save_static(folder / "static", [item.content for item in ITEMS])
     (folder / "onnx").mkdir()
     TinyOnnx().save(folder / "onnx")
     return folder
 
 
 def searcher(label: str, models: Path) -> Searcher:
-    found = {
-        "dense": lambda: FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20)),
-        "dense by onnx": lambda: FaissRetriever(
-            SentenceTransformerEncoder(str(models / "bert"), backend="onnx", max_length=20)
-        ),
-        "static": lambda: FaissRetriever(StaticEncoder(models / "static")),
-        "colbert": lambda: ColbertRetriever(ColbertEncoder(str(models / "colbert")), bits=None),
-        "splade": lambda: SpladeRetriever(SpladeEncoder(str(models / "splade"))),
-        "late interaction": lambda: LateInteractionReranker(ColbertEncoder(str(models / "colbert"))),
-        "cross-encoder": lambda: CrossEncoderReranker(str(models / "pairs")),
-        "cross-encoder by onnx": lambda: CrossEncoderReranker(str(models / "onnx"), backend="onnx"),
-    }[label]()
-    return Searcher([Bm25Retriever()], reranker=found, depth=10) if isinstance(found, BaseReranker) else Searcher([found])
+    if label == "dense":
+        return Searcher([FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20))])
+    if label == "colbert":
+        return Searcher([ColbertRetriever(ColbertEncoder(str(models / "colbert")), bits=None)])
+    if label == "cross-encoder":
+        return Searcher([Bm25Retriever()], reranker=CrossEncoderReranker(str(models / "pairs")), depth=10)
+    return Searcher([Bm25Retriever()], reranker=CrossEncoderReranker(str(models / "onnx"), backend="onnx"), depth=10)
 
 
-LABELS = ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"]
+LABELS = ["dense", "cross-encoder", "colbert", "cross-encoder by onnx"]
 
 
 @pytest.fixture
@@ -97,9 +82,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
     for owner, name in (
         (SentenceTransformerEncoder, "load_model"),
-        (StaticEncoder, "load_model"),
         (ColbertEncoder, "load_model"),
-        (SpladeEncoder, "load_model"),
         (pair_models.TorchPairs, "__init__"),
         (pair_models.OnnxPairs, "__init__"),
     ):
@@ -113,7 +96,7 @@ def told(results: list[list[RetrievalResult]]) -> list[dict[str, float]]:
 
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.filterwarnings("ignore:.*not all the model reads:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("label", mostly_soaked(LABELS, ["dense", "cross-encoder"]))
+@pytest.mark.parametrize("label", mostly_soaked(LABELS, 2))
 def test_threads_share_a_model(
     label: str, models: Path, tmp_path: Path, loads: list[object], effort: int, figures: Figures
 ) -> None:

@@ -11,12 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from milvus_server import milvus_url, shared_milvus
-from pymilvus import MilvusClient
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import Searcher, verify_index
-from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 from .generations import QUERIES, corpus, generation_of, searcher, told
 
@@ -37,71 +34,39 @@ def folders_in_use(path: Path) -> set[str]:
     return set(re.findall('"folder":"([^"]+)"', (path / "manifest.json").read_text()))
 
 
-def reader_processes(index: Path, stop: Path, processes: int, threads: int, engine: str) -> list[subprocess.Popen[str]]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
-    environment["OMP_NUM_THREADS"] = "1"
-    command = [sys.executable, "-m", "concurrency.readers", str(index), str(threads), str(stop), engine]
-    started = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=TESTS) for _ in range(processes)
-    ]
-    for process in started:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "reading\n", process.communicate()
-    return started
-
-
-def check_readers(
-    tmp_path: Path,
-    publish: Callable[[Searcher, Path, int], None],
-    processes: int,
-    threads: int,
-    generations: int,
-    engine: str = "files",
-) -> tuple[int, int]:
-    index, stop = tmp_path / "index", tmp_path / "stop"
-    writer = searcher(engine)
-    writer.index(corpus(1), index)
-    readers = reader_processes(index, stop, processes, threads, engine)
-    try:
-        for number in range(2, generations + 1):
-            publish(writer, index, number)
-            assert generation_of(writer.search(QUERIES)) == number
-    finally:
-        stop.touch()
-        seen = [json.loads(process.communicate(timeout=300)[0]) for process in readers]
-    assert [one["errors"] for one in seen] == [[]] * processes
-    assert {number for one in seen for number in one["last"]} == {generations}, "a last refresh() takes up the newest"
-    assert all(one["generations"][0] == 1 for one in seen), "one reader of each process keeps what it opened"
-    assert verify_index(index) == []
-    del writer
-    searcher(engine).index(corpus(1), index, replace=True)  # comes back for what was held
-    assert {folder.name for folder in index.iterdir() if folder.is_dir()} <= folders_in_use(index)
-    return sum(one["searches"] for one in seen), len({number for one in seen for number in one["generations"]})
-
-
 @pytest.mark.parametrize("publish", mostly_soaked([replaced, updated]))
 def test_every_answer_belongs_to_one_generation(
     tmp_path: Path, publish: Callable[[Searcher, Path, int], None], effort: int, figures: Figures
 ) -> None:
     processes, threads, generations = (2, 3, 5) if effort == 1 else (4, 25, 20)
-    searches, seen = check_readers(tmp_path, publish, processes, threads, generations)
+    index, stop = tmp_path / "index", tmp_path / "stop"
+    writer = searcher()
+    writer.index(corpus(1), index)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "concurrency.readers", str(index), str(threads), str(stop)]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(processes)]
+    try:
+        for process in readers:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "reading\n"
+        for number in range(2, generations + 1):
+            publish(writer, index, number)
+            assert generation_of(writer.search(QUERIES)) == number
+    finally:
+        stop.touch()
+        told_by = [process.communicate(timeout=300)[0] for process in readers]
+    assert [process.returncode for process in readers] == [0] * processes
+    for first, *others in map(json.loads, told_by):
+        assert set(first[1]) == {1}, "the first reader of each process keeps what it opened"
+        assert {seen[-1] for _, seen in others} == {generations}, "a last refresh() takes up the newest"
+    assert verify_index(index) == []
+    del writer
+    searcher().index(corpus(1), index, replace=True)  # comes back for what was held
+    assert {folder.name for folder in index.iterdir() if folder.is_dir()} <= folders_in_use(index)
+    searches = sum(rounds for told_of in told_by for rounds, _ in json.loads(told_of))
     assert searches > 0
-    note = f"{processes * threads} readers, {generations} generations, {seen} of them read: each answer of one generation"
+    note = f"{processes * threads} readers, {generations} generations: each answer of one generation"
     figures.add("Concurrency", f"searches while items are {publish.__name__}", searches, searches, note)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("publish", [replaced, updated])
-def test_collections_on_a_server_stay_while_a_reader_has_them_and_no_longer(
-    tmp_path: Path, publish: Callable[[Searcher, Path, int], None]
-) -> None:
-    milvus_url()
-    client = MilvusClient(shared_milvus().url, dedicated=True)
-    before = set(client.list_collections())
-    check_readers(tmp_path, publish, processes=2, threads=2, generations=5, engine="milvus")
-    named = {record.table for record in ServerRecord.named(tmp_path / "index")}
-    assert set(client.list_collections()) - before == named
-    client.close()
 
 
 def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,12 +25,9 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers import IVFPQ
-from nlp_retrieval.retrievers.bm25 import scoring
-from nlp_retrieval.retrievers.faiss import index as vector_index
 
-from .forking import forked
+from .forking import raced
 from .generations import corpus
-from .racing import raced
 from .test_readers import TESTS
 
 THREADS = 8
@@ -132,7 +128,7 @@ def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
 _JAVA = """
 import sys
 from concurrency.generations import QUERIES, told
-from concurrency.racing import raced
+from concurrency.forking import raced
 from nlp_retrieval import PyseriniRetriever, Searcher
 opened = lambda: Searcher([PyseriniRetriever()]).open(sys.argv[1])
 first = raced([lambda: told(opened().search(QUERIES, 5))] * 6)
@@ -151,24 +147,3 @@ def test_threads_that_start_java_at_once_start_it_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _JAVA, str(index)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=TESTS, timeout=300, check=False)
     assert done.stdout == "right\n", done.stderr
-
-
-@pytest.mark.parametrize("label", ["bm25", "sq8"])
-def test_searches_share_the_threads_of_their_process(label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (scoring, vector_index):
-        monkeypatch.setattr(module, "usable_cores", lambda: 2)
-    monkeypatch.setattr(vector_index, "_WORTH_A_THREAD", 1)
-    retriever = Bm25Retriever(backend="numba") if label == "bm25" else FaissRetriever(HashedWords(16), index="sq8")
-    searcher = Searcher([retriever])
-    searcher.index(corpus(300), tmp_path)
-    queries = [f"{QUERIES[0]} {number}" for number in range(100 if label == "bm25" else 20)]
-
-    def ids() -> list[list[str]]:
-        return [[hit.item.item_id for hit in hits] for hits in searcher.search(queries, 5)]
-
-    alone, started = ids(), []
-    start = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), start(thread)))
-    assert ids() == alone
-    assert started == []
-    assert forked(ids) == alone

@@ -18,8 +18,8 @@ from soaking import Figures
 from nlp_retrieval import verify_index
 from nlp_retrieval.errors import IndexLockedError
 
+from .forking import raced
 from .generations import QUERIES, corpus, generation_of, searcher
-from .racing import raced
 from .test_readers import TESTS, folders_in_use
 
 
@@ -32,7 +32,7 @@ def index(tmp_path: Path) -> Path:
 def another_process(index: Path, number: int) -> Iterator[subprocess.Popen[str]]:
     """A process that has begun to write a generation."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", "concurrency.writing", str(index), str(number)]
+    command = [sys.executable, "-m", "concurrency.generations", str(index), str(number)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=TESTS
     ) as process:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import warnings
+from functools import partial
 from pathlib import Path
 
 from hashed_words import InMemory
@@ -54,23 +55,20 @@ def _swept(world: Path) -> State:
     trec = {path.name: path.read_text() for path in sorted((folder / "trec").iterdir()) if not path.name.startswith(".")}
     lists = {name: [[list(one) for one in ranking] for ranking in run.lists.rankings(name)] for name in run.lists.listings}
     measures = {name: {key: values.tolist() for key, values in one.per_query.items()} for name, one in run.evaluations.items()}
-    return json.loads(
-        json.dumps({"results": (folder / "results.json").read_text(), "trec": trec, "lists": lists, "per_query": measures})
-    )
+    return json.loads(json.dumps([(folder / "results.json").read_text(), trec, lists, measures]))
 
 
-def _sweep_scratch(world: Path) -> list[str]:
+def _scratch(world: Path) -> list[str]:
     hidden = [path for folder in ("runs", "stages") for path in (world / folder).rglob(".*")]
     return index_scratch(world, ("bm25", "flat")) + sorted(str(path.relative_to(world)) for path in hidden)
 
 
-def sweep_operations() -> list[Operation]:
-    """A benchmark with its stage cache and its run folder, the first of its folder and one after another."""
+def _unfinished(found: State, old: State, new: State) -> bool:
+    return found == UNFINISHED
 
-    def between(found: State, old: State, new: State) -> bool:
-        return found == UNFINISHED
 
-    return [
-        Operation("sweep", nothing, _sweep, _swept, _sweep_scratch, between=between),
-        Operation("sweep over an earlier one", lambda world: _sweep(world, 5), _sweep, _swept, _sweep_scratch, between=between),
-    ]
+SWEEPS = [
+    Operation("sweep", nothing, _sweep, _swept, _scratch, between=_unfinished),
+    Operation("sweep over an earlier one", partial(_sweep, seed=5), _sweep, _swept, _scratch, between=_unfinished),
+]
+"""A benchmark with its stage cache and its run folder, the first of its folder and one after another."""

@@ -12,12 +12,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from milvus_server import milvus_url
 from postgres_server import admin_url, env_url
 from readable import is_readable
 
@@ -33,7 +31,6 @@ _CHEAPLY = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONHASHSEED": "0",
-    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
@@ -44,7 +41,7 @@ class Worker:
         self.folder, self.operations = folder, operations
         self._worlds = 0
         self.log = (folder / "log.txt").open("w+")
-        env_url(), milvus_url()
+        env_url()
         with psycopg.connect(admin_url()) as connection:  # or the first operation of all would do more than the others
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -59,16 +56,8 @@ class Worker:
 
     def ask(self, do: str, operation: Operation, world: Path, **more: Any) -> Result:
         """Have something done by a child of the worker."""
-        fresh = {"fresh": True} if operation.native else {}
         task = {"do": do, "operations": self.operations, "operation": operation.name, "world": str(world)}
-        return self.send(task | fresh | more)
-
-    def known(self, operation: Operation, world: Path, other: Path) -> Result:
-        """Prepare an operation in one world, and see in another what it does when nothing interrupts it."""
-        known = self.ask("known", operation, world, other=str(other))
-        self.log.seek(0)
-        assert "twice" in known, f"{known}\n{self.log.read()[-3000:]}"
-        return known
+        return self.send(task | more)
 
     def send(self, task: dict[str, Any]) -> Result:
         """Send a task and wait for its result."""
@@ -78,10 +67,14 @@ class Worker:
         self._process.stdin.flush()
         assert is_readable(self._process.stdout, _SECONDS), f"no answer within {_SECONDS} s to {task}"
         line = self._process.stdout.readline()
-        self.log.seek(0)
-        assert line, f"the worker ended at {task}:\n{self.log.read()}"
+        assert line, f"the worker ended at {task}:\n{self.told()}"
         result: Result = json.loads(line)
         return result
+
+    def told(self) -> str:
+        """The end of what the worker and its children printed."""
+        self.log.seek(0)
+        return self.log.read()[-3000:]
 
     def world(self) -> Path:
         """A folder that is not there yet."""
@@ -90,33 +83,21 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(300)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
+        self._process.communicate(timeout=300)
         self.log.close()
 
 
-@dataclass
 class Trials:
     """An operation with its old and new state, and what interruptions left of it."""
 
-    worker: Worker
-    operation: Operation
-    tried: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._before = self.worker.world()
+    def __init__(self, worker: Worker, operation: Operation) -> None:
+        self.worker, self.operation = worker, operation
+        self.tried, self.wrong = 0, list[str]()
+        self._before = worker.world()
         self._before.mkdir()
-        known = self.worker.known(self.operation, self._before, self.worker.world())
-        if not self.operation.native:  # the children that come later find it imported
-            self.worker.send({"do": "import", "modules": known["modules"]})
+        known = worker.ask("known", operation, self._before, other=str(worker.world()))
+        assert "twice" in known, f"{known}\n{worker.told()}"
+        worker.send({"do": "import", "modules": known["modules"]})  # the children that come later find it imported
         assert not known["scratch"], known["scratch"]
         assert known["old"] != known["new"], "nothing would be seen of an interruption"
         self.events: list[str] = known["events"]
@@ -148,49 +129,24 @@ class Trials:
 
     def judge(self, world: Path, how: str, *, done: bool) -> bool:
         """Whether what an interruption left is the old state or the new one, and the operation then succeeds."""
-        return self.judge_all([(world, how, done)])
-
-    def judge_all(self, left: list[tuple[Path, str, bool]]) -> bool:
-        """Judge several in one process, as :meth:`judge` does one."""
-        if not left:
-            return True
-        worlds = [str(world) for world, _, _ in left]
-        result = self.worker.ask("check", self.operation, left[0][0], worlds=worlds)
-        ended = f"looking at it ended with signal {result['signal']}, exit {result['exit']}"
-        before = len(self.wrong)
-        for place, (_, how, done) in enumerate(left):
-            wrong = self._wrong(result["checked"][place], done) if "checked" in result else ended
-            if wrong:
-                self.wrong.append(f"{self.operation.name}, {how}: {wrong}")
-        self.tried += len(left)
-        return len(self.wrong) == before
+        checked = self.worker.ask("check", self.operation, world)
+        ended = f"looking at it ended with signal {checked['signal']}, exit {checked['exit']}"
+        wrong = self._wrong(checked, done) if "found" in checked else ended
+        if wrong:
+            self.wrong.append(f"{self.operation.name}, {how}: {wrong}")
+        self.tried += 1
+        return not wrong
 
     def _wrong(self, checked: Result, done: bool) -> str:
         found, again, failed = checked["found"], checked["again"], checked["failed"]
-        if done and self.operation.promised and found != self.new:
-            return f"it was reported done, and now there is {_short(found)}"
+        if done and found != self.new:
+            return f"it was reported done, and now there is {found!r:.400}"
         if found not in self.states and not self.operation.between(found, self.states[0], self.new):
-            return f"neither the old state nor the new one, but {_short(found)}"
+            return f"neither the old state nor the new one, but {found!r:.400}"
         expected = self.twice if found == self.new else [self.new, ""]
         if [again, failed] != expected and found != self.halfway:
-            return f"run again: {failed or _short(again)}"
-        if checked["scratch"]:
-            return f"run again, it leaves {checked['scratch']}"
-        return ""
-
-
-@contextmanager
-def working(operations: str) -> Iterator[Worker]:
-    """A worker in a folder that a user without rights can enter, which those of pytest are not."""
-    in_memory = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="crash-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
-    folder.chmod(0o755)
-    made = Worker(folder, operations)
-    try:
-        yield made
-    finally:
-        made.close()
-        shutil.rmtree(folder, ignore_errors=True)
+            return f"run again: {failed or again!r:.400}"
+        return f"run again, it leaves {checked['scratch']}" if checked["scratch"] else ""
 
 
 class AllTrials(dict[str, Trials]):
@@ -205,22 +161,26 @@ class AllTrials(dict[str, Trials]):
         return self[name]
 
 
-def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
+@contextmanager
+def all_trials(operations: str, of: dict[str, Operation]) -> Iterator[AllTrials]:
+    """Trials by a worker in a folder that a user without rights can enter, which those of pytest are not."""
+    in_memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="crash-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
+    folder.chmod(0o755)
+    worker = Worker(folder, operations)
+    try:
+        yield AllTrials(worker, of)
+    finally:
+        worker.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sampled(points: list[Any], most: int) -> list[Any]:
     """At most so many of the points, drawn evenly and in order."""
     if len(points) <= most:
         return points
-    return [points[place] for place in sorted(random.Random(seed).sample(range(len(points)), most))]
+    return [points[place] for place in sorted(random.Random(0).sample(range(len(points)), most))]
 
 
-ONLY_BEFORE = ("open ", "sql ", "request ")
+ONLY_BEFORE = ("open ", "sql ")
 """Events of which nobody is told after them."""
-
-
-def named(operations: dict[str, Operation], *, native: bool, synced: bool = False) -> list[str]:
-    """The names of the operations that start Java, or of the others."""
-    return [name for name, one in operations.items() if one.native == native and not (synced and one.synced_unseen)]
-
-
-def _short(state: State) -> str:
-    text = json.dumps(state)
-    return text if len(text) < 400 else f"{text[:400]}..."

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
-from milvus_server import VARIABLE as MILVUS
 from postgres_server import VARIABLE
 from sparse_models import HashedTerms
 
@@ -21,10 +21,8 @@ from nlp_retrieval import (
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
-    MilvusRetriever,
     PgvectorRetriever,
     PostgresTextRetriever,
-    PyseriniRetriever,
     SearchableItem,
     Searcher,
 )
@@ -64,9 +62,7 @@ MADE: dict[str, Callable[[], BaseRetriever]] = {
     "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index="flat")], document="seed", position="year"),
     "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),
     "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
-    "milvus": lambda: MilvusRetriever(HashedWords(), "both", url=f"env:{MILVUS}", index_type="hnsw"),
     "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
-    "lucene": PyseriniRetriever,
 }
 """By label, how a retriever is made; a system adds its own."""
 
@@ -138,16 +134,11 @@ def _folders_in(content: State) -> set[str]:
 
 
 def index_operations() -> list[Operation]:
-    """All that is done to an index: with two retrievers, with every one that needs no Java, and with Lucene."""
+    """All that is done to an index: with two retrievers, with every one that keeps files, and with those of a server."""
     return [
         *engine_operations("", TWO),
-        *engine_operations(
-            ", every engine",
-            ("bm25", "flat", "hnsw", "colbert", "splade", "links", "feedback"),
-        ),
+        *engine_operations(", every engine", ("bm25", "flat", "hnsw", "colbert", "splade", "links", "feedback")),
         *engine_operations(", PostgreSQL", ("words", "vectors")),
-        *engine_operations(", Milvus", ("bm25", "milvus")),
-        *engine_operations(", Lucene", ("bm25", "lucene")),
         *_encoding_operations(("flat", "hnsw", "colbert", "splade")),  # the first two share an encoder
     ]
 
@@ -155,35 +146,25 @@ def index_operations() -> list[Operation]:
 def _encoding_operations(labels: tuple[str, ...]) -> list[Operation]:
     """Encoding in several batches, so that there are checkpoints."""
 
+    def in_batches(run: Callable[[Path], object], world: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            for room in (vectors_room, colbert_room, splade_room):
+                patch.setattr(room, "_BATCH", 5)
+            run(world)
+
     def added(world: Path) -> None:
         _changed(world, labels, lambda searcher: searcher.add(corpus(3, 14, 24), auto_compact=False))
 
     whole = partial(index, labels=labels, items=corpus(1))
     look, scratch = partial(searched, labels=labels), partial(index_scratch, labels=labels)
-    changes = [("index in batches", nothing, whole), ("add in batches", whole, added)]
-    return [Operation(name, prepare, _in_batches(run), look, scratch) for name, prepare, run in changes]
-
-
-def _in_batches(run: Callable[[Path], None]) -> Callable[[Path], None]:
-    """Do something with at most 5 texts in a batch of an encoder; every process of a trial does one thing at a time."""
-
-    def run_so(world: Path) -> None:
-        rooms = vectors_room, colbert_room, splade_room
-        before = [room._BATCH for room in rooms]
-        try:
-            for room in rooms:
-                room._BATCH = 5
-            run(world)
-        finally:
-            for room, size in zip(rooms, before, strict=True):
-                room._BATCH = size
-
-    return run_so
+    return [
+        Operation("index in batches", nothing, partial(in_batches, whole), look, scratch),
+        Operation("add in batches", whole, partial(in_batches, added), look, scratch),
+    ]
 
 
 def engine_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
     """All that is done to an index of these retrievers."""
-    native, server = "lucene" in labels, bool({"vectors", "milvus"} & {*labels})  # which a record of files cannot take back
     whole = partial(index, labels=labels, items=corpus(1))
 
     def updated(change: Callable[[Searcher], object]) -> Callable[[Path], None]:
@@ -207,7 +188,7 @@ def engine_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
     ]
     look, scratch = partial(searched, labels=labels), partial(index_scratch, labels=labels)
     return [
-        Operation(f"{name}{suffix}", prepare, run, look, scratch, halfway=halfway, native=native, synced_unseen=server)
+        Operation(f"{name}{suffix}", prepare, run, look, scratch, halfway=halfway, synced_unseen="vectors" in labels)
         for name, prepare, run, halfway in changes
     ]
 

@@ -28,8 +28,6 @@ class Operation:
         scratch: what lies there that nobody will read, after a later writer had the chance to remove it.
         halfway: does a part of it that is published before the rest.
         between: whether a state that is neither the old nor the new one may be seen after an interruption, given these two.
-        promised: whether its result may not be lost once it was reported done.
-        native: whether it starts Java, which does not survive a fork.
         synced_unseen: whether native code makes files durable without Python, so that power cannot be cut in a record of it.
     """
 
@@ -40,8 +38,6 @@ class Operation:
     scratch: Callable[[Path], list[str]]
     halfway: Callable[[Path], object] | None = None
     between: Callable[[State, State, State], bool] = lambda found, old, new: False
-    promised: bool = True
-    native: bool = False
     synced_unseen: bool = False
 
 

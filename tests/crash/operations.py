@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from crash.benchmark_operations import sweep_operations
+from crash.benchmark_operations import SWEEPS
 from crash.index_operations import index_operations
-from crash.operation import Operation
 
-_ALL: list[Operation] = [*index_operations(), *sweep_operations()]
-OPERATIONS = {one.name: one for one in _ALL}
+OPERATIONS = {one.name: one for one in [*index_operations(), *SWEEPS]}

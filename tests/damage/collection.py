@@ -19,7 +19,6 @@ from nlp_retrieval import (
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
-    PyseriniRetriever,
     SearchableItem,
     Searcher,
     SpladeRetriever,
@@ -72,11 +71,6 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
     }
 
 
-def lucene() -> PyseriniRetriever:
-    """With document vectors, which are files of their own."""
-    return PyseriniRetriever(document_vectors=True)
-
-
 @dataclass(frozen=True)
 class IndexFile:
     """A file of an index by its relative path, and the label of the retriever that reads it; "items" or "manifest" for all."""
@@ -114,7 +108,7 @@ def _paths(record: object) -> Iterator[str]:
 
 def _labels(records: list[dict[str, Any]]) -> list[str]:
     """The labels of :func:`retrievers` for the records of a manifest, by what they were built with; of others, their names."""
-    known = {json.dumps(one.config, sort_keys=True): label for label, one in (retrievers() | {"lucene": lucene()}).items()}
+    known = {json.dumps(one.config, sort_keys=True): label for label, one in retrievers().items()}
     return [known.get(json.dumps(record["config"], sort_keys=True), record["config"]["name"]) for record in records]
 
 

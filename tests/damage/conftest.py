@@ -1,4 +1,4 @@
-"""One index of every kind, and processes in which damaged files are opened."""
+"""One index of every kind, and a process in which damaged files are opened."""
 
 from __future__ import annotations
 
@@ -16,14 +16,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of the collection for every retriever that needs no Java; a test leaves it as it was."""
     path = tmp_path_factory.mktemp("damage") / "index"
     build(path, retrievers())
-    return path
-
-
-@pytest.fixture(scope="session")
-def lucene_index(tmp_path_factory: pytest.TempPathFactory, believing: Trials) -> Path:
-    """An index of the collection for Lucene."""
-    path = tmp_path_factory.mktemp("damage-lucene") / "index"
-    assert believing.run("index", path=str(path), label="lucene") == {"found": None}
     return path
 
 

@@ -10,7 +10,7 @@ from soaking import Figures
 from nlp_retrieval import Searcher, verify_index
 from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
 
-from .collection import MANIFEST, QUERIES, IndexFile, files_of, lucene, pages, retrievers
+from .collection import MANIFEST, QUERIES, IndexFile, files_of, pages, retrievers
 from .damages import Damage, damaged, flips, structural
 
 
@@ -21,8 +21,7 @@ def every_damage(index: Path, file: IndexFile, effort: int) -> list[Damage]:
 
 
 def searcher_for(file: IndexFile) -> Searcher:
-    everything = retrievers() | {"lucene": lucene()}
-    return Searcher([everything.get(file.owner, everything["bm25"])])
+    return Searcher([retrievers().get(file.owner, retrievers()["bm25"])])
 
 
 def named(message: str) -> str:

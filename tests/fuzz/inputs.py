@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from nlp_retrieval import SearchableItem
+from nlp_retrieval.core.index.generation import SegmentFolder
 
 SEPARATOR = b"\n%%\n"
 """Between the files of an input that is several."""
+N_PASSAGES = 3
 
 
 def parts(data: bytes, count: int) -> list[bytes]:
@@ -23,7 +27,10 @@ def parts(data: bytes, count: int) -> list[bytes]:
 
 def as_text(data: bytes) -> str:
     """Return text, whatever the bytes; half of a surrogate pair stays."""
-    return data.decode("utf-8", "surrogatepass") if _is_text(data) else data.decode("utf-8", "replace")
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
 
 
 def a_file(name: str, data: bytes | None = None) -> Path:
@@ -44,6 +51,21 @@ def a_folder(name: str, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
+def joined(folder: Path, names: tuple[str, ...]) -> bytes:
+    """The files of a folder as one input."""
+    return SEPARATOR.join((folder / name).read_bytes() for name in names)
+
+
+def each(*values: object) -> Callable[[], list[Any]]:
+    """Return what gives these values as JSON."""
+    return lambda: [json.dumps(value) for value in values]
+
+
+def segment(name: str, files: tuple[str, ...], data: bytes) -> SegmentFolder:
+    """A segment with these files, of :data:`N_PASSAGES`."""
+    return SegmentFolder(a_folder(name, dict(zip(files, parts(data, len(files)), strict=True))), 0, N_PASSAGES)
+
+
 def item_of(item_id: str, content: str, title: str = "") -> SearchableItem:
     """An item, with a title where one is given."""
     return SearchableItem(item_id=item_id, content=content, metadata={"title": title} if title else {})
@@ -55,11 +77,3 @@ def scratch() -> Path:
     folder = tempfile.mkdtemp(prefix="fuzz-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    return True

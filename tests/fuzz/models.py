@@ -9,14 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pytest
 from rerankers.tiny_models import TinyOnnx
 from static_models import save_static
 
 from nlp_retrieval import StaticEncoder
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.encoders.base import checked_vectors
-from nlp_retrieval.encoders.models import MADE_FILE, kept_model
 from nlp_retrieval.encoders.word_vectors import VECTORS_FILE, WORDS_FILE, WordVectors, read_word_vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import OnnxPairs
@@ -27,7 +25,6 @@ STATIC = ("config.json", "tokenizer.json", "model.safetensors")
 PAIRS = ("tokenizer.json", "config.json", "model.onnx")
 WORDS = (WORDS_FILE, VECTORS_FILE)
 TEXTS = ["Red fox", "", "blue whale \U0001f98a"]
-MADE_OF = {"format": 1, "model": "m"}
 
 
 def static_model(data: bytes) -> bool:
@@ -91,31 +88,6 @@ def _with_checksum(words: bytes, vectors: bytes) -> bytes:
         return words
 
 
-def made_model(data: bytes) -> bool:
-    """What the cache says of a model that was made here: it is that model, or it is made again."""
-    folder, _ = kept_here()
-    (folder / MADE_FILE).write_bytes(data)
-    (folder / MADE_FILE).chmod(0o600)
-    again, made = kept_here()
-    assert again == folder
-    assert (folder / "weights").read_bytes() == b"made"
-    assert {file.name for file in folder.iterdir()} == {"weights", MADE_FILE}
-    return not made
-
-
-def kept_here() -> tuple[Path, bool]:
-    """A model in a cache of this process, and whether it was made by this call."""
-    made = []
-
-    def write(folder: Path) -> None:
-        (folder / "weights").write_bytes(b"made")
-        made.append(folder)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_CACHE_HOME", str(scratch() / "cache"))
-        return kept_model("fuzzed", MADE_OF, write), bool(made)
-
-
 @cache
 def made_files(kind: str) -> bytes:
     """The files of a model of a kind, joined."""
@@ -131,4 +103,4 @@ def made_files(kind: str) -> bytes:
     return SEPARATOR.join((folder / name).read_bytes() for name in names)
 
 
-OF_MODELS = [static_model, pair_model, word_vectors, word_folder, made_model]
+OF_MODELS = [static_model, pair_model, word_vectors, word_folder]

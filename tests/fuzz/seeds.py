@@ -7,36 +7,22 @@ import decimal
 import gzip
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hashed_words import items_of
-from sparse_models import HashedTerms
 
-from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT
+from nlp_retrieval.benchmarks.runs import REPORT
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.index.generation import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint import KeptVectors
-from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES
-from nlp_retrieval.retrievers.link_graph.graph import Links, write_added_links, write_link_graph
-from nlp_retrieval.retrievers.splade import SpladeRetriever
+from nlp_retrieval.encoders.word_vectors import write_word_vectors
+from nlp_retrieval.rerankers.multi_signal.profile import profile_path
 
-from .further_seeds import FURTHER
-from .inputs import SEPARATOR, scratch
-from .kept import (
-    BM25,
-    COLBERT,
-    GRAPH,
-    LINKS,
-    SPLADE,
-    TABLES,
-    VECTOR_ASKED,
-    run_folder,
-)
+from .inputs import SEPARATOR, each, joined, scratch
+from .kept import VECTOR_ASKED, run_folder
+from .models import WORDS, made_files
 from .targets import TARGETS
 
 _ROW = {"id": "d1", "content": "A fox. It runs.", "title": "Fox (1995 film)", "metadata": {"year": 1995, "tags": ["a"]}}
@@ -119,6 +105,24 @@ _ANSWERS = [
     'Sure! {"queries": ["fox", "tree"]} Done.',
     "\U0001f600 null",
 ]
+_ANSWER = {"answer": "Two foxes [1.2]", "reasoning": "Because\nit says so.", "citations": ["1.1", "passage 2, sentence 1", 3]}
+_PROFILE = """name: foxes
+subject: country
+groups: {size: [weight, "body length"], food: [mouse]}
+patterns: {size: ['\\d+ ?kg']}
+questions:
+  - {number: 1, text: "How heavy is a fox of {subject}?", keywords: [heavy], groups: [size]}
+  - {number: 2, text: "What does it eat?"}
+weights: {transformer: 0.5, fuzzy: 0}
+top_k: 5
+n_per_document: 2
+language: english
+"""
+_WORD_VECTORS = [
+    "2 2\nfox 1 0\ntree 0.5 2\n",
+    "fox 1 0\nthe tree 0.5 -2e-3\n",
+    b"2 2\nfox " + np.array([1, 0], "<f4").tobytes() + b"\ntree " + np.array([0.5, 2], "<f4").tobytes() + b"\n",
+]
 _TITLES = ["Martin_O'Neill", "AT&amp;amp;T", "Heat (1995 Film)", "Web 2.0 F.C.", "\u0130\u0307\u1e9e", "!!!", "&#x26;lt;"]
 _TEXTS = [
     "Stanley Kubrick filmed the novel of A. Burgess, and J. R. R. Tolkien did not. Who (1995 film) was it?",
@@ -136,60 +140,6 @@ def _report() -> list[str | bytes]:
     content = json.loads((run_folder() / REPORT).read_bytes())
     content["report"] |= {"comparisons": {}, "explained": [], "pairwise": None}
     return [json.dumps(content), (run_folder() / REPORT).read_bytes()]
-
-
-def _tables() -> list[str | bytes]:
-    return [SEPARATOR.join((run_folder() / name).read_bytes() for name in TABLES)]
-
-
-def _lists() -> list[str | bytes]:
-    content: dict[str, Any] = {"about": json.loads(pq.read_schema(run_folder() / HITS).metadata[b"nlp_retrieval"])}
-    few: set[str] = set(pq.read_table(run_folder() / QUERIES).column("query_id").to_pylist()[:2])
-    for name in (HITS, QUERIES, PER_QUERY, PASSAGES):
-        rows = pq.read_table(run_folder() / name).to_pylist()
-        content[name] = rows[:3] if name == PASSAGES else [row for row in rows if row["query_id"] in few]
-    return [json.dumps(content)]
-
-
-def _graph() -> list[str | bytes]:
-    links = {"same": Links(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 0.5], np.float32))}
-    write_link_graph(scratch() / "seed-graph", 3, links)
-    return [_joined(scratch() / "seed-graph", GRAPH)]
-
-
-def _added_links() -> list[str | bytes]:
-    folder = scratch() / "seed-links"
-    folder.mkdir(exist_ok=True)
-    write_added_links(folder, {"same": Links(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 0.5], np.float32))}, 3)
-    return [_joined(folder, LINKS)]
-
-
-def _bm25() -> list[str | bytes]:
-    folder = scratch() / "seed-index"
-    Searcher([Bm25Retriever()]).index(items_of(["a red fox", "fox and tree and fox", ""]), folder)
-    (files,) = folder.glob("bm25-*")
-    return [_joined(files, BM25)]
-
-
-def _splade() -> list[str | bytes]:
-    folder = scratch() / "seed-splade"
-    Searcher([SpladeRetriever(HashedTerms(7))]).index(items_of(["a red fox", "fox and tree and fox", ""]), folder)
-    (files,) = folder.glob("splade-*")
-    return [_joined(files, SPLADE)]
-
-
-def _colbert() -> list[str | bytes]:
-    folder = scratch() / "seed-colbert"
-    folder.mkdir(exist_ok=True)
-    columns: dict[str, Any] = {
-        "offsets": np.array([0, 1, 3]), "projection": np.eye(2, dtype=np.float32),
-        "centroids": np.zeros((2, 2), np.int16), "weights": np.zeros(4, np.float32), "codes": np.array([0, 1, 1], np.uint16),
-        "residuals": np.zeros((3, 1), np.uint8), "list_offsets": np.array([0, 1, 3]),
-        "list_rows": np.array([0, 0, 1], np.int32),
-    }  # fmt: skip
-    for name, column in columns.items():
-        np.save(folder / f"{name}.npy", column)
-    return [_joined(folder, COLBERT)]
 
 
 def _corpora() -> list[bytes]:
@@ -212,20 +162,18 @@ def _kept_vector() -> list[bytes]:
     return [store.path_of("a text").read_bytes()]
 
 
-def _joined(folder: Path, names: tuple[str, ...]) -> bytes:
-    return SEPARATOR.join((folder / name).read_bytes() for name in names)
-
-
-def _each(*values: object) -> Callable[[], list[str | bytes]]:
-    return lambda: [json.dumps(value) for value in values]
+def _words() -> list[bytes]:
+    folder = scratch() / "seed-words"
+    write_word_vectors(folder, ["fox", "tree"], np.array([[1, 0], [0.5, 2]], np.float32), [1.0, 2.5])
+    return [joined(folder, WORDS)]
 
 
 SEEDS: dict[str, Callable[[], list[Any]]] = {
     "lines": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0), b"\xef\xbb\xbf" + _LINES.encode(), "a\rb\x00c"],
     "jsonl": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0)],
     "beir": lambda: [SEPARATOR.join(part.encode() for part in _BEIR)],
-    "hover": _each(_HOVER),
-    "hotpotqa": _each(_HOTPOT),
+    "hover": each(_HOVER),
+    "hotpotqa": each(_HOTPOT),
     "json_list": lambda: [json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b" [ ] "],
     "trec_run": lambda: ["q1 Q0 d1 1 2.5 tag\nq1 Q0 %:d%202 2 2.5 tag\nq2\tQ0\td1\t1\t-1e-3\ttag\n"],
     "trec_qrels": lambda: ["q1 0 d1 1\nq1 0 %:d%202 -1\nq2\t0\td1\t3\n"],
@@ -245,32 +193,32 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "tsv": lambda: ['0\t"Hello" he said\n1\topen\n', '0\t"a ""b"""\r\n1\tb\r\n'],
     "parquet": _corpora,
     "topics": lambda: [SEPARATOR.join(part.encode() for part in (asked, _JUDGED)) for asked in _TOPICS],
-    "filters": _each(*_FILTERS),
+    "filters": each(*_FILTERS),
     "titles": lambda: _TITLES,
     "texts": lambda: _TEXTS,
     "answers": lambda: _ANSWERS,
-    "embeddings": _each(*_EMBEDDINGS),
-    "rerankings": _each(*_RERANKINGS),
-    "programs": _each(_PROGRAM),
-    "prices": _each({"openai/gpt-4o-mini": {"input": 0.15, "output": 0.6}, "currency": "EUR"}),
+    "embeddings": each(*_EMBEDDINGS),
+    "rerankings": each(*_RERANKINGS),
+    "programs": each(_PROGRAM),
+    "prices": each({"openai/gpt-4o-mini": {"input": 0.15, "output": 0.6}, "currency": "EUR"}),
     "sweep": lambda: [_SWEEP],
     "searcher": lambda: [_SEARCHER],
     "options": lambda: ["path=a b\nk=[1, two]\nx={a: 1}", "x=1", "faiss:encoder=a/b,nprobe=[1,2]"],
     "urls": lambda: ["postgresql://me:se%20cret@host/db?sslmode=require&password=x", "mysql+pymysql://a:b@h"],
     "checkpoint": lambda: [SEPARATOR.join(json.dumps(part).encode() for part in files) for files in _CHECKPOINTS],
     "manifest": lambda: [(run_folder().parent / "index" / MANIFEST_FILE).read_bytes()],
-    "graph": _graph,
-    "added_links": _added_links,
-    "bm25": _bm25,
-    "colbert": _colbert,
-    "splade": _splade,
     "stages": _stage_entry,
     "report": _report,
-    "lists": _lists,
-    "tables": _tables,
     "kept_vector": _kept_vector,
-    "notes": _each({"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}}),
-} | FURTHER
+    "notes": each({"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}}),
+    "cited_answer": each(_ANSWER),
+    "profiles": lambda: [_PROFILE, profile_path("guidelines").read_bytes()],
+    "bodies": each({"query": "fox", "k": 5.0, "where": {"year": {"gte": 2015}}}, {"queries": ["fox", "tree"], "k": 3}),
+    "static_model": lambda: [made_files("static")],
+    "pair_model": lambda: [made_files("pairs")],
+    "word_vectors": lambda: _WORD_VECTORS,
+    "word_folder": _words,
+}
 assert set(SEEDS) == set(TARGETS)
 
 

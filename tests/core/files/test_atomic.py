@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.atomic import explained_writes, publish_folder, write_atomically
+from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, publish_folder, write_atomically
 from nlp_retrieval.errors import IndexWriteError
 
 
@@ -65,3 +66,15 @@ def test_other_errors_pass_as_they_are(tmp_path):
         explained_writes(tmp_path / "index"),
     ):
         (tmp_path / "index" / "file").touch()
+
+
+def test_only_what_was_left_beside_this_file_and_is_old_is_removed(tmp_path):
+    left, young = tmp_path / ".a[1].json.0123abcd", tmp_path / ".a[1].json.89abcdef"
+    others = [tmp_path / name for name in (".a1.json.0123abcd", ".a[1].json.0123abc", ".a[1].json.user0000", "a[1].json")]
+    for path in (left, young, *others):
+        path.touch()
+        if path != young:
+            os.utime(path, (time.time() - 7200,) * 2)
+    clear_asides(tmp_path / "a[1].json")
+    assert not left.exists()
+    assert all(path.exists() for path in (young, *others))

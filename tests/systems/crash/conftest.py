@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from crash.driving import AllTrials, Worker, working
+from crash.driving import AllTrials, all_trials
 
 from . import operations
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[Worker]:
-    with working(operations.__name__) as made:
+def trials() -> Iterator[AllTrials]:
+    with all_trials(operations.__name__, operations.OPERATIONS) as made:
         yield made
-
-
-@pytest.fixture(scope="session")
-def trials(worker: Worker) -> AllTrials:
-    return AllTrials(worker, operations.OPERATIONS)

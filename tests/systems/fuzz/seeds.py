@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fuzz.further_seeds import each, joined
-from fuzz.inputs import a_file, scratch
+from fuzz.inputs import a_file, each, joined, scratch
 from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, SearchableItem, Searcher

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.inputs import a_file, as_text, item_of
-from fuzz.parts import segment
+from fuzz.inputs import a_file, as_text, item_of, segment
 from fuzz.settings import REFUSED, SECRET
 
 from nlp_retrieval.errors import IndexDamagedError, SourceError

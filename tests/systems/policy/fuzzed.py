@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from fuzz.inputs import a_file
-from fuzz.parts import N_PASSAGES, segment
+from fuzz.inputs import N_PASSAGES, a_file, segment
 from fuzz.settings import REFUSED
 
 from nlp_retrieval.errors import IndexDamagedError, QueryError

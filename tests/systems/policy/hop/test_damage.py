@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from damage.collection import build, files_of
 from damage.test_checked_files import check_named
-from damage.test_trusted_files import check_reader, own_files
+from damage.test_trusted_files import check_reader
 from damage.trials import Trials
 from soaking import Figures
 
@@ -35,7 +35,7 @@ def believing() -> Iterator[Trials]:
 
 @pytest.mark.soak
 def test_no_reader_follows_damaged_numbers(index: Path, believing: Trials, effort: int, figures: Figures) -> None:
-    check_reader(believing, index, LABEL, own_files(index, LABEL, effort), effort, figures)
+    check_reader(believing, index, LABEL, effort, figures, LABEL)
 
 
 @pytest.mark.soak
