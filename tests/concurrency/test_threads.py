@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,6 +128,7 @@ def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
 
 _JAVA = """
 import sys
+import threading
 from concurrency.generations import QUERIES, told
 from concurrency.forking import raced
 from nlp_retrieval import PyseriniRetriever, Searcher
