@@ -1,0 +1,235 @@
+"""Checking that the works in a list of references exist, by a register of published works.
+
+A work is compared with the text of its entry: the whole title from one punctuation mark to another, the year, and the surnames
+before the title. Nothing follows from silence: a register that has no such work does not show that it was invented, since
+books, reports and web pages are often in none.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, Literal
+from urllib.parse import unquote
+
+from rapidfuzz import fuzz
+
+from nlp_retrieval.core import Component
+from nlp_retrieval.documents import Reference
+from nlp_retrieval.errors import FetchError
+from nlp_retrieval.reports import listed
+from nlp_retrieval.text import visible, words_of
+
+ReferenceStatus = Literal["as cited", "differs", "not there", "retracted", "not asked"]
+
+_DOI = re.compile(r"\b10\.[0-9]{4,9}/[^\s\"<>]{1,200}", re.IGNORECASE)
+_ENDS = re.compile(r"[.,;:!?()\[\]\"\u201c\u201d\u201e\u00ab\u00bb|/*]+(?=\s|\Z)|(?:\s|\A)[\"(\[\u201c\u201e\u00ab\u2018*]")
+"""Where a title in an entry begins or ends."""
+_YEAR = re.compile(r"(?<![\w./-])(?:1[89]|20)[0-9]{2}(?=[a-z]?(?![\w/]))")
+_SURNAMES = re.compile(
+    r"(?P<first>[^\W\d_][^\W\d_'\u2019-]+(?:[-'\u2019][^\W\d_]+)*),\s(?:[^\W\d_]\.[ -]?)+"
+    r"|(?:(?<!\w)[^\W\d_]\.[ -]?)+(?P<last>[^\W\d_][^\W\d_'\u2019-]+(?:[-'\u2019][^\W\d_]+)*)(?=,|\sand\b|\s&|[.:]|\set\sal)"
+)
+"""Surnames beside initials: "Frisch, K." and "K. Frisch"."""
+_LONGEST_ENTRY, _MOST_PARTS = 2_000, 60
+_FEWEST_LETTERS = 6
+"""Letters of a surname that counts also as a part of a longer word, as one of two words does."""
+_FEWEST_WORDS = 3
+"""Words of an entry; a shorter one names no work."""
+_SILENCE = "no work with this title is there; books, reports, preprints and web pages are often not registered"
+_SAME, _NEAR, _SAME_NAME = 95, 80, 85
+"""Similarity of letters, in percent, from which a title is the same but for a slip, and from which it is another wording."""
+
+
+@dataclass(frozen=True)
+class PublishedWork:
+    """A work in a register.
+
+    Args:
+        doi: without the address of a resolver.
+        title: without a subtitle.
+        subtitle: may be empty.
+        surnames: of its authors, in order; empty if there are none, or groups alone.
+        years: of its publication online, in print, and in an issue.
+        retracted: whether a notice withdraws it.
+
+    Examples:
+        >>> PublishedWork("10.1000/dance", "The dance of the bees", surnames=("Frisch",), years=(1965,)).named
+        '"The dance of the bees" (Frisch, 1965, doi 10.1000/dance)'
+    """
+
+    doi: str
+    title: str
+    subtitle: str = ""
+    surnames: tuple[str, ...] = ()
+    years: tuple[int, ...] = ()
+    retracted: bool = False
+
+    @property
+    def named(self) -> str:
+        """The work in words."""
+        author = self.surnames[0] + (" et al." if len(self.surnames) > 1 else "") if self.surnames else ""
+        details = ", ".join(filter(None, (author, str(min(self.years)) if self.years else "", f"doi {self.doi}")))
+        return visible(f'"{self.title[:200]}" ({details})')
+
+
+class BaseWorkRegister(Component, ABC):
+    """Register of published works."""
+
+    kind: ClassVar[str] = "work_registers"
+
+    @abstractmethod
+    def of_doi(self, doi: str) -> PublishedWork | None:
+        """Return the work with a DOI; None if no agency knows it, ``FetchError`` if this could not be asked."""
+
+    @abstractmethod
+    def matching(self, entry: str) -> Sequence[PublishedWork]:
+        """Return the few works that are most like the text of an entry; ``FetchError`` if this could not be asked."""
+
+
+@dataclass(frozen=True)
+class CheckedReference:
+    """What a register says about an entry of a list of references.
+
+    Args:
+        reference: the entry.
+        status: "as cited"; "differs" if the work has another title, year, DOI or author; "not there"; "retracted"; "not
+            asked" if there was no answer, or the entry names no work.
+        detail: one sentence for people.
+        work: in the register; None if none was there.
+    """
+
+    reference: Reference
+    status: ReferenceStatus
+    detail: str
+    work: PublishedWork | None = None
+
+
+def check_references(
+    references: Iterable[Reference],
+    register: BaseWorkRegister,
+    progress: Callable[[], object] = lambda: None,
+) -> list[CheckedReference]:
+    """Ask a register about each entry of a list of references.
+
+    Args:
+        references: as of a report that was read.
+        register: such as :class:`~nlp_retrieval.systems.evidence.web_research.crossref.Crossref`.
+        progress: called after each entry.
+
+    Examples:
+        >>> for checked in check_references(read_report(text).references, Crossref(mailto="me@example.org")):
+        ...     print(checked.reference.mark, checked.status, checked.detail)
+    """
+    done = []
+    for reference in references:
+        try:
+            done.append(_checked(reference, register))
+        except FetchError as error:
+            done.append(CheckedReference(reference, "not asked", str(error)))
+        progress()
+    return done
+
+
+def _checked(reference: Reference, register: BaseWorkRegister) -> CheckedReference:
+    entry = _Entry(reference)
+    of_doi, problems, unanswered = None, [], ""
+    try:
+        of_doi = register.of_doi(entry.doi) if entry.doi else None
+    except FetchError as error:
+        unanswered = str(error)
+    enough = len(words_of(entry.text)) >= _FEWEST_WORDS
+    if of_doi is not None and (not enough or entry.likeness(of_doi) >= _SAME):
+        return entry.compared(of_doi, []) if enough else entry.of_doi_alone(of_doi)
+    best = max(register.matching(entry.text), key=entry.likeness, default=None) if enough else None
+    if best is not None and entry.likeness(best) < _NEAR:
+        best = None
+    if of_doi is not None and (best is None or best.doi.casefold() != of_doi.doi.casefold()):
+        problems.append(f"its DOI is that of {of_doi.named}")
+    elif entry.doi and of_doi is None and not unanswered:
+        problems.append(f"no agency knows its DOI {entry.doi}")
+    if best is not None:
+        return entry.compared(best, problems)
+    if unanswered or not (enough or entry.doi):
+        return CheckedReference(reference, "not asked", unanswered or "the entry has too few words to name a work")
+    problems += [_SILENCE] if enough else []
+    return CheckedReference(reference, "not there" if of_doi is None else "differs", "; ".join(problems), of_doi)
+
+
+class _Entry:
+    """The text of an entry, compared with works."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        addresses = " ".join(map(unquote, (reference.url, *reference.other_urls)))
+        doi = _DOI.search(f"{addresses} {reference.title}")
+        self.doi = doi[0].rstrip(".,;:)]}") if doi else ""
+        self.text = _DOI.sub(" ", reference.title)[:_LONGEST_ENTRY]
+        ends = [(0, 0), *(match.span() for match in _ENDS.finditer(self.text)), (len(self.text),) * 2]
+        self._ends = ends[:_MOST_PARTS]
+
+    def likeness(self, work: PublishedWork) -> float:
+        """Return how like the title of a work is to a part of the entry, from 0 to 100."""
+        return self._title(work)[0]
+
+    def _title(self, work: PublishedWork) -> tuple[float, int, int]:
+        """Return how like a title is to the part of the entry that is most like it, and where that part begins and ends."""
+        best = (0.0, 0, 0)
+        for title in {work.title, f"{work.title} {work.subtitle}".strip()}:
+            for (_, start), (end, after) in combinations(self._ends, 2):
+                # a title before a colon goes on, and is compared with that of a work that has a subtitle
+                whole = title != work.title or not work.subtitle or ":" not in self.text[end:after]
+                if whole and 0.7 * len(title) <= end - start <= 1.4 * len(title):
+                    best = max(best, (_likeness(title, self.text[start:end]), start, end))
+        return best
+
+    def compared(self, work: PublishedWork, problems: list[str]) -> CheckedReference:
+        """Return what the work with this title says about the details of the entry."""
+        likeness, start, end = self._title(work)
+        if likeness < _SAME:
+            problems.append("its title there is another one")
+        years = {int(year) for year in _YEAR.findall(f"{self.text[:start]} {self.text[end:]}")}
+        if years and work.years and years.isdisjoint(work.years):
+            problems.append(f"it appeared in {' or '.join(map(str, sorted(set(work.years))))}, not in {min(years)}")
+        before = self.text[:start]
+        if before.strip() and work.surnames:
+            named = [name[1] or name[2] for name in _SURNAMES.finditer(before)]
+            others = [name for name in named if not any(_is_named(author, name) for author in work.surnames)]
+            if not _is_named(work.surnames[0], before):
+                problems.append(f"its first author is {work.surnames[0]}")
+            elif others:
+                problems.append(f"{listed(others)} is not among its authors")
+        if work.retracted:
+            return CheckedReference(
+                self.reference, "retracted", visible("; ".join([f"{work.named} is retracted", *problems])), work
+            )
+        detail = "; ".join([*problems, f"the register has {work.named}"] if problems else [work.named])
+        return CheckedReference(self.reference, "differs" if problems else "as cited", visible(detail), work)
+
+    def of_doi_alone(self, work: PublishedWork) -> CheckedReference:
+        """Return what the work of a DOI says about an entry without a text."""
+        return CheckedReference(self.reference, "retracted" if work.retracted else "as cited", work.named, work)
+
+
+def _likeness(title: str, text: str) -> float:
+    """Return how like a text is to a title, from 0 to 100; less than the same if its words are in another order."""
+    letters = fuzz.ratio(_letters(title), _letters(text))
+    return (
+        letters if letters >= _SAME else max(letters, min(_SAME - 1, fuzz.token_sort_ratio(title.casefold(), text.casefold())))
+    )
+
+
+def _is_named(surname: str, text: str) -> bool:
+    """Return whether a text has a surname, also in other letters, as in "Buettcher"."""
+    name = _letters(surname)
+    whole = len(name) >= _FEWEST_LETTERS and name in _letters(text)
+    return whole or any(fuzz.ratio(name, _letters(word)) >= _SAME_NAME for word in text.split())
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, without accents and cases, as titles and names are compared."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text).casefold() if letter.isalnum())

@@ -1,0 +1,161 @@
+"""References against a server of the test's own, which answers as Crossref documents."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from nlp_retrieval.documents import Reference
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.systems.evidence.citations.published import CheckedReference, check_references
+from nlp_retrieval.systems.evidence.web_research.crossref import Crossref
+from tests.local_server import QuietHandler, serving
+
+DATA = json.loads((Path(__file__).parent / "references.json").read_text())
+OTHER_AGENCY = "10.48550/arxiv."
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+class Register:
+    """The works of a server like Crossref's, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.asked: list[str] = []
+        self.works: list[dict[str, Any]] = DATA["works"]
+        self.answers: list[tuple[int, bytes]] = []
+        """Answers to send before all others."""
+
+    def answer(self, path: str) -> tuple[int, bytes]:
+        self.asked.append(path)
+        if self.answers:
+            return self.answers.pop(0)
+        parts = urlsplit(path)
+        if parts.path == "/works":
+            query = words(parse_qs(parts.query)["query.bibliographic"][0])
+            best = sorted(self.works, key=lambda work: -len(query & words(" ".join(work["title"] + work["subtitle"]))))
+            return 200, json.dumps({"status": "ok", "message": {"items": best[:5]}}).encode()
+        doi = unquote(parts.path.removeprefix("/works/").removesuffix("/agency")).casefold()
+        if parts.path.endswith("/agency"):
+            there = {"DOI": doi, "agency": {"id": "datacite", "label": "DataCite"}} if doi.startswith(OTHER_AGENCY) else None
+        else:
+            there = next((work for work in self.works if work["DOI"].casefold() == doi), None)
+        return (200, json.dumps({"status": "ok", "message": there}).encode()) if there else (404, b"Resource not found.")
+
+
+@pytest.fixture
+def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Register]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    known = Register()
+
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:
+            status, body = known.answer(self.path)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with serving(Handler, threading.Event()) as known.port:
+        yield known
+
+
+def check(register: Register, *references: tuple[str, str]) -> list[CheckedReference]:
+    service = Crossref(url=f"http://127.0.0.1:{register.port}", pause=0)
+    return check_references([Reference(str(number), *entry, number) for number, entry in enumerate(references, 1)], service)
+
+
+def test_forty_references_half_of_them_invented(register: Register, subtests: pytest.Subtests) -> None:
+    checked = check(register, *((entry["text"], entry["url"]) for entry in DATA["references"]))
+    for entry, done in zip(DATA["references"], checked, strict=True):
+        with subtests.test(entry["text"]):
+            assert done.status == entry["status"], done.detail
+    table = Counter((entry["invented"], done.status) for entry, done in zip(DATA["references"], checked, strict=True))
+    assert not table[True, "as cited"]
+    assert table[False, "differs"] == 0
+
+
+DANCE = {"DOI": "10.1000/dance", "title": ["The dance of the honey bees"], "author": [{"family": "Frisch"}]}
+ENTRY = ("Frisch, K. (1965). The dance of the honey bees. Springer.", "https://doi.org/10.1000/dance")
+
+
+def found(work: object) -> tuple[int, bytes]:
+    return 200, json.dumps({"message": work}).encode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        ((200, b"<html>"), "not JSON"),
+        ((200, b"[" * 100_000), "not JSON"),
+        ((200, b'{"message": "hello"}'), '"message"'),
+        ((500, b""), "status 500"),
+        ((302, b""), "status 302"),
+        ((200, b" " * 9_000_000), "larger than"),
+    ],
+)
+def test_no_answer_claims_nothing(register: Register, answer: tuple[int, bytes], detail: str) -> None:
+    register.answers = [answer, found({"items": []})]
+    (done,) = check(register, ENTRY)
+    assert done.status == "not asked"
+    assert detail in done.detail
+
+
+def test_a_record_of_another_form_is_read_as_far_as_it_goes(register: Register) -> None:
+    odd = {
+        **DANCE,
+        "title": ["The <i>dance</i> of the honey bees", 3],
+        "author": [{"name": "Group"}, "x", {"family": 7}, {"family": "Frisch\x1b"}],
+        "issued": {"date-parts": [[None], "1965", [1965, 2]]},
+        "updated-by": [None, {"type": ["retraction"]}],
+    }
+    register.answers = [found(odd)]
+    (done,) = check(register, ENTRY)
+    assert done.status == "as cited"
+    assert done.detail == '"The dance of the honey bees" (Frisch, 1965, doi 10.1000/dance)'
+
+
+def test_an_answer_is_kept_and_a_busy_server_is_asked_once_more(register: Register) -> None:
+    register.answers = [(429, b""), found(DANCE)]
+    assert check(register, ENTRY)[0].status == check(register, ENTRY)[0].status == "as cited"
+    assert register.asked == ["/works/10.1000%2Fdance"] * 2
+
+
+def test_after_three_failures_in_a_row_nothing_more_is_sent(register: Register) -> None:
+    register.answers = [(500, b"")] * 9
+    done = check(register, *[(f"Frisch, K. (1965). The dance of {number} honey bees.", "") for number in range(9)])
+    assert {each.status for each in done} == {"not asked"}
+    assert len(register.asked) == 3
+    assert "3 times in a row" in done[-1].detail
+
+
+def test_the_public_service_is_never_at_an_address_of_this_machine(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nlp_retrieval.systems.evidence.web_research import connections
+
+    monkeypatch.setattr(connections, "resolve_host", lambda host, port: ["127.0.0.1"])
+    (done,) = check_references([Reference("1", *ENTRY, 1)], Crossref(pause=0))
+    assert done.status == "not asked"
+    assert "not on the public internet" in done.detail
+    assert not register.asked
+
+
+def test_what_names_no_work_is_not_asked(register: Register) -> None:
+    (done,) = check(register, ("Ibid.", "https://example.org/"))
+    assert done.status == "not asked"
+    assert not register.asked
+
+
+def test_an_address_with_a_password_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="password"):
+        Crossref(url="https://me:secret@example.org")
