@@ -40,6 +40,9 @@ from nlp_retrieval.core.files.atomic import make_folder as make_folder
 from nlp_retrieval.core.files.atomic import remove_output as remove_output
 from nlp_retrieval.core.files.atomic import write_atomically as write_atomically
 from nlp_retrieval.core.files.atomic import write_output as write_output
+from nlp_retrieval.core.files.cache import ContentCache as ContentCache
+from nlp_retrieval.core.files.cache import cache_folder as cache_folder
+from nlp_retrieval.core.files.cache import digest_of_key as digest_of_key
 from nlp_retrieval.core.files.checksums import is_settled as is_settled
 from nlp_retrieval.core.files.checksums import sha256_of as sha256_of
 from nlp_retrieval.core.files.checksums import state_of as state_of
