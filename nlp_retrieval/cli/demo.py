@@ -44,7 +44,7 @@ def command(
     Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
     """
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
-    from nlp_retrieval.reports.trackers import loggers_of
+    from nlp_retrieval.reports.trackers import trackers_of
 
     chosen = shipped_claims(claims)
     model = _language_model(lm, lm_base_url, lm_api_key_env)
@@ -53,7 +53,7 @@ def command(
     config = write_demo(output, chosen, model)
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
-    refuse_failures(run_benchmark(settings, None, loggers_of(settings) if wandb else [], verbose=verbose))
+    refuse_failures(run_benchmark(settings, None, trackers_of(settings) if wandb else [], verbose=verbose))
     _explain_one(settings.searchers["link graph"])
     if model is None:
         say(

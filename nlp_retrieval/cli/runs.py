@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.results import BenchmarkReport
     from nlp_retrieval.benchmarks.settings import BenchmarkConfig
     from nlp_retrieval.evaluation.rankings import RunLists
-    from nlp_retrieval.reports.trackers import RunLogger
+    from nlp_retrieval.reports.trackers import Settings
 
 
 _UNLIMITED = 10_000
@@ -193,20 +193,20 @@ def benchmark(
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.reports.tables import refuse_unknown_columns
     from nlp_retrieval.reports.terminal import PlanTables
-    from nlp_retrieval.reports.trackers import loggers_of
+    from nlp_retrieval.reports.trackers import trackers_of
 
     described = replace(read_benchmark_config(config), workers=workers, ray=ray).measured_by(names_of(measures), main)
     if not wandb:
         described = replace(described, wandb=None)
-    loggers = loggers_of(described, log_to or ())
+    trackers = trackers_of(described, log_to or ())
     refuse_unknown_columns(names_of(columns), described.measured)
     if dry_run:
-        _check_output(output or described.output_folder, loggers)
+        _check_output(output or described.output_folder, trackers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
         plan = plan_of(described.settings(), described.grid)
         Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, loggers, form=form, columns=columns, verbose=verbose))
+        refuse_failures(run_benchmark(described, output, trackers, form=form, columns=columns, verbose=verbose))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -225,19 +225,22 @@ def refuse_failures(report: BenchmarkReport) -> None:
         )
 
 
-def _check_output(folder: Path, loggers: Sequence[RunLogger]) -> None:
+def _check_output(folder: Path, trackers: Sequence[Settings]) -> None:
     """Check before the run that its output can be written, and report where runs are logged."""
     from nlp_retrieval.reports.write import check_run_output
 
     check_run_output(folder)
-    for logger in loggers:
-        say(logger.check(folder))
+    if trackers:
+        from nlp_retrieval.reports.trackers import check_tracker
+
+        for tracker in trackers:
+            say(check_tracker(tracker, folder))
 
 
 def run_benchmark(
     config: BenchmarkConfig,
     output: Path | None,
-    loggers: Sequence[RunLogger],
+    trackers: Sequence[Settings],
     *,
     form: TableFormat = TableFormat.TABLE,
     columns: str | None = None,
@@ -250,7 +253,7 @@ def run_benchmark(
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output_folder
-    _check_output(folder, loggers)
+    _check_output(folder, trackers)
     run = run_searchers(config.settings(folder), say_progress)
     if config.grid is not None:
         run = with_grid(run, config.grid)
@@ -259,9 +262,12 @@ def run_benchmark(
     print_comparison(report, form, columns, verbose=verbose)
     say(f"page: {report.files['report']}")
     say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
-    for logger in loggers:
-        for line in logger.log(report, folder):
-            say(line)
+    if trackers:
+        from nlp_retrieval.reports.trackers import log_run
+
+        for tracker in trackers:
+            for line in log_run(report, tracker, folder):
+                say(line)
     return report
 
 

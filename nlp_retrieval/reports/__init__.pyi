@@ -3,9 +3,7 @@
 from nlp_retrieval.reports.findings import headline as headline
 from nlp_retrieval.reports.page.templating import asset as asset
 from nlp_retrieval.reports.page.templating import rendered as rendered
-from nlp_retrieval.reports.trackers import MlflowLogger as MlflowLogger
-from nlp_retrieval.reports.trackers import RunLogger as RunLogger
-from nlp_retrieval.reports.trackers import WandbLogger as WandbLogger
+from nlp_retrieval.reports.trackers import log_to_mlflow as log_to_mlflow
 from nlp_retrieval.reports.trackers import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.view import counted as counted
 from nlp_retrieval.reports.view import listed as listed

@@ -12,7 +12,6 @@ import os
 import re
 import socket
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -228,33 +227,51 @@ def _there(*files: str | Path) -> list[Path]:
     return [Path(file) for file in files if Path(file).is_file()]
 
 
-class RunLogger(ABC):
-    """Logs finished benchmarks to a tracker."""
-
-    @abstractmethod
-    def check(self, folder: Path) -> str:
-        """Check before the run whether it can be logged, and return in one line where it will be.
-
-        Raises:
-            DependencyError: the tracker is not installed.
-            ConfigurationError: it does not accept a name or an address.
-            OutputError: its server cannot be reached.
-        """
-
-    @abstractmethod
-    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
-        """Log a benchmark, with its files; return lines that say where the runs are, and how to view them.
-
-        Raises:
-            OutputError: the runs cannot be written, or are not accepted; the benchmark's files are complete anyway.
-        """
+Settings = WandbSettings | MlflowSettings
 
 
-def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:
-    """Return the loggers of a benchmark: those named, otherwise those with settings."""
-    named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None}
-    loggers: dict[str, RunLogger] = {"wandb": WandbLogger(config.wandb), "mlflow": MlflowLogger(config.mlflow)}
-    return [logger for name, logger in loggers.items() if (name in names if names else named[name])]
+def trackers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[Settings]:
+    """Return the settings of the trackers of a benchmark: of those named, otherwise of those that the file has."""
+    if not names:
+        return [settings for settings in (config.wandb, config.mlflow) if settings is not None]
+    known: dict[str, Settings] = {"wandb": config.wandb or WandbSettings(), "mlflow": config.mlflow or MlflowSettings()}
+    return [settings for name, settings in known.items() if name in names]
+
+
+def check_tracker(settings: Settings, folder: Path) -> str:
+    """Check before the run whether it can be logged, and return in one line where it will be.
+
+    Raises:
+        DependencyError: the tracker is not installed.
+        ConfigurationError: it does not accept a name or an address.
+        OutputError: its server cannot be reached.
+    """
+    if isinstance(settings, WandbSettings):
+        mode, reason = mode_of(settings)
+        target = f"project {settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"
+        return f"Weights & Biases: {reason}; runs go to {target}"
+    _mlflow()
+    uri = _store(settings, folder)
+    shown = str(without_secrets(uri))
+    if urlsplit(uri).scheme in ("http", "https") and not is_reachable(uri):
+        raise OutputError(f"the MLflow server {shown} cannot be reached; start it, or name another (mlflow: {{uri: ...}})")
+    return f"MLflow: runs go to experiment {settings.experiment!r} of {shown}"
+
+
+def log_run(report: BenchmarkReport, settings: Settings, folder: Path) -> list[str]:
+    """Log a finished benchmark, and return lines that say where the runs are and how to view them."""
+    if isinstance(settings, MlflowSettings):
+        uri = without_secrets(log_to_mlflow(report, settings, folder))
+        return [
+            f"MLflow runs: experiment {settings.experiment!r} of {uri}",
+            f"  look at them in a browser: mlflow ui --backend-store-uri {uri}",
+        ]
+    first, *_ = log_to_wandb(report, settings, folder)
+    lines = [f"Weights & Biases runs: {first.parent}"]
+    if first.name.startswith("offline-"):
+        lines.append(f"  look at them in a terminal: wandb leet {first.parent}")
+        lines.append(f"  upload them: wandb sync {first.parent}/offline-run-*")
+    return lines
 
 
 def is_reachable(url: str) -> bool:
@@ -270,38 +287,8 @@ def is_reachable(url: str) -> bool:
     return True
 
 
-class WandbLogger(RunLogger):
-    """Logs to Weights & Biases.
-
-    Args:
-        settings: settings for Weights & Biases.
-
-    Examples:
-        >>> WandbLogger(WandbSettings(project="scifact", mode="offline")).settings.mode
-        'offline'
-    """
-
-    def __init__(self, settings: WandbSettings | None = None) -> None:
-        self.settings = settings or WandbSettings()
-
-    def check(self, folder: Path) -> str:
-        """Report whether runs go online, and why not; see :meth:`RunLogger.check`."""
-        mode, reason = mode_of(self.settings)
-        target = f"project {self.settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"
-        return f"Weights & Biases: {reason}; runs go to {target}"
-
-    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
-        """Log a benchmark; see :func:`log_to_wandb`."""
-        runs = log_to_wandb(report, self.settings, folder)
-        lines = [f"Weights & Biases runs: {runs[0].parent}"]
-        if runs[0].name.startswith("offline-"):
-            lines.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
-            lines.append(f"  upload them: wandb sync {runs[0].parent}/offline-run-*")
-        return lines
-
-
 def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
-    """Return whether runs go online, and the reason as a short phrase; the errors are those of :meth:`RunLogger.check`."""
+    """Return whether runs go online, and the reason as a short phrase; the errors are those of :func:`check_tracker`."""
     try:
         import wandb
     except ImportError:
@@ -424,67 +411,65 @@ def _fill(wandb: Any, run: Any, logged: LoggedRun) -> None:
         run.log_artifact(artifact)
 
 
-class MlflowLogger(RunLogger):
-    """Logs to MLflow: a run for each configuration, below the run ``summary``.
+def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str | Path) -> str:
+    """Log a finished benchmark to MLflow: a run for each configuration, below the run ``summary``.
+
+    Runs hold what :func:`log_to_wandb` logs. Each call makes new runs.
 
     Args:
+        report: with its files.
         settings: settings for MLflow.
+        folder: without a URI, the runs go into ``<folder>/mlflow.db``.
+
+    Returns:
+        The URI of the store.
+
+    Raises:
+        DependencyError: MLflow is not installed.
+        ConfigurationError: the experiment was deleted.
+        OutputError: MLflow does not accept the runs.
 
     Examples:
-        >>> MlflowLogger(MlflowSettings(experiment="scifact")).settings.experiment
-        'scifact'
+        >>> report = read_run_folder("runs/first").report  # doctest: +SKIP
+        >>> log_to_mlflow(report, MlflowSettings(experiment="scifact"), "runs/first")  # doctest: +SKIP
+        'sqlite:////home/ann/runs/first/mlflow.db'
     """
+    mlflow = _mlflow()
+    from sqlalchemy.exc import SQLAlchemyError
 
-    def __init__(self, settings: MlflowSettings | None = None) -> None:
-        self.settings = settings or MlflowSettings()
+    uri, logger = _store(settings, Path(folder)), logging.getLogger("mlflow")
+    make_folder(Path(folder))
+    level = logger.level
+    logger.setLevel(logging.WARNING)  # it reports the tables it creates
+    try:
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        experiment, above = _experiment(client, settings, Path(folder)), None
+        for run in reversed(runs_of(report)):  # the summary is the others' parent
+            own = _log_run(client, experiment, run, above)
+            above = above or own
+    except (mlflow.exceptions.MlflowException, SQLAlchemyError, OSError) as error:
+        said = without_secrets(first_line(error))
+        raise OutputError(f"MLflow did not accept the runs ({said}); the results are complete in {folder}") from error
+    finally:
+        logger.setLevel(level)
+    return uri
 
-    def check(self, folder: Path) -> str:
-        """Report where the runs go; see :meth:`RunLogger.check`."""
-        _mlflow()
-        uri = self._uri(folder)
-        shown = str(without_secrets(uri))
-        if urlsplit(uri).scheme in ("http", "https") and not is_reachable(uri):
-            raise OutputError(f"the MLflow server {shown} cannot be reached; start it, or name another (mlflow: {{uri: ...}})")
-        return f"MLflow: runs go to experiment {self.settings.experiment!r} of {shown}"
 
-    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
-        """Log a benchmark; see :meth:`RunLogger.log`. Each call makes new runs."""
-        mlflow = _mlflow()
-        from sqlalchemy.exc import SQLAlchemyError
+def _store(settings: MlflowSettings, folder: Path) -> str:
+    return settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder.absolute() / 'mlflow.db'}"
 
-        uri, logger = self._uri(folder), logging.getLogger("mlflow")
-        make_folder(folder)
-        level = logger.level
-        logger.setLevel(logging.WARNING)  # it reports the tables it creates
-        try:
-            client = mlflow.MlflowClient(tracking_uri=uri)
-            experiment, above = self._experiment(client, folder), None
-            for run in reversed(runs_of(report)):  # the summary is the others' parent
-                own = _log_run(client, experiment, run, above)
-                above = above or own
-        except (mlflow.exceptions.MlflowException, SQLAlchemyError, OSError) as error:
-            said = without_secrets(first_line(error))
-            raise OutputError(f"MLflow did not accept the runs ({said}); the results are complete in {folder}") from error
-        finally:
-            logger.setLevel(level)
-        return [
-            f"MLflow runs: experiment {self.settings.experiment!r} of {without_secrets(uri)}",
-            f"  look at them in a browser: mlflow ui --backend-store-uri {without_secrets(uri)}",
-        ]
 
-    def _uri(self, folder: Path) -> str:
-        return self.settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder.absolute() / 'mlflow.db'}"
-
-    def _experiment(self, client: Any, folder: Path) -> str:
-        name = self.settings.experiment
-        experiment = client.get_experiment_by_name(name)
-        if experiment is not None:
-            if experiment.lifecycle_stage != "active":
-                raise ConfigurationError(f"mlflow: the experiment {name!r} was deleted; restore it, or choose another name")
-            return str(experiment.experiment_id)
-        beside = not self.settings.uri and not os.environ.get("MLFLOW_TRACKING_URI")
+def _experiment(client: Any, settings: MlflowSettings, folder: Path) -> str:
+    experiment = client.get_experiment_by_name(settings.experiment)
+    if experiment is None:
+        beside = not settings.uri and not os.environ.get("MLFLOW_TRACKING_URI")
         place = (folder.absolute() / "mlflow-artifacts").as_uri() if beside else None
-        return str(client.create_experiment(name, artifact_location=place))
+        return str(client.create_experiment(settings.experiment, artifact_location=place))
+    if experiment.lifecycle_stage != "active":
+        raise ConfigurationError(
+            f"mlflow: the experiment {settings.experiment!r} was deleted; restore it, or choose another name"
+        )
+    return str(experiment.experiment_id)
 
 
 def _log_run(client: Any, experiment: str, run: LoggedRun, parent: str | None) -> str:

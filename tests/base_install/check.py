@@ -113,7 +113,8 @@ def names_what_is_missing(folder: Path) -> None:
     from nlp_retrieval.benchmarks.results import BenchmarkReport
     from nlp_retrieval.core import RankedLists
     from nlp_retrieval.encoders import train_word_vectors
-    from nlp_retrieval.reports import MlflowLogger
+    from nlp_retrieval.benchmarks import MlflowSettings
+    from nlp_retrieval.reports.trackers import check_tracker
     from nlp_retrieval.rerankers import load_profile
 
     items = [SearchableItem(item_id="a", content="a red fox")]
@@ -144,7 +145,7 @@ def names_what_is_missing(folder: Path) -> None:
     refused("ir-datasets", lambda: IrDatasetsLoader("vaswani").load())
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
-    refused("mlflow", lambda: MlflowLogger().check(folder))
+    refused("mlflow", lambda: check_tracker(MlflowSettings(), folder))
     for framework, cure in FRAMEWORKS.items():
         refused(cure, lambda name=framework: importlib.import_module(f"nlp_retrieval.integrations.{name}"))
     refused("pandas", RankedLists(["x"], hits).to_pandas)

@@ -14,7 +14,8 @@ from mlflow import MlflowClient
 from nlp_retrieval import BenchmarkReport
 from nlp_retrieval.benchmarks import MlflowSettings
 from nlp_retrieval.errors import ConfigurationError, OutputError
-from nlp_retrieval.reports import MlflowLogger
+from nlp_retrieval.reports import log_to_mlflow
+from nlp_retrieval.reports.trackers import check_tracker
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # of MLflow's own queries
 
@@ -28,7 +29,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(report: BenchmarkReport, tmp_path: Path) -> Path:
-    MlflowLogger().log(report, tmp_path)
+    log_to_mlflow(report, MlflowSettings(), tmp_path)
     return tmp_path
 
 
@@ -113,23 +114,23 @@ def test_a_named_store_and_experiment_are_used(
     other = tmp_path / "other"
     other.mkdir()
     uri = f"sqlite:///{other / 'mlflow.db'}"
-    logger = MlflowLogger(MlflowSettings("hover", uri))
-    assert logger.check(tmp_path) == f"MLflow: runs go to experiment 'hover' of {uri}"
+    settings = MlflowSettings("hover", uri)
+    assert check_tracker(settings, tmp_path) == f"MLflow: runs go to experiment 'hover' of {uri}"
     monkeypatch.chdir(tmp_path)  # the store's own place for artifacts is relative
-    logger.log(report, tmp_path)
+    log_to_mlflow(report, settings, tmp_path)
     assert set(runs(other, "hover")[0]) == {"bm25", "hybrid", "missing", "summary"}
     assert not (tmp_path / "mlflow.db").exists()
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    assert MlflowLogger().check(tmp_path) == f"MLflow: runs go to experiment 'nlp_retrieval' of {uri}"
+    assert check_tracker(MlflowSettings(), tmp_path) == f"MLflow: runs go to experiment 'nlp_retrieval' of {uri}"
 
 
 def test_a_server_that_is_not_there_is_told_of_before_the_work_without_its_password(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    logger = MlflowLogger(MlflowSettings(uri=f"http://ann:word@127.0.0.1:{port}"))
+    settings = MlflowSettings(uri=f"http://ann:word@127.0.0.1:{port}")
     with pytest.raises(OutputError, match="cannot be reached") as raised:
-        logger.check(tmp_path)
+        check_tracker(settings, tmp_path)
     assert "word" not in str(raised.value)
 
 
@@ -138,18 +139,19 @@ def test_a_store_that_refuses_is_an_output_error_and_a_deleted_experiment_says_s
 ) -> None:
     (folder / "broken.db").write_text("no database")
     with pytest.raises(OutputError, match="MLflow did not accept the runs"):
-        MlflowLogger(MlflowSettings(uri=f"sqlite:///{folder / 'broken.db'}")).log(report, folder)
+        log_to_mlflow(report, MlflowSettings(uri=f"sqlite:///{folder / 'broken.db'}"), folder)
     _, client = runs(folder)
     client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
     with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted"):
-        MlflowLogger().log(report, folder)
+        log_to_mlflow(report, MlflowSettings(), folder)
 
 
 def test_telemetry_of_mlflow_is_off(tmp_path: Path) -> None:
     program = """
 from pathlib import Path
-from nlp_retrieval.reports import MlflowLogger
-MlflowLogger().check(Path())
+from nlp_retrieval.benchmarks import MlflowSettings
+from nlp_retrieval.reports.trackers import check_tracker
+check_tracker(MlflowSettings(), Path())
 from mlflow.telemetry import get_telemetry_client
 print(get_telemetry_client())
 """

@@ -42,14 +42,14 @@ PROGRAM = """
 import os
 from pathlib import Path
 from nlp_retrieval import WandbSettings
-from nlp_retrieval.reports import WandbLogger
+from nlp_retrieval.reports.trackers import check_tracker
 from nlp_retrieval.errors import RetrievalError
 import wandb
 for mode, environment in json.load(sys.stdin):
     if os.fork() == 0:  # each starts as the first does, without importing all of it again
         os.environ |= environment
         try:
-            print(WandbLogger(WandbSettings("hover", mode)).check(Path("runs")), flush=True)
+            print(check_tracker(WandbSettings("hover", mode), Path("runs")), flush=True)
         except RetrievalError as error:
             print(type(error).__name__, error, flush=True)
         os._exit(0)
