@@ -6,13 +6,11 @@ and ``exclude`` keeps it out of files. A message names the place, the value, and
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import inspect
 import re
 from collections.abc import Iterable, Mapping
 from functools import wraps
-from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, dataclass_transform
 
 import pydantic
 from pydantic import BeforeValidator, ConfigDict, Strict, ValidationError
@@ -34,6 +32,7 @@ Integer = Annotated[int, Strict(), BeforeValidator(_plain_integers)]
 
 _CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+_MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
 _QUOTED = re.compile("'([^']*)'")
 _EXPECTED = {
     "string_type": "text",
@@ -54,45 +53,22 @@ _EXPECTED = {
 def settings(cls: type[T]) -> type[T]:
     """Make a class of settings: frozen, checked, and with :class:`ConfigurationError` for what is wrong."""
     made: Any = pydantic.dataclasses.dataclass(cls, frozen=True, repr=False, config=_CONFIG)
-    plain = made.__init__
 
-    @wraps(plain)
+    @wraps(made.__init__)
     def checked(self: Any, *given: Any, **named: Any) -> None:
         _fill(self, ArgsKwargs(given, named), "")
 
     made.__init__ = checked
-    made.__signature__ = _plain_signature(made)
     if "__repr__" not in cls.__dict__:
         made.__repr__ = _shown
     return made  # type: ignore[no-any-return]
 
 
-def _plain_signature(made: type[Any]) -> inspect.Signature:
-    """Return the signature for help(), with the types alone."""
-    own = inspect.signature(made)
-    plain = [parameter.replace(annotation=_first_of_annotated(parameter.annotation)) for parameter in own.parameters.values()]
-    return own.replace(parameters=plain)
-
-
-def _first_of_annotated(annotation: Any) -> Any:
-    if not isinstance(annotation, str) or not annotation.startswith("Annotated["):
-        return annotation
-    expression = ast.parse(annotation, mode="eval").body
-    return (
-        ast.unparse(expression.slice.elts[0])
-        if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Tuple)
-        else annotation
-    )
-
-
-def _by_text(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): value for key, value in values.items()}
-
-
 def _shown(instance: Any) -> str:
-    changed = {field.name: getattr(instance, field.name) for field in dataclasses.fields(instance)}
+    """Return the settings that differ from the defaults, without secrets."""
+    values = {field.name: getattr(instance, field.name) for field in dataclasses.fields(instance)}
     defaults = {field.name: field.default for field in dataclasses.fields(instance)}
-    shown = (f"{name}={value!r}" for name, value in without_secrets(changed).items() if changed[name] != defaults[name])
+    shown = (f"{name}={value!r}" for name, value in without_secrets(values).items() if values[name] != defaults[name])
     return f"{type(instance).__name__}({', '.join(shown)})"
 
 
@@ -118,20 +94,15 @@ def by_field(cls: type[Any], content: object, where: str, lacking: Iterable[str]
 def values_of(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     """Return settings with these values; messages name their keys in a file, after its place."""
     instance = object.__new__(cls)
-    _fill(instance, ArgsKwargs((), _by_text(values)), where)
+    _fill(instance, ArgsKwargs((), dict(values)), where)
     return instance
 
 
-def fields_of(cls: type[Any]) -> dict[str, FieldInfo]:
-    """Return the fields of a class of settings that a file and a manifest may hold."""
-    known: dict[str, FieldInfo] = cls.__pydantic_fields__
-    return {name: info for name, info in known.items() if not info.exclude}
-
-
 def keys_of(cls: type[Any]) -> dict[str, str]:
-    """Return the key in a file of each of these fields."""
-    aliases = {name: info.serialization_alias for name, info in fields_of(cls).items()}
-    return {name: name if alias is None else alias for name, alias in aliases.items()}
+    """Return the key of each field that a file and a manifest may hold."""
+    fields: dict[str, FieldInfo] = cls.__pydantic_fields__
+    shown = {name: info.serialization_alias for name, info in fields.items() if not info.exclude}
+    return {name: name if alias is None else alias for name, alias in shown.items()}
 
 
 def _fill(instance: Any, arguments: ArgsKwargs, where: str) -> None:
@@ -142,41 +113,38 @@ def _fill(instance: Any, arguments: ArgsKwargs, where: str) -> None:
 
 
 def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
-    problems = error.errors(include_url=False)
+    """Return the first problem in words: with the keys of a file after its place, or the names of fields."""
+    problems, fields = error.errors(include_url=False), cls.__pydantic_fields__
     # a mistyped key is reported before the key that is missing for it
     problem = next((detail for detail in problems if detail["type"] in _UNKNOWN), problems[0])
-    kind, location, value = problem["type"], list(problem["loc"]), problem["input"]
-    if location and isinstance(location[0], int):  # given by position
-        location[0] = list(cls.__pydantic_fields__)[location[0]]
-    known = (lambda owner: list(keys_of(owner).values())) if where else (lambda owner: list(owner.__pydantic_fields__))
+    names = keys_of(cls) if where else dict(zip(fields, fields, strict=True))
+    start = f"{where}: " if where else ""
+
+    def named(part: int | str) -> str:
+        return list(fields)[part] if isinstance(part, int) else part  # a number if it was given by position
+
+    kind, location = problem["type"], list(problem["loc"])
     if kind in _UNKNOWN:
-        owner, place = _owner(cls, location[:-1]), _place(cls, location[:-1], where)
-        return ConfigurationError(f"{_start(place)}unknown key {location[-1]!r}; {nearest(str(location[-1]), known(owner))}")
-    if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
-        owner, place = _owner(cls, location[:-1]), _place(cls, location[:-1], where)
-        keys = keys_of(owner) if where else {}
-        lacking = [
-            str(detail["loc"][-1])
-            for detail in problems
-            if detail["type"] == kind and list(detail["loc"][:-1]) == location[:-1]
-        ]
-        names = ", ".join(repr(keys.get(name, name)) for name in lacking)
-        return ConfigurationError(f"{_start(place)}{names} missing; keys there can be: {', '.join(known(owner))}")
+        return ConfigurationError(f"{start}unknown key {location[-1]!r}; {nearest(str(location[-1]), names.values())}")
+    if kind in _MISSING:
+        lacking = [named(detail["loc"][-1]) for detail in problems if detail["type"] == kind]
+        missing = ", ".join(repr(names.get(name, name)) for name in lacking)
+        return ConfigurationError(f"{start}{missing} missing; keys there can be: {', '.join(names.values())}")
+    field = named(location[0]) if location else ""
+    inside = [] if location[-1:] == ["[key]"] else location[1:]
+    place = ".".join(filter(None, [names.get(field, field), *map(str, inside)]))
     raised = problem.get("ctx", {}).get("error")
-    if location[-1:] == ["[key]"]:  # an invalid key of a mapping
-        location = location[:-2]
-    place = _place(cls, location, where)
     if isinstance(raised, InputError):
-        own, last = str(raised), str(location[-1]) if location else ""
-        if last and re.match(rf"{re.escape(last)}\W", own):  # it names the field itself
-            place = _place(cls, location[:-1], where)
-        return (ConfigurationError if where else type(raised))(f"{_start(place)}{own}")
-    shown = without_secrets({str(location[-1]) if location else "": value})
-    return ConfigurationError(f"{_start(place)}{_wanted(cls, location, problem, next(iter(shown.values())))}")
+        said = str(raised)
+        if place and not re.match(rf"{re.escape(field)}\W", said):  # unless it names the field itself
+            said = f"{place}: {said}"
+        return (ConfigurationError if where else type(raised))(start + said)
+    value = without_secrets({field: problem["input"]})[field]
+    return ConfigurationError(f"{start}{f'{place}: ' if place else ''}{_wanted(fields.get(field), problem, value)}")
 
 
-def _wanted(cls: type[Any], location: list[Any], problem: Any, value: object) -> str:
-    """Return what is expected at a place, and what was found there."""
+def _wanted(field: FieldInfo | None, problem: Any, value: object) -> str:
+    """Return what is expected, and what was found."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "literal_error":
         return f"{value!r}; {nearest(str(value), _QUOTED.findall(context['expected']))}"
@@ -187,42 +155,5 @@ def _wanted(cls: type[Any], location: list[Any], problem: Any, value: object) ->
     expected = f"a {context['class']}" if kind == "is_instance_of" else _EXPECTED.get(kind, "")
     if not expected:
         return f"{value!r}: {problem['msg']}"
-    examples = _examples(cls, location)
-    if kind == "dataclass_type" and not examples:
-        expected += f" ({', '.join(keys_of(_owner(cls, location)).values())})"
+    examples = field.examples if field is not None else None
     return f"expected {expected}{f' such as {examples[0]}' if examples else ''}, found {value!r}"
-
-
-def _examples(cls: type[Any], location: list[Any]) -> list[Any]:
-    owner = _owner(cls, location[:-1]) if location else None
-    fields: Mapping[str, FieldInfo] = getattr(owner, "__pydantic_fields__", {})
-    field = fields.get(str(location[-1])) if location else None
-    return list(field.examples or []) if field is not None else []
-
-
-def _owner(cls: type[Any], location: list[Any]) -> type[Any]:
-    """Return the class of settings at a place inside other settings."""
-    type_found: Any = cls
-    for part in location:
-        hint = (
-            get_type_hints(type_found).get(str(part))
-            if dataclasses.is_dataclass(type_found)
-            else (get_args(type_found) or (None,))[-1]
-        )
-        is_mapping = get_origin(hint) in (dict, Mapping)
-        type_found = hint if is_mapping else next(filter(dataclasses.is_dataclass, get_args(hint)), hint)
-    return type_found if dataclasses.is_dataclass(type_found) else cls  # type: ignore[return-value]
-
-
-def _place(cls: type[Any], location: list[Any], where: str) -> str:
-    """Return a place: with the keys of a file, or the names of fields; a field with an empty key is not shown."""
-    keys = keys_of(cls)
-    first = keys.get(str(location[0])) if location else None
-    parts = [*map(str, location)]
-    if first is not None and (where or not first):
-        parts[0] = first
-    return ": ".join(filter(None, (where, ".".join(filter(None, parts)))))
-
-
-def _start(place: str) -> str:
-    return f"{place}: " if place else ""

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, Strict
 
-from nlp_retrieval.benchmarks.checked import settings, values_of
+from nlp_retrieval.benchmarks.checked import read_settings, settings, values_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.errors import ConfigurationError
 
@@ -221,7 +221,11 @@ def read_prices(value: object, where: str) -> Prices:
     """Read a table of prices from a configuration file."""
     if not isinstance(value, Mapping) or not set(value) - {_CURRENCY}:
         raise ConfigurationError(f"{where}: expected prices by model, such as {_EXAMPLE}, found {value!r}")
-    models = {model: price for model, price in value.items() if model != _CURRENCY}
+    models = {
+        model: read_settings(ModelPrice, price, f"{where}: {model}" if where else str(model))
+        for model, price in value.items()
+        if model != _CURRENCY
+    }
     return values_of(Prices, {"models": models} | {key: value[key] for key in value if key == _CURRENCY}, where)
 
 

@@ -522,7 +522,7 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         values["where_from"] = queries["where_from"]
     if isinstance(values.get("k_values"), int):
         values["k_values"] = [values["k_values"]]
-    built = {name: _built(name, value) for name, value in values.items() if name not in ("searchers", "grid")}
+    built = {name: _built(name, value, where) for name, value in values.items() if name not in ("searchers", "grid")}
     built["searchers"] = _named(values["searchers"], where) if "searchers" in values else {}
     if "grid" in values:
         grid = read_settings(GridSettings, values["grid"], f"{where}: grid").built(built.get("seed"), f"{where}: grid")
@@ -536,13 +536,16 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 
 
-def _built(name: str, value: Any) -> Any:
+def _built(name: str, value: Any, where: str) -> Any:
     """Return the value of a field, with the component or the path that it describes."""
     key, hint = keys_of(BenchmarkConfig)[name], get_type_hints(BenchmarkConfig)[name]
     options = [part for option in (hint, *get_args(hint)) for part in (option, *get_args(option))]
     component = next((cls for cls in options if isinstance(cls, type) and issubclass(cls, Component)), None)
     if component is not None and value is not None:
         return build_as(component, component.kind, value, key)
+    tracker = next((cls for cls in options if cls in (WandbSettings, MlflowSettings)), None)
+    if tracker is not None and value is not None:
+        return read_settings(tracker, value, f"{where}: {key}")
     return Path(value).expanduser() if Path in options and isinstance(value, str) and value else value
 
 

@@ -110,10 +110,10 @@ def names_what_is_missing(folder: Path) -> None:
         WandbSettings,
         log_to_wandb,
     )
+    from nlp_retrieval.benchmarks import MlflowSettings
     from nlp_retrieval.benchmarks.results import BenchmarkReport
     from nlp_retrieval.core import RankedLists
     from nlp_retrieval.encoders import train_word_vectors
-    from nlp_retrieval.benchmarks import MlflowSettings
     from nlp_retrieval.reports.trackers import check_tracker
     from nlp_retrieval.rerankers import load_profile
 

@@ -164,7 +164,7 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("k", [5, "10"], r"sweep\.yaml: k: a cutoff must be an integer of at least 1, not '10'"),
         ("index", 5, r"sweep\.yaml: index: expected a path, found 5"),
         ("wandb.projct", "x", r"wandb: unknown key 'projct'; did you mean 'project'"),
-        ("mlflow", {"uri": 5}, r"mlflow\.uri: expected text"),
+        ("mlflow", {"uri": 5}, r"mlflow: uri: expected text"),
         ("searchers.bm25", "pyserini", r"searchers\.bm25: expected the settings of a searcher"),
         ("searchers.bm25", "bm25 % 5 >> overlap", "found .bm25 % 5 >> overlap.; expressions are for Python"),
         ("searchers.bm25.retrievers.0.name", "pyserinni",
