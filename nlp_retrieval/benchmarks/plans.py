@@ -8,13 +8,13 @@ the directory holds it for the corpus stored there; whether that is still the be
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.benchmarks.filters import Unfiltered, grouped
+from nlp_retrieval.benchmarks.filters import Unfiltered
 from nlp_retrieval.benchmarks.grid import Grid, labels_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
@@ -36,8 +36,7 @@ IndexState = Literal["found", "to build", "not known"]
 _KINDS: tuple[StageKind, ...] = ("processor", "encoder", "retriever", "reranker", "program")
 
 
-@dataclass(frozen=True)
-class PlannedStage:
+class PlannedStage(NamedTuple):
     """A stage that is computed once for the configurations that use it; a ``program`` is a searcher without stages."""
 
     kind: StageKind
@@ -45,8 +44,7 @@ class PlannedStage:
     used_by: list[str]
 
 
-@dataclass(frozen=True)
-class PlannedIndex:
+class PlannedIndex(NamedTuple):
     """The index of a retriever; ``not known`` if its model is not on this machine."""
 
     name: str
@@ -54,8 +52,7 @@ class PlannedIndex:
     used_by: list[str]
 
 
-@dataclass(frozen=True)
-class PlannedModel:
+class PlannedModel(NamedTuple):
     """A model that is loaded or called; ``source`` says where it is, and is None if it has to be downloaded."""
 
     name: str
@@ -64,8 +61,7 @@ class PlannedModel:
     used_by: list[str]
 
 
-@dataclass(frozen=True)
-class PlannedCalls:
+class PlannedCalls(NamedTuple):
     """The most calls of language models by a part, without retries; None if unknown. Answers on disk reduce them."""
 
     name: str
@@ -75,40 +71,14 @@ class PlannedCalls:
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a benchmark.
+    """Plan of a benchmark: stages by kind, the most shared first; indexes also of retrievers within others; models each once."""
 
-    Args:
-        configurations: complete, as plain values without secrets, by name.
-        baseline: the configuration to compare the others with.
-        n_queries: how many there are.
-        k_values: the cutoffs, ascending.
-        stages: by kind, most shared first.
-        index_path: the index directory.
-        indexes: one for each retriever, including those used by other retrievers.
-        models: each once.
-        calls: calls to language models.
-        combinations: combinations of the grid, after skips; None without a grid.
-        drawn: how many of them were used, and ``equal``: how many of those are included under another name.
-        filters: how many different filters the queries have; 0 if they have none.
-        main: the main measure.
-        measures: the chosen measures; none if all families are measured at each cutoff.
-    """
-
-    configurations: dict[str, Config]
-    baseline: str
-    n_queries: int
-    k_values: list[int]
+    settings: BenchmarkSettings
+    grid: Grid | None
     stages: list[PlannedStage]
-    index_path: str
     indexes: list[PlannedIndex]
     models: list[PlannedModel]
     calls: list[PlannedCalls]
-    combinations: int | None = None
-    drawn: int = 0
-    equal: int = 0
-    filters: int = 0
-    main: str = ""
-    measures: Sequence[str] = ()
 
     @property
     def language_model_calls(self) -> int | None:
@@ -117,83 +87,68 @@ class Plan:
         return sum(known) if len(known) == len(self.calls) else None
 
 
-class _Uses:
-    """What configurations use, by kind and key."""
+@dataclass
+class _Use:
+    """What configurations use: its settings, which name it, and what it is."""
 
-    def __init__(self) -> None:
-        self._configs: dict[tuple[str, str], Config] = {}
-        self._names: dict[tuple[str, str], dict[str, None]] = {}
+    config: Config
+    what: object
+    used_by: dict[str, None] = field(default_factory=dict)
 
-    def add(self, key: str, config: Config, name: str, kind: str = "") -> None:
-        self._configs.setdefault((kind, key), without_secrets(config))
-        self._names.setdefault((kind, key), {})[name] = None
 
-    def titled(self, kind: str = "") -> Iterator[tuple[str, str, list[str]]]:
-        """Yield key, title and the names of configurations, most shared first."""
-        keys = [key for of, key in self._configs if of == kind]
-        titles = labels_of([self._configs[kind, key] for key in keys])
-        for key, title in sorted(zip(keys, titles, strict=True), key=lambda pair: -len(self._names[kind, pair[0]])):
-            yield key, title, list(self._names[kind, key])
+class _Uses(dict[str, _Use]):
+    """What configurations use, by a text that is equal for what is computed once."""
+
+    def add(self, key: str, config: Config, what: object, name: str) -> None:
+        self.setdefault(key, _Use(without_secrets(config), what)).used_by[name] = None
+
+    def titled(self) -> Iterator[tuple[str, object, list[str]]]:
+        """Yield title, what it is, and the names of configurations, most shared first."""
+        titles = labels_of([use.config for use in self.values()])
+        for title, use in sorted(zip(titles, self.values(), strict=True), key=lambda pair: -len(pair[1].used_by)):
+            yield title, use.what, list(use.used_by)
 
 
 def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
     """Return the plan of a benchmark, some of whose configurations may come from a grid."""
     if next(checked_items(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
-    manifest = read_manifest(settings.index_folder)
-    stages, indexes, models, calls = _Uses(), _Uses(), _Uses(), _Uses()
-    retrievers: dict[str, BaseRetriever] = {}
+    stages, indexes, models, calls = {kind: _Uses() for kind in _KINDS}, _Uses(), _Uses(), _Uses()
     index_keys: dict[str, str] = {}
-    found_models: dict[str, Model] = {}
-    asking: dict[str, Component] = {}
-    of_answers = models_in(settings.answerer) if settings.answerer is not None else []
     for name, searcher in settings.searchers.items():
         if isinstance(searcher, TrecRun):
             continue
         if not isinstance(searcher, Component):
-            stages.add(canonical_json(searcher.config), searcher.config, name, "program")
+            stages["program"].add(canonical_json(searcher.config), searcher.config, None, name)
             continue
         for kind, distinguishing, config in _stages_of(searcher, settings.depth):
-            stages.add(canonical_json(distinguishing), config, name, kind)
+            stages[kind].add(canonical_json(distinguishing), config, None, name)
         for part in components_in(searcher):
             if isinstance(part, BaseRetriever) and part.has_index:
                 configured = canonical_json(part.config)
                 if configured not in index_keys:
                     index_keys[configured] = canonical_json(_identity(part) or _index_parameters(part))
-                retrievers.setdefault(index_keys[configured], part)
-                indexes.add(index_keys[configured], part.config, name)
-        for model in [*models_in(searcher), *of_answers]:
-            found_models[canonical_json(model)] = model
-            models.add(canonical_json(model), {"name": model.name}, name)
+                indexes.add(index_keys[configured], part.config, part, name)
+        for model in [*models_in(searcher), *(models_in(settings.answerer) if settings.answerer is not None else ())]:
+            models.add(canonical_json(model), {"name": model.name}, model, name)
         for key, part in _asking_parts(searcher).items():
-            asking.setdefault(key, part)
-            calls.add(key, part.config, name)
+            calls.add(key, part.config, part.calls_per_query(), name)
     n_asked = len({query.text for query in settings.queries if not has_no_words(query.text)})
-    each = {key: part.calls_per_query() for key, part in asking.items()}
     planned = [
-        PlannedCalls(title, None if (one := each[key]) is None else one * n_asked, names)
-        for key, title, names in calls.titled()
+        PlannedCalls(title, each * n_asked if isinstance(each, int) else None, names) for title, each, names in calls.titled()
     ]
-    if settings.answerer is not None and (one := settings.answerer.calls_per_query()) != 0:
+    if settings.answerer is not None and (each := settings.answerer.calls_per_query()) != 0:
         names = list(settings.searchers)  # each gives the answerer other passages
-        n_calls = None if one is None else one * n_asked * len(names)
+        n_calls = None if each is None else each * n_asked * len(names)
         planned.append(PlannedCalls(f"answers by {settings.answerer.name}", n_calls, names))
+    manifest = read_manifest(settings.index_folder)
     return Plan(
-        configurations={name: without_secrets(searcher.config) for name, searcher in settings.searchers.items()},
-        baseline=settings.baseline_among(settings.searchers),
-        n_queries=len(settings.queries),
-        k_values=list(settings.k_values),
-        stages=[PlannedStage(kind, title, names) for kind in _KINDS for _, title, names in stages.titled(kind)],
-        index_path=str(settings.index_path),
-        indexes=[PlannedIndex(title, _state(retrievers[key], manifest), names) for key, title, names in indexes.titled()],
-        models=[PlannedModel(*found_models[key], names) for key, _, names in models.titled()],
-        calls=planned,
-        combinations=grid.combinations if grid is not None else None,
-        drawn=len(grid.searchers) + len(grid.equal) if grid is not None else 0,
-        equal=len(grid.equal) if grid is not None else 0,
-        filters=sum(where is not None for where, _ in grouped(settings.filters)),
-        main=settings.main_measure,
-        measures=settings.measures or (),
+        settings,
+        grid,
+        [PlannedStage(kind, title, names) for kind in _KINDS for title, _, names in stages[kind].titled()],
+        [PlannedIndex(title, _state(part, manifest), names) for title, part, names in indexes.titled()],
+        [PlannedModel(*model, names) for _, model, names in models.titled() if isinstance(model, Model)],
+        planned,
     )
 
 
@@ -258,10 +213,10 @@ def _index_parameters(component: Component) -> Config:
     }
 
 
-def _state(retriever: BaseRetriever, manifest: Manifest | None) -> IndexState:
+def _state(retriever: object, manifest: Manifest | None) -> IndexState:
     if manifest is None:
         return "to build"
-    identity = _identity(retriever)
+    identity = _identity(retriever) if isinstance(retriever, BaseRetriever) else None
     if identity is None:
         return "not known"
     return "found" if manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity)) is not None else "to build"

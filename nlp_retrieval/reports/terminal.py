@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from nlp_retrieval.benchmarks.filters import grouped
 from nlp_retrieval.benchmarks.plans import Plan
 from nlp_retrieval.benchmarks.results import ConfigurationResult
 from nlp_retrieval.evaluation.measures import Measure
@@ -61,50 +62,49 @@ class PlanTables:
 
 
 def _parts(plan: Plan, options: ConsoleOptions) -> Iterator[RenderableType]:
-    def used(by: Sequence[str]) -> str:
-        return f"{len(by):,} of {len(plan.configurations):,}"
-
+    searchers = plan.settings.searchers
     stages = sorted(plan.stages, key=lambda stage: -len(stage.used_by))
-    tables: list[tuple[tuple[str, str, str], list[tuple[str, str, str]]]] = [
-        (("computed once for all", "", "configurations"), [(one.name, one.kind, used(one.used_by)) for one in stages]),
-        (("index", "", "configurations"), [(one.name, one.state, used(one.used_by)) for one in plan.indexes]),
-        (
-            ("model", "where", "configurations"),
-            [(f"{one.name} ({one.kind})", one.source or "not on this machine", used(one.used_by)) for one in plan.models],
-        ),
-        (
-            ("language-model calls", "at most", "configurations"),
-            [(one.name, "not known" if one.calls is None else f"{one.calls:,}", used(one.used_by)) for one in plan.calls],
-        ),
-    ]
-    for heads, rows in tables:
+    tables = {
+        ("computed once for all", ""): [(one.name, one.kind, one.used_by) for one in stages],
+        ("index", ""): [(one.name, one.state, one.used_by) for one in plan.indexes],
+        ("model", "where"): [
+            (f"{one.name} ({one.kind})", one.source or "not on this machine", one.used_by) for one in plan.models
+        ],
+        ("language-model calls", "at most"): [
+            (one.name, "not known" if one.calls is None else f"{one.calls:,}", one.used_by) for one in plan.calls
+        ],
+    }
+    for heads, rows in tables.items():
         if rows:
             table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
             table.add_column(heads[0], overflow="fold", ratio=3)
             table.add_column(heads[1], overflow="fold", ratio=1)
-            table.add_column(heads[2], justify="right", no_wrap=True)
-            for cells in rows:
-                table.add_row(*(Text(printable(cell)) for cell in cells))
+            table.add_column("configurations", justify="right", no_wrap=True)
+            for name, about, by in rows:
+                table.add_row(Text(printable(name)), Text(printable(about)), f"{len(by):,} of {len(searchers):,}")
             yield table
     yield Text("configurations")
-    for name in plan.configurations:
-        yield Text(f"  {printable(f'{name} *' if name == plan.baseline else name)}", overflow="fold")
+    for name in searchers:
+        yield Text(f"  {printable(f'{name} *' if name == plan.settings.baseline else name)}", overflow="fold")
 
 
 def _summary(plan: Plan) -> list[str]:
-    others = [measure for measure in plan.measures if measure != plan.main]
-    by = f"{plan.main} ({', '.join(others) or 'k = ' + ', '.join(map(str, plan.k_values))})"
-    configurations, queries = counted(len(plan.configurations), "configuration"), counted(plan.n_queries, "query", "queries")
-    lines = [f"plan: {configurations}, {queries}, by {by}, baseline {plan.baseline}"]
-    if plan.filters:
-        lines.append(f"filters: {counted(plan.filters, 'different one')}; queries of one filter are searched together")
-    if plan.combinations is not None:
-        drawn = f", {plan.drawn:,} of them drawn" if plan.drawn < plan.combinations else ""
-        equal = f", {plan.equal:,} duplicates removed" if plan.equal else ""
-        lines.append(f"grid: {counted(plan.combinations, 'combination')}{drawn}{equal}")
+    settings, main = plan.settings, plan.settings.main_measure
+    others = [measure for measure in settings.measures or () if measure != main]
+    by = f"{main} ({', '.join(others) or 'k = ' + ', '.join(map(str, settings.k_values))})"
+    configurations = counted(len(settings.searchers), "configuration")
+    queries = counted(len(settings.queries), "query", "queries")
+    lines = [f"plan: {configurations}, {queries}, by {by}, baseline {settings.baseline}"]
+    if filters := sum(where is not None for where, _ in grouped(settings.filters)):
+        lines.append(f"filters: {counted(filters, 'different one')}; queries of one filter are searched together")
+    if (grid := plan.grid) is not None:
+        drawn = len(grid.searchers) + len(grid.equal)
+        sampled = f", {drawn:,} of them drawn" if drawn < grid.combinations else ""
+        equal = f", {len(grid.equal):,} duplicates removed" if grid.equal else ""
+        lines.append(f"grid: {counted(grid.combinations, 'combination')}{sampled}{equal}")
     states = [index.state for index in plan.indexes]
-    counts = [f"{states.count(state):,} {state}" for state in ("found", "to build", "not known") if state in states]
-    lines.append(f"indexes in {plan.index_path}: {', '.join(counts) or 'none'}")
+    counts = [f"{states.count(state):,} {state}" for state in dict.fromkeys(sorted(states))]
+    lines.append(f"indexes in {settings.index_path}: {', '.join(counts) or 'none'}")
     if plan.calls:
         known = sum(calls.calls for calls in plan.calls if calls.calls is not None)
         more = "" if plan.language_model_calls is not None else ", and an unknown number more"
