@@ -12,21 +12,27 @@ import math
 import os
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
-import numpy as np
-
-from nlp_retrieval.benchmarks.corpus import Corpus, corpus_of_run, refuse_other_corpus
+from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.distributed import ConfigurationTask, search_elsewhere
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, KeepsQuestions, TrecRun, generation_of
+from nlp_retrieval.benchmarks.entrants import (
+    Benchmarkable,
+    Corpus,
+    Entry,
+    KeepsQuestions,
+    TrecRun,
+    generation_of,
+    refuse_other_corpus,
+)
 from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
@@ -36,8 +42,6 @@ from nlp_retrieval.benchmarks.results import (
     BenchmarkRun,
     Counted,
     Entrant,
-    ExplainedHit,
-    ExplainedQuery,
     FailedConfiguration,
     judged,
     masks_of,
@@ -45,7 +49,7 @@ from nlp_retrieval.benchmarks.results import (
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.shared_stages import Answered, SharedStages, answer_stage
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.benchmarks.timing import Sample, cost_of, timed
+from nlp_retrieval.benchmarks.timing import cost_of, drawn_sample, timed
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
@@ -70,7 +74,6 @@ from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import without_missing
 from nlp_retrieval.evaluation.rankings import ListsBuilder, are_passages, own_ids
-from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import record_calls
 
 T = TypeVar("T")
@@ -82,13 +85,23 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     with using_stages(run.stages):
         run.check_ready()
         with use_workers(settings.processes):
-            run.judge_by(corpus_of_run(run.index(), settings.loader))
+            run.judge_by(Corpus.of(run.index(), settings.loader))
             run.search_elsewhere()
         for name, searcher in tracked_each("configurations", list(run.left().items())):
             with run.attempt(name):
-                run.search(name, searcher)
+                run.measured[name] = run.search(name, searcher)
         run.raise_if_all_failed()
         return run.finished()
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What was measured of one configuration."""
+
+    entrant: Entrant
+    evaluation: Evaluation
+    identity: Config
+    answered: Answered | None
 
 
 class _Benchmark:
@@ -99,6 +112,7 @@ class _Benchmark:
         self.store = None if settings.stage_folder is None else StageStore(settings.stage_folder)
         self.stages = Stages() if self.store is None else SharedStages(self.store)
         self.errors: dict[str, Exception] = {}
+        self.measured: dict[str, _Measured] = {}
         self.here: dict[str, str] = {}
         self.others = OtherProcesses()
 
@@ -174,34 +188,22 @@ class _Benchmark:
             settings = replace(settings, queries=[query for query in settings.queries if query.query_id in kept], gold=gold)
             evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
         self.evaluator, self.qrels = evaluator, evaluator.qrels()
-        alike = {query.query_id for query in settings.queries if query.query_id in corpus.rows}
-        items: Iterable[SearchableItem] = corpus.items(alike).values()
-        if alike and corpus.generation is None:
-            items = settings.loader.stream()
+        self.ids, self.texts = [query.query_id for query in settings.queries], [query.text for query in settings.queries]
+        alike = {query_id for query_id in self.ids if query_id in corpus.rows}
+        items = settings.loader.stream() if alike and corpus.generation is None else corpus.items(alike).values()
         texts = {item.item_id: (item.content, item.text) for item in items if item.item_id in alike}
         ignore = are_passages(settings.queries, texts, settings.ignore_identical_ids)
         self.settings = replace(settings, ignore_identical_ids=ignore)
-        self.own = own_ids([query.query_id for query in settings.queries], alike, self.qrels, ignore=ignore)
+        self.own = own_ids(self.ids, alike, self.qrels, ignore=ignore)
         self.depth = settings.depth + (self.own.ignored > 0)  # one more, as one may be the query itself
         if self.own.ignored:
             of_all = f"{self.own.ignored:,} of {len(settings.queries):,} queries are items of the corpus"
             self.say(f"{of_all}; a hit that is the query itself does not count")
-        self._begin(self.settings)
-
-    def _begin(self, settings: BenchmarkSettings) -> None:
-        """Prepare what is gathered from each configuration."""
-        self.ids, self.texts = [query.query_id for query in settings.queries], [query.text for query in settings.queries]
+        warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
         self.families, self.labels = [q.family for q in settings.queries], group_labels(settings.queries, settings.group_by)
-        self.titles = dict(zip(self.corpus.item_ids, self.corpus.titles, strict=True))
-        warn_of_filters(
-            self.corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, self.corpus.rows
-        )
+        self.titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
         about = self.ids, self.texts, self.families, self.labels
         self.lists = ListsBuilder(*about, settings.gold, self.qrels, self.titles)
-        self.answers: dict[str, list[AnsweredQuestion]] = {}
-        self.entrants: dict[str, Entrant] = {}
-        self.evaluations: dict[str, Evaluation] = {}
-        self.identities: dict[str, Config] = {}
 
     def search_elsewhere(self) -> None:
         """Let workers compute the stages of the searches, if there are workers and a place for the stages."""
@@ -212,29 +214,15 @@ class _Benchmark:
         self.here = search_elsewhere(searchers, task, self.texts, self.settings.filters, self.say)
         self.others = OtherProcesses()  # do not count the workers as other processes
 
-    def search(self, name: str, searcher: Entry) -> None:
+    def search(self, name: str, searcher: Entry) -> _Measured:
         """Search with a configuration, answer, and evaluate."""
-        cost = None
+        cost, results = None, list[list[RetrievalResult]]()
         if isinstance(searcher, TrecRun):
             self.say(f"{name}: reading {searcher.path}")
             rankings = self._counting(searcher.rankings(self.ids, self.corpus.rows, self.depth), lambda pair: pair[0])
             answered = self._answered(name, self.corpus.results(rankings))
         else:
-            self.say(f"{name}: searching {len(self.texts):,} queries")
-            if isinstance(searcher, KeepsQuestions):
-                searcher.expect(self.settings.queries)
-            filters = filters_for(searcher, self.settings.filters)
-            sample = Sample.draw(self.texts, self.settings.latency_queries, self.settings.seed, filters)
-            with record_calls() as asked:
-                timing = timed(searcher, sample, self.settings.latency_k, self.store, self.others)
-                with record_calls() as searched:
-                    found = search_each(searcher, self.texts, self.depth, filters)
-                results = self._counting(found, lambda hit: hit.item.item_id)
-                answered = self._answered(name, results)
-            calls = asked.by_model, searched.by_model, len(self.texts)
-            answering = (answered.cost, answered.calls) if answered is not None else ()
-            cost = cost_of(searcher.index_records(), timing, *calls, *answering)
-            refuse_other_corpus(self.corpus.generation, searcher)
+            results, answered, cost = self._searched(name, searcher)
             with no_collection():
                 rankings = self.corpus.rankings(results)
         rows = [[self.corpus.rows[item_id] for item_id, _ in ranking] for ranking in rankings]
@@ -243,15 +231,30 @@ class _Benchmark:
             of_answers = AnswerEvaluator(right).evaluate(answered.answers)
             evaluation = replace(evaluation, per_query=evaluation.per_query | of_answers.per_query)
         fingerprint = searcher.fingerprint
-        self.identities[name] = run_identity(searcher, fingerprint)
-        self.entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, cost)
-        self.evaluations[name] = evaluation
-        if answered is not None:
-            self.answers[name] = answered.questions
+        entrant = Entrant(without_secrets(searcher.config), fingerprint, cost)
+        measured = _Measured(entrant, evaluation, run_identity(searcher, fingerprint), answered)
         if isinstance(searcher, TrecRun):
             self.lists.add_rankings(name, rankings, self.titles)
         else:
             self.lists.add(name, results)
+        return measured
+
+    def _searched(self, name: str, searcher: Benchmarkable) -> tuple[list[list[RetrievalResult]], Answered | None, Cost]:
+        """Time a sample of the queries one by one, search with all of them, and answer."""
+        self.say(f"{name}: searching {len(self.texts):,} queries")
+        if isinstance(searcher, KeepsQuestions):
+            searcher.expect(self.settings.queries)
+        filters = filters_for(searcher, self.settings.filters)
+        sample = drawn_sample(self.texts, self.settings.latency_queries, self.settings.seed, filters)
+        with record_calls() as asked:
+            timing = timed(searcher, *sample, self.settings.latency_k, self.store, self.others)
+            with record_calls() as searched:
+                found = search_each(searcher, self.texts, self.depth, filters)
+            results = self._counting(found, lambda hit: hit.item.item_id)
+            answered = self._answered(name, results)
+        refuse_other_corpus(self.corpus.generation, searcher)
+        cost = cost_of(searcher.index_records(), timing, asked.by_model, searched.by_model, len(self.texts), answered)
+        return results, answered, cost
 
     def _counting(self, lists: Sequence[Sequence[T]], id_of: Callable[[T], str]) -> list[list[T]]:
         """Return the hits that count, up to the depth."""
@@ -267,31 +270,33 @@ class _Benchmark:
 
     def finished(self) -> BenchmarkRun:
         """Compare the configurations, and return the run."""
-        settings = self.settings
+        settings, measured = self.settings, self.measured
         absent = self.corpus.items(self.lists.without_passage())
         self.lists.add_passages({item_id: item.content for item_id, item in absent.items()})
         failed = [
             _failed(name, settings.searchers[name], self.errors[name]) for name in settings.searchers if name in self.errors
         ]
         reasons = {failure.name: failure.reason for failure in failed}
-        baseline = settings.baseline_among(self.entrants)
+        identities = {name: one.identity for name, one in measured.items()}
         report = BenchmarkReport(
             configurations=[],
-            baseline=baseline,
+            baseline=settings.baseline_among(measured),
             k_values=list(settings.k_values),
             query_counts={},
             n_items=len(self.corpus.rows),
-            manifest=manifest_of(settings, self.corpus, self.qrels, self.identities, reasons, self.here),
-            explained=self._explained(baseline),
+            manifest=manifest_of(settings, self.corpus, self.qrels, identities, reasons, self.here),
             prices=settings.prices,
             failed=failed,
             counted=self._counted(),
         )
+        entrants = {name: one.entrant for name, one in measured.items()}
+        evaluations = {name: one.evaluation for name, one in measured.items()}
         groups = masks_of(self.labels, group_order(settings.queries, settings.group_by))
         with progress("comparing with the baseline", None, at_once=True):
-            report = judged(report, self.entrants, self.evaluations, self.families, groups, settings.seed, settings.resamples)
-        per_query = {name: self.evaluations[name].per_query for name in self.entrants}
-        return BenchmarkRun(report, self.lists.built(), per_query, self.answers, settings.right_answers)
+            report = judged(report, entrants, evaluations, self.families, groups, settings.seed, settings.resamples)
+        answers = {name: one.answered.questions for name, one in measured.items() if one.answered is not None}
+        per_query = {name: evaluation.per_query for name, evaluation in evaluations.items()}
+        return BenchmarkRun(report, self.lists.built(), per_query, answers, settings.right_answers)
 
     def _counted(self) -> Counted:
         """Return the queries and judgements behind the figures, and those excluded."""
@@ -318,49 +323,6 @@ class _Benchmark:
             first=first | ({"missing_documents": missing.first} if missing is not None else {}),
             **{what: len(several) for what, several in ids.items()},
         )
-
-    def _explained(self, baseline: str) -> list[ExplainedQuery]:
-        """Explain, for each searcher that can, the queries where it gains most over the baseline."""
-        explained: list[ExplainedQuery] = []
-        for name in self.entrants:
-            searcher = self.settings.searchers[name]
-            if isinstance(searcher, TrecRun) or not isinstance(searcher, Explains) or not searcher.explains:
-                continue
-            try:
-                explained += self._explained_by(name, searcher, baseline)
-            except Exception as error:
-                warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
-        return explained
-
-    def _explained_by(self, name: str, searcher: Explains, baseline: str) -> Iterator[ExplainedQuery]:
-        settings, measure, k = self.settings, self.settings.main_measure, self.settings.k_values[0]
-        values, of_baseline = (self.evaluations[one].per_query[measure] for one in (name, baseline))
-        chosen = np.lexsort((np.arange(len(values)), -values, of_baseline - values))[:_EXPLAINED].tolist()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has already warned
-            filters = filters_for(searcher, settings.filters)
-            texts = [self.texts[position] for position in chosen]
-            results = search_each(searcher, texts, k + any(self.own.ids), [filters[position] for position in chosen])
-        for position, found in zip(chosen, results, strict=True):
-            hits = [hit for hit in found if hit.item.item_id != self.own.ids[position]][:k]
-            reasons = [list(by_retriever.values()) for by_retriever in searcher.explain(self.texts[position], hits)]
-            if not any(explanation.steps for of_hit in reasons for explanation in of_hit):
-                continue
-            grades = self.qrels.get(self.ids[position], {})
-            relevant = [grades.get(hit.item.item_id, 0) >= settings.relevant_from for hit in hits]
-            items = [hit.item for hit in hits]
-            yield ExplainedQuery(
-                configuration=name,
-                query=self.texts[position],
-                measure=measure,
-                value=float(values[position]),
-                baseline_value=float(of_baseline[position]),
-                hits=[ExplainedHit(*about) for about in zip(items, relevant, reasons, strict=True)],
-            )
-
-
-_EXPLAINED = 5
-"""Number of queries that are explained for each searcher that can."""
 
 
 class _CheckedLoader(BaseLoader):

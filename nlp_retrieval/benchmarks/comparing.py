@@ -210,9 +210,8 @@ def judged_again(
     entrants = {name: Entrant(results[name].config, results[name].fingerprint, results[name].cost) for name in names}
     seed = int((report.manifest.get("significance") or {}).get("seed", 0))
     lists = replace(saved.lists, listings={name: saved.lists.listings[name] for name in names})
-    explained = [query for query in report.explained if query.configuration in names] if chosen == report.baseline else []
     judged_run = judged(
-        replace(report, baseline=chosen, explained=explained),
+        replace(report, baseline=chosen),
         entrants,
         saved.evaluations,
         lists.families,

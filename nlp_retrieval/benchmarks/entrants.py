@@ -1,37 +1,49 @@
-"""Entrants of a benchmark: objects that search like a searcher, and runs of other tools."""
+"""What takes part in a benchmark: searchers, runs of other tools, and the corpus on which all are measured.
+
+The index that is opened first decides what the corpus is, and is held open until the run is over. A searcher that stores its
+items in another way is held to it by its results.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
+import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.checksums import sha256_of
-from nlp_retrieval.core.files.frames import Items
+from nlp_retrieval.core.files.frames import BaseLoader, Items
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.generation import Generation, RetrieverRecord
-from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.core.index.items import ItemsDigest
+from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.errors import (
-    ItemError,
-    RetrievalWarning,
-    SourceError,
-)
+from nlp_retrieval.errors import IndexConflictError, ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.loaders.judgements import with_matched_numbers
 
 
-class Searching(Protocol):
-    """A searcher that can be measured."""
+class Benchmarkable(Protocol):
+    """A searcher, or an object with the same interface, as a benchmark uses it.
+
+    All configurations of a run are measured on one corpus. ``opened`` identifies the corpus that a searcher searches. It stays
+    the same from ``open`` or ``index`` until these are called again. If None, results are compared with the corpus instead.
+    """
+
+    @property
+    def config(self) -> Config:
+        """Its complete configuration, as plain values."""
 
     @property
     def fingerprint(self) -> str:
@@ -45,32 +57,14 @@ class Searching(Protocol):
     def opened(self) -> Generation | None:
         """The generation of the index that it searches; None if it stores its items in another way."""
 
-    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
-        """Search."""
-
-
-def generation_of(searcher: Searching) -> Generation | None:
-    """Return the generation that a searcher has opened; None if it has none."""
-    opened = getattr(searcher, "opened", None)
-    return opened if isinstance(opened, Generation) else None
-
-
-class Benchmarkable(Searching, Protocol):
-    """A searcher, or an object with the same interface, as a benchmark uses it.
-
-    All configurations of a run are measured on one corpus. ``opened`` identifies the corpus that a searcher searches. It stays
-    the same from ``open`` or ``index`` until these are called again. If None, results are compared with the corpus instead.
-    """
-
-    @property
-    def config(self) -> Config:
-        """Its complete configuration, as plain values."""
-
     def index(self, items: Items, path: str | Path) -> IndexReport:
         """Complete the index directory with everything it needs, and open it."""
 
     def open(self, path: str | Path) -> Benchmarkable:
         """Open an index that already holds everything it needs."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
+        """Search."""
 
     def index_records(self) -> list[RetrieverRecord]:
         """Return the index's records of its retrievers."""
@@ -85,8 +79,6 @@ class Explains(Protocol):
 
     @property
     def explains(self) -> bool: ...
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]: ...
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]: ...
 
@@ -134,8 +126,7 @@ class TrecRun(Component):
             raise SourceError(f"{self.path}: cannot be read ({error.strerror or error})") from error
         except ValueError:
             raise SourceError(f"{self.path!r} is not a path of a file: it holds a zero byte") from None
-        described = {"name": self.name, "content": content}
-        return hashlib.sha256(canonical_json(described).encode()).hexdigest()
+        return hashlib.sha256(canonical_json({"name": self.name, "content": content}).encode()).hexdigest()
 
     def read(self) -> dict[str, Ranking]:
         """Return all lists of the file, by query id.
@@ -158,29 +149,14 @@ class TrecRun(Component):
             ItemError: for one of these queries it names an item, at any rank, that is not in the corpus.
         """
         run = with_matched_numbers(self.read(), query_ids, self.path)
-        missing = [query_id for query_id in query_ids if query_id not in run]
+        lists = lists_of(run, query_ids, self.path)
         asked = set(query_ids)
-        others = [query_id for query_id in run if query_id not in asked]
-        if len(missing) == len(query_ids):
-            raise SourceError(
-                f"{self.path}: none of the {len(query_ids):,} queries is in it (it has {len(run):,}"
-                + (f", the first is {others[0]!r}" if others else "")
-                + f"; asked for is {query_ids[0]!r}); was it made for other queries?"
-            )
-        if missing:
-            warnings.warn(
-                f"{self.path}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
-                "they score 0 and count",
-                RetrievalWarning,
-                stacklevel=2,
-            )
-        if others:
+        if others := [query_id for query_id in run if query_id not in asked]:
             warnings.warn(
                 f"{self.path}: {len(others):,} of its queries are not asked here (the first: {others[0]!r}); they do not count",
                 RetrievalWarning,
                 stacklevel=2,
             )
-        lists = [run.get(query_id, []) for query_id in query_ids]
         unknown = [item_id for ranking in lists for item_id, _ in ranking if item_id not in item_ids]
         if unknown:
             raise ItemError(
@@ -190,8 +166,104 @@ class TrecRun(Component):
         return [ranking[:k] for ranking in lists]
 
 
+def lists_of(run: Mapping[str, Ranking], query_ids: Sequence[str], where: str) -> list[Ranking]:
+    """Return a file's list of each query; one that is not in the file scores 0 and counts, but not all of them."""
+    missing = [query_id for query_id in query_ids if query_id not in run]
+    if len(missing) == len(query_ids):
+        first = f", the first is {next(iter(run))!r}" if run else ""
+        raise SourceError(
+            f"{where}: none of the {len(query_ids):,} queries is in it (it has {len(run):,}{first}; asked for is "
+            f"{query_ids[0]!r}); was it made for other queries?"
+        )
+    if missing:
+        warnings.warn(
+            f"{where}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
+            "they score 0 and count",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+    return [run.get(query_id, []) for query_id in query_ids]
+
+
 Entry = BaseSearcher | Benchmarkable | TrecRun
 """A named entrant of a benchmark.
 
 A searcher is both benchmarkable and an entrant: pyright misses this because ``open`` is a descriptor.
 """
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The corpus of a run.
+
+    Args:
+        item_ids: by row, empty for a deleted item.
+        titles: by row, empty for an item without one.
+        fingerprint: fingerprint of its content; equal for an index of these items, and for the items without one.
+        generation: of the index; None if no searcher has one.
+    """
+
+    item_ids: list[str]
+    titles: list[str]
+    fingerprint: str
+    generation: Generation | None
+
+    @classmethod
+    def of(cls, generation: Generation | None, loader: BaseLoader) -> Corpus:
+        """Return the corpus of an index or, if there is none, of a loader."""
+        if generation is not None:
+            items, fingerprint = generation.items, generation.manifest.corpus.fingerprint
+            return cls(items.ids(), items.titles(), fingerprint, generation)
+        digest = ItemsDigest()
+        read = [(item.item_id, item.title) for item in digest.passing(loader.stream())]
+        return cls([item_id for item_id, _ in read], [title for _, title in read], digest.hexdigest(), None)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each item by its id."""
+        return {item_id: row for row, item_id in enumerate(self.item_ids) if item_id}
+
+    def items(self, item_ids: Iterable[str]) -> dict[str, SearchableItem]:
+        """Return those of the items that the index has, by id; none without an index."""
+        rows = [self.rows[item_id] for item_id in item_ids if item_id in self.rows]
+        if self.generation is None or not rows:
+            return {}
+        return {item.item_id: item for item in self.generation.items.items(np.array(rows, np.int64))}
+
+    def results(self, rankings: Sequence[Ranking]) -> list[list[RetrievalResult]]:
+        """Return rankings with their items, one list per query; empty lists without an index."""
+        items = self.items(dict.fromkeys(item_id for ranking in rankings for item_id, _ in ranking))
+        return [
+            [RetrievalResult(item=items[item_id], score=score) for item_id, score in ranking if item_id in items]
+            for ranking in rankings
+        ]
+
+    def rankings(self, results: Sequence[Sequence[RetrievalResult]]) -> list[Ranking]:
+        """Return results as ids and scores, one list per query."""
+        rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in results]
+        unknown = {item_id: None for ranking in rankings for item_id, _ in ranking if item_id not in self.rows}
+        if unknown:
+            raise ItemError(
+                f"it found {len(unknown):,} items that are not in the corpus of {len(self.rows):,} (the first: "
+                f"{next(iter(unknown))!r}); let it index the corpus of this benchmark"
+            )
+        return rankings
+
+
+def generation_of(searcher: object) -> Generation | None:
+    """Return the generation that a searcher has opened; None if it has none."""
+    opened = getattr(searcher, "opened", None)
+    return opened if isinstance(opened, Generation) else None
+
+
+def refuse_other_corpus(held: Generation | None, searcher: object) -> None:
+    """Raise an error if a searcher has opened an index of other items than that of the run."""
+    opened = generation_of(searcher)
+    if held is None or opened is None or opened.manifest.corpus.fingerprint == held.manifest.corpus.fingerprint:
+        return
+    ours, theirs = held.manifest.corpus, opened.manifest.corpus
+    raise IndexConflictError(
+        f"{opened.path}: this configuration searches {theirs.n_items:,} items (fingerprint {theirs.fingerprint[:12]}), the "
+        f"others {ours.n_items:,} ({ours.fingerprint[:12]}), and all configurations of a run are measured on the same items; "
+        "let nothing else write to the index, or benchmark a copy of it"
+    )

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from nlp_retrieval.benchmarks.checked import keys_of
-from nlp_retrieval.benchmarks.corpus import Corpus
-from nlp_retrieval.benchmarks.entrants import Entry, TrecRun
+from nlp_retrieval.benchmarks.entrants import Corpus, Entry, TrecRun
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings, GivenItems
 from nlp_retrieval.core.components.component import Config, canonical_json

@@ -71,7 +71,7 @@ class PlannedCalls(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a benchmark: stages by kind, the most shared first; indexes also of retrievers within others; models each once."""
+    """Plan of a benchmark: stages by kind, the most shared first; indexes and models each once."""
 
     settings: BenchmarkSettings
     grid: Grid | None

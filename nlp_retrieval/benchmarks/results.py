@@ -15,8 +15,6 @@ import pyarrow as pa
 from nlp_retrieval.benchmarks.cost import Cost, Prices, price_per_1000_queries
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.tables import DataTable, columns_of, html_table, html_text
 from nlp_retrieval.errors import ConfigurationError, nearest
@@ -136,27 +134,6 @@ class FailedConfiguration:
     traceback: str = ""
 
 
-@dataclass(frozen=True)
-class ExplainedHit:
-    """A hit, whether it is gold, and the chains by which each retriever that can explains it."""
-
-    item: SearchableItem
-    relevant: bool
-    explanations: list[Explanation]
-
-
-@dataclass(frozen=True)
-class ExplainedQuery:
-    """A query where a configuration gains over the baseline by the main measure, with its hits up to the smallest cutoff."""
-
-    configuration: str
-    query: str
-    measure: str
-    value: float
-    baseline_value: float
-    hits: list[ExplainedHit]
-
-
 @dataclass(frozen=True, repr=False)
 class BenchmarkReport:
     """A finished benchmark.
@@ -169,7 +146,6 @@ class BenchmarkReport:
         n_items: size of the corpus.
         manifest: everything needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
             the end time, in ISO 8601.
-        explained: queries with the chains that explain their hits, for configurations that can explain them.
         comparisons: every other configuration against the baseline in every measure, by group (``""``: all queries); empty
             if nothing was tested.
         pairwise: every two configurations compared in the main measure; None for a single one.
@@ -192,7 +168,6 @@ class BenchmarkReport:
     query_counts: dict[str, int]
     n_items: int
     manifest: Config
-    explained: list[ExplainedQuery] = field(default_factory=list)
     comparisons: dict[str, list[Comparison]] = field(default_factory=dict)
     pairwise: Pairwise | None = None
     failed: list[FailedConfiguration] = field(default_factory=list)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os.path
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os.path import realpath
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
+from nlp_retrieval.benchmarks.entrants import lists_of
 from nlp_retrieval.benchmarks.results import (
     BenchmarkReport,
     ConfigurationResult,
@@ -33,7 +33,7 @@ from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError, nearest
+from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, SourceError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, read_lists
 from nlp_retrieval.evaluation.rankings import (
@@ -51,7 +51,7 @@ from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbe
 REPORT = "report.json"
 PER_QUERY = "per_query.parquet"
 
-FORMAT = 4
+FORMAT = 5
 
 _ADAPTER = TypeAdapter(BenchmarkReport)
 _READ_BACK = (PER_QUERY, HITS, QUERIES, PASSAGES)
@@ -474,19 +474,8 @@ def _added(
     builder: ListsBuilder, name: str, entry: _Named, query_ids: list[str], unjudged: list[str], titles: dict[str, str]
 ) -> Entrant:
     if entry.saved is None:
-        rankings = entry.rankings
-        lists: list[Ranking] = [rankings.get(query_id, []) for query_id in (*query_ids, *unjudged)]
-        if not any(lists[: len(query_ids)]):
-            raise SourceError(f"{entry.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
-        missing = [query_id for query_id in query_ids if query_id not in rankings]
-        if missing:
-            warnings.warn(
-                f"{entry.where}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
-                "they score 0 and count",
-                RetrievalWarning,
-                stacklevel=2,
-            )
-        builder.add_rankings(name, lists, titles)
+        lists = lists_of(entry.rankings, query_ids, entry.where)
+        builder.add_rankings(name, [*lists, *(entry.rankings.get(query_id, []) for query_id in unjudged)], titles)
         config: Config = {"name": "trec_run", "path": entry.where}
         return Entrant(config, "", None)
     entry_rankings, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)

@@ -17,10 +17,11 @@ from itertools import islice
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.entrants import Searching, generation_of
+from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, generation_of
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.filters import search_where
+from nlp_retrieval.benchmarks.shared_stages import Answered
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, corpus_of, key_of
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.context import record_stages
@@ -36,28 +37,8 @@ from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 _WARM_UP = 2
 _LEVEL = 0.05
 
-
-@dataclass(frozen=True)
-class Sample:
-    """Queries to search one at a time, and others to search before them, so that models and indexes are open.
-
-    Args:
-        queries: with their filters.
-        warm_up: with their filters.
-    """
-
-    queries: list[tuple[str, Where | None]]
-    warm_up: list[tuple[str, Where | None]]
-
-    @classmethod
-    def draw(cls, texts: Sequence[str], count: int, seed: int, filters: Sequence[Where | None] = ()) -> Sample:
-        """Draw a sample without replacement: ``count`` of the queries, or all of them if there are fewer."""
-        asked = list(zip(texts, filters or [None] * len(texts), strict=True))
-        positions = random.Random(seed).sample(range(len(asked)), min(count, len(asked)))  # noqa: S311 -- a sample
-        queries = [asked[position] for position in positions]
-        drawn = {text for text, _ in queries}  # asking a model about these would leave its answers on disk
-        others = (one for one in asked if one[0] not in drawn and not has_no_words(one[0]))
-        return cls(queries, list(islice(others, _WARM_UP)) or queries[:_WARM_UP])
+Asked = list[tuple[str, Where | None]]
+"""Queries with their filters."""
 
 
 @dataclass(frozen=True)
@@ -77,18 +58,29 @@ class Timing:
     other_cores: float | None = None
 
 
-def timed(searcher: Searching, sample: Sample, k: int, store: StageStore | None, others: OtherProcesses) -> Timing:
+def drawn_sample(texts: Sequence[str], count: int, seed: int, filters: Sequence[Where | None]) -> tuple[Asked, Asked]:
+    """Return some of the queries, drawn without replacement, and others to search before them, so that everything is open."""
+    asked = list(zip(texts, filters, strict=True))
+    sample = random.Random(seed).sample(asked, min(count, len(asked)))  # noqa: S311 -- a sample
+    drawn = {text for text, _ in sample}  # asking a model about these would leave its answers on disk
+    others = (one for one in asked if one[0] not in drawn and not has_no_words(one[0]))
+    return sample, list(islice(others, _WARM_UP)) or sample[:_WARM_UP]
+
+
+def timed(
+    searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, store: StageStore | None, others: OtherProcesses
+) -> Timing:
     """Return the timing of a configuration: the one that is kept for this machine, or a new one, which is kept."""
     generation = generation_of(searcher)
     if store is None or generation is None:  # the corpus of a searcher without a generation is not known
-        return _timed(searcher, sample, k, others)
+        return _timed(searcher, sample, warm_up, k, others)
     content = {"searcher": searcher.fingerprint, "stages": searcher.stages, "corpus": corpus_of(generation), "k": k}
-    key = key_of("latency", content | {"sample": sample.queries, "hardware": describe_environment()["hardware"]})
+    key = key_of("latency", content | {"sample": sample, "hardware": describe_environment()["hardware"]})
     entry = store.find("latency", key)
     if entry is not None:
         by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
         return Timing(entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"]), entry.about["other_cores"])
-    timing = _timed(searcher, sample, k, others)
+    timing = _timed(searcher, sample, warm_up, k, others)
     stages = {f"stage:{name}": seconds for name, seconds in timing.by_stage.items()}
     about = {"calls": asdict(timing.calls), "other_cores": timing.other_cores}
     put = store.hold if timing.calls.degraded else store.keep  # an endpoint that is down answers fast
@@ -96,15 +88,15 @@ def timed(searcher: Searching, sample: Sample, k: int, store: StageStore | None,
     return timing
 
 
-def _timed(searcher: Searching, sample: Sample, k: int, others: OtherProcesses) -> Timing:
-    seconds = np.zeros(len(sample.queries))
-    by_stage = {stage: np.zeros(len(sample.queries)) for stage in searcher.stages}
+def _timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, others: OtherProcesses) -> Timing:
+    seconds = np.zeros(len(sample))
+    by_stage = {stage: np.zeros(len(sample)) for stage in searcher.stages}
     with using_stages(Stages()), warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
-        for text, where in sample.warm_up:
+        for text, where in warm_up:
             search_where(searcher, [text], k, where)
         with record_calls() as asked:
-            for number, (text, where) in enumerate(tracked_each("timing queries", sample.queries)):
+            for number, (text, where) in enumerate(tracked_each("timing queries", sample)):
                 with record_stages() as stages:
                     begin = time.perf_counter()
                     search_where(searcher, [text], k, where)
@@ -132,19 +124,19 @@ def cost_of(
     asked: Mapping[str, CallCounts],
     searched: Mapping[str, CallCounts],
     n_queries: int,
-    answering: AnsweringCost | None = None,
-    answered: Mapping[str, CallCounts] | None = None,
+    answered: Answered | None,
 ) -> Cost:
-    """Return the cost of a configuration."""
+    """Return the cost of a configuration; language models were asked for all of it, and in the search over all queries."""
     low, high = median_interval(1000 * timing.seconds) or (None, None)
+    answering = answered.calls if answered is not None else {}
     return Cost(
         index_seconds=sum(record.seconds for record in records),
         index_bytes=sum(segment.bytes for record in records for segment in record.segments),
         stage_ms={stage: 1000 * float(np.median(values)) for stage, values in timing.by_stage.items()},
         latency_ms=1000 * float(np.median(timing.seconds)),
         latency_p95_ms=1000 * float(np.percentile(timing.seconds, 95)),
-        language_model=_language_model_cost(asked, timing.calls, searched, answered or {}, n_queries),
-        answering=answering,
+        language_model=_language_model_cost(asked, timing.calls, searched, answering, n_queries),
+        answering=answered.cost if answered is not None else None,
         latency_low_ms=low,
         latency_high_ms=high,
         other_cores=timing.other_cores,
@@ -163,16 +155,15 @@ def _language_model_cost(
     if total == CallCounts():
         return None
 
-    def tokens(model: str) -> ModelTokens:
-        of_queries = summed(counted[model] for counted in (searched, answered) if model in counted)
-        return ModelTokens(
-            tokens_in=asked[model].tokens_in,
-            tokens_out=asked[model].tokens_out,
-            query_tokens_in=(of_queries.tokens_in + of_queries.kept_tokens_in) / n_queries,
-            query_tokens_out=(of_queries.tokens_out + of_queries.kept_tokens_out) / n_queries,
-        )
+    def per_query(counts: CallCounts) -> tuple[float, float]:
+        both = counts.tokens_in + counts.kept_tokens_in, counts.tokens_out + counts.kept_tokens_out
+        return both[0] / n_queries, both[1] / n_queries
 
-    of_queries = search + summed(answered.values())
+    models = {}
+    for model, counts in asked.items():
+        of_queries = summed(counted[model] for counted in (searched, answered) if model in counted)
+        models[model] = ModelTokens(counts.tokens_in, counts.tokens_out, *per_query(of_queries))
+    query_tokens_in, query_tokens_out = per_query(search + summed(answered.values()))
     return LanguageModelCost(
         calls=total.calls,
         cache_hits=total.cache_hits,
@@ -180,11 +171,11 @@ def _language_model_cost(
         tokens_out=total.tokens_out,
         failures=total.failures,
         degraded=search.degraded,
-        query_tokens_in=(of_queries.tokens_in + of_queries.kept_tokens_in) / n_queries,
-        query_tokens_out=(of_queries.tokens_out + of_queries.kept_tokens_out) / n_queries,
+        query_tokens_in=query_tokens_in,
+        query_tokens_out=query_tokens_out,
         latency_answers=sampled.answers,
         latency_cache_hits=sampled.cache_hits,
         search_answers=search.answers,
         search_cache_hits=search.cache_hits,
-        models={model: tokens(model) for model in asked},
+        models=models,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -179,20 +178,3 @@ def test_scores_that_32_bits_cannot_tell_apart_are_written_in_the_order_in_which
     order = [[item for item, _ in hits] for hits in read_run(tmp_path / "theirs.trec").values()]
     assert [[item for item, _ in hits] for hits in read_run(tmp_path / "run" / "trec" / "theirs.trec").values()] == order
     assert order[0] == ["d2", "d1"]
-
-
-def test_a_searcher_that_cannot_explain_after_all_keeps_its_figures(tmp_path: Path) -> None:
-    class Silent(Searcher):
-        name = "silent"
-        explains = True  # type: ignore[assignment]
-
-        def explain(self, query, results):  # type: ignore[no-untyped-def]
-            raise RuntimeError("out of words")
-
-    made = benchmarker(tmp_path, searchers={"bm25": searchers()["bm25"], "silent": Silent([Bm25Retriever()])})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        report = made.run().report
-    assert [one.name for one in report.configurations] == ["bm25", "silent"]
-    assert report.explained == []
-    assert any("silent: cannot say why" in str(one.message) for one in caught)

@@ -125,7 +125,7 @@ def test_what_is_no_run_is_refused(finished: tuple[BenchmarkRun, Path], tmp_path
         ("{", "not what a benchmark writes"),
         ("[]", "format None"),
         ('{"format": 7}', "format 7"),
-        ('{"format": 4, "report": {}}', "checksum"),
+        ('{"format": 5, "report": {}}', "checksum"),
     ],
 )
 def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:

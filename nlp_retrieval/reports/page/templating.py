@@ -18,7 +18,6 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from markupsafe import Markup
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.explanation import name_of
 from nlp_retrieval.core.search.drawing import NAMESPACE, drawing
 from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, verdict
 from nlp_retrieval.evaluation.measures import Measure
@@ -113,7 +112,6 @@ def _environment(folder: Path | None) -> Environment:
         "listed": listed,
         "mark": mark_of,
         "measure_title": lambda key: Measure.parse(key).label,
-        "name_of": name_of,
         "p_text": p_text,
         "series_class": lambda place: f"series-{place % COLOURS}",
         "signed": signed,

@@ -13,7 +13,7 @@ from chat_server import ChatServer, MakeModel, asked, fields
 from hashed_words import InMemory
 
 from nlp_retrieval import Bm25Retriever, LanguageModel, Searcher
-from nlp_retrieval.benchmarks.corpus import refuse_other_corpus
+from nlp_retrieval.benchmarks.entrants import refuse_other_corpus
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.errors import IndexConflictError
