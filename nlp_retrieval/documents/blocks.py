@@ -77,16 +77,6 @@ class TextBlock:
 
 
 @dataclass(frozen=True)
-class Definition:
-    """A link's definition: ``[1]: https://example.org "Title"``."""
-
-    label: str
-    url: str
-    title: str
-    line: int
-
-
-@dataclass(frozen=True)
 class Reference:
     """An entry of a list of references or of a bibliography, or a footnote.
 
@@ -117,7 +107,7 @@ class Document:
         blocks: in order.
         title: may be empty.
         unit: what the ``line`` of a block counts: lines, paragraphs of a DOCX, or pages of a PDF.
-        definitions: of links.
+        definitions: of links, ``[1]: https://example.org "Title"``.
         works: entries of a bibliography within the document.
         removed: counts of what was left out since readers do not see it.
         left_out: texts that were left out, each after the reason.
@@ -132,7 +122,7 @@ class Document:
     blocks: list[TextBlock]
     title: str = ""
     unit: Literal["line", "paragraph", "page"] = "line"
-    definitions: list[Definition] = field(default_factory=list)
+    definitions: list[Reference] = field(default_factory=list)
     works: list[Reference] = field(default_factory=list)
     removed: Removed = field(default_factory=Removed)
     left_out: list[tuple[str, str]] = field(default_factory=list)

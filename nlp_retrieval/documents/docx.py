@@ -19,7 +19,7 @@ from zipfile import BadZipFile, ZipFile
 
 from nlp_retrieval.documents.bibliography import as_doi, entries_of_csl, entry_of
 from nlp_retrieval.documents.blocks import Document, Reference, has_text
-from nlp_retrieval.documents.html import WORKS, document_of, parse_page
+from nlp_retrieval.documents.html import MARK, TEXT, document_of, parse_page
 from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.loaders import READ_ERRORS
 
@@ -42,6 +42,9 @@ _STRICT = {
 _CSL = re.compile(r"CSL_CITATION\s{0,9}(\{.*)", re.DOTALL)
 _CITATION = re.compile(r"(?:\A\s*CITATION|\\m)\s{1,9}([^\s\\]{1,100})")
 _STORE = re.compile(r"customXml/item[0-9]{1,4}\.xml")
+_WORKS = "work:"
+"""Begins the address of a link that stands for works, by their keys."""
+
 _STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
 _MAIN, _STYLES_PART = "word/document.xml", "word/styles.xml"
 _PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
@@ -79,7 +82,8 @@ def read_docx(data: bytes, where: str) -> Document:
             element.sourceline = number
     for row in page.iter("tr"):
         row.sourceline = next((each.sourceline for each in row.iter("p")), 1)
-    document = document_of(page, where, parts.works)
+    parts.mark(page)
+    document = document_of(page, where)
     if not has_text(document.blocks):
         raise SourceError(f"{where}: the DOCX has no text; if it holds scans, recognise their text first")
     return replace(document, unit="paragraph", works=list(dict.fromkeys(parts.works.values())), notes=parts.notes())
@@ -211,7 +215,7 @@ class _Parts:
             tags = _CITATION.findall(instruction)
             entries = [self._stored[tag] for tag in tags] if self._stored.keys() >= set(tags) else []
         keys = [self._key(entry, shown, alone=len(entries) == 1) for entry in entries]
-        return f'HYPERLINK "{WORKS}{" ".join(keys)}"' if keys else ""
+        return f'HYPERLINK "{_WORKS}{" ".join(keys)}"' if keys else ""
 
     def _key(self, entry: Reference, shown: str, *, alone: bool) -> str:
         """Keep a work under a name that a person recognises; return its key in links."""
@@ -222,6 +226,20 @@ class _Parts:
         key = str(len(self.works))
         self.works[key] = replace(entry, mark=mark)
         return key
+
+    def mark(self, page: Any) -> None:
+        """Put marks of works in the place of the links that stand for them; a note has their addresses behind its text."""
+        for link in list(page.iter("a")):
+            keys = (link.get("href") or "").partition(_WORKS)[2].split()
+            in_note = any((item.get("id") or "").startswith(("footnote-", "endnote-")) for item in link.iterancestors("li"))
+            if keys:
+                link.tag = TEXT
+            if keys and not in_note:
+                link[:], link.text = [], None
+            for work in (self.works[key] for key in keys):
+                added = link.makeelement("a", href=work.url) if in_note else link.makeelement(MARK, name=work.mark)
+                added.text, added.sourceline = work.url if in_note else None, link.sourceline
+                link.append(added)
 
     def notes(self) -> list[str]:
         """Return what to say of how the text was read."""

@@ -1,6 +1,7 @@
 """Reading a page of HTML: what a browser shows of it, with links, lists, tables, and the footnotes that links lead to.
 
-trafilatura finds the main text; of the element that holds it, everything but navigation is main text.
+Markdown, LaTeX and DOCX become such pages first, so that one reader makes the blocks of them all. trafilatura finds the main
+text of a page of the web; of the element that holds it, everything but navigation is main text.
 
 Source: Barbaresi, "Trafilatura: A Web Scraping Library and Command-Line Tool for Text Discovery and Extraction", ACL 2021.
 """
@@ -9,15 +10,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from nlp_retrieval.documents.blocks import Document, Draft, Piece, Reference, TextBlock, as_raised, row_blocks
+from nlp_retrieval.documents.addresses import web_address
+from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, as_raised, row_blocks
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
 from nlp_retrieval.documents.hidden import StylesTooCostlyError, remove_hidden
 from nlp_retrieval.errors import SourceError
+
+MARK, NOTE, FOOTNOTE, LINE, TEXT, OTHER = "Mark", "Note", "Footnote", "Line", "Text", "Other"
+"""Elements that only :class:`Tree` makes, since the parser of HTML writes all names in lower case: the mark of a note or work,
+a note and one within a sentence (all with a ``name``), the beginning of a line, text on a line of its own, and what is no prose
+of the author's. A link with the attribute ``Label`` stays one if it leads to no page."""
 
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _BLOCKS = _HEADINGS | frozenset(
@@ -38,12 +45,11 @@ _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
 _NO_NOTES = frozenset("figure table section ol ul main article body".split()) | _HEADINGS
 _SHORT_MARK = re.compile(r"[\[(]?[\w*\u2020\u2021]{1,4}[\])]?")
 _SPACES = re.compile(r"\s+")
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DEEPEST = 250
 """Depth of nested elements; the parser stops at 256, and would omit the rest."""
 
 _FEWEST_WORDS_OF_A_PAGE = 20
-WORKS = "work:"
-"""Begins the address of a link that cites works of the document itself, by their keys."""
 
 
 def read_html(text: str, where: str) -> Document:
@@ -55,7 +61,7 @@ def read_html(text: str, where: str) -> Document:
     cleaned, removed = clean_text(text)
     page = parse_page(cleaned, where)
     has_scripts = next(page.iter("script", "noscript"), None) is not None
-    document = document_of(page, where)
+    document = document_of(page, where, is_of_web=True)
     document = replace(document, removed=document.removed + removed)
     words = len(document.text.split())
     if has_scripts and words < _FEWEST_WORDS_OF_A_PAGE:
@@ -84,17 +90,85 @@ def parse_page(text: str, where: str) -> Any:
     return page
 
 
-def document_of(page: Any, where: str, works: Mapping[str, Reference] | None = None) -> Document:
+class Tree:
+    """A page in the making; its elements have the lines of the document that it is made of."""
+
+    def __init__(self) -> None:
+        from lxml import html
+
+        self.page = html.Element("html")
+        self.line = 1
+        self._open = [self.page]
+        self._texts: list[str] = []
+        self.begin("body")
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def text(self, text: str) -> None:
+        """Add text to the open element."""
+        self._texts.append(_NOT_IN_XML.sub("", text))
+
+    def begin(self, tag: str, **attributes: str) -> None:
+        """Open an element."""
+        self.add(self.page.makeelement(tag, {name: _NOT_IN_XML.sub("", value) for name, value in attributes.items()}))
+
+    def add(self, element: Any, line: int = 0) -> None:
+        """Add an element, and open it."""
+        self._write()
+        element.sourceline = line or self.line
+        self._open[-1].append(element)
+        self._open.append(element)
+
+    def set(self, name: str, value: str) -> None:
+        """Give the open element an attribute."""
+        self._open[-1].set(name, value)
+
+    def end(self, tag: str = "", keep: int = 2) -> None:
+        """Close the last element, or the last one with a tag and all in it; some that were opened first stay open."""
+        at = next(
+            (at for at in range(len(self._open) - 1, keep - 1, -1) if self._open[at].tag == (tag or self._open[at].tag)), 0
+        )
+        if at:
+            self._write()
+            del self._open[at:]
+
+    def close(self, depth: int) -> None:
+        """Close elements until so many are open."""
+        self._write()
+        del self._open[depth:]
+
+    def one(self, tag: str, text: str = "", **attributes: str) -> None:
+        """Add an element with a text."""
+        self.begin(tag, **attributes)
+        self.text(text)
+        self.end()
+
+    def document(self, where: str) -> Document:
+        """Return what the page says."""
+        self._write()
+        return document_of(self.page, where)
+
+    def _write(self) -> None:
+        around, text = self._open[-1], "".join(self._texts)
+        if text and len(around):
+            around[-1].tail = (around[-1].tail or "") + text
+        elif text:
+            around.text = (around.text or "") + text
+        self._texts = []
+
+
+def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     """Return the text of a parsed page, which is changed: its hidden parts go.
 
     Args:
         page: its root.
         where: its name, for messages.
-        works: of the document itself, by the keys in its links; None for a page of the web, whose main text is to be found.
+        is_of_web: whether its main text is to be found.
     """
     try:
         removed, left_out = remove_hidden(page)
-        reader = _Page(page, works or {})
+        reader = _Page(page)
         reader.read()
     except StylesTooCostlyError:
         raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
@@ -102,7 +176,7 @@ def document_of(page: Any, where: str, works: Mapping[str, Reference] | None = N
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
     titles = (element.text_content().strip() for path in ("head/title", "body//h1") for element in page.findall(path)[:1])
     title, removed_there = clean_title(next(filter(None, titles), ""))
-    blocks = _with_main_text(page, reader.blocks, reader.elements) if works is None else reader.blocks
+    blocks = _with_main_text(page, reader.blocks, reader.elements) if is_of_web else reader.blocks
     outside = [*reader.navigation, *(_text_of(block) for block in blocks if block.outside)]
     left_out += [("outside the main text", text) for text in outside]
     return Document(blocks, title, removed=removed + removed_there + reader.draft.removed, left_out=left_out)
@@ -111,17 +185,18 @@ def document_of(page: Any, where: str, works: Mapping[str, Reference] | None = N
 class _Page:
     """One reading of a page, block by block; the parser limits how deep it goes."""
 
-    def __init__(self, page: Any, works: Mapping[str, Reference]) -> None:
-        self._page, self._works = page, works
+    def __init__(self, page: Any) -> None:
+        self._page = page
         self.draft = Draft()
         self.blocks: list[TextBlock] = []
         self.elements: list[Any] = []
         self.navigation: list[str] = []
+        self._line = 1
         self._quoted = self._depth = 0
-        self._item = ""
+        self._item = self._note = ""
+        self._footnotes: list[TextBlock] = []
         self._counts: dict[Any, int] = {}
-        self._in_note = False
-        self._names: dict[Any, str] = {}
+        self._names: dict[Any, str] = {note: note.get("name") for note in page.iter(NOTE)}
         self._targets: dict[Any, Any] = {}
         self._find_notes()
 
@@ -157,54 +232,64 @@ class _Page:
         body = self._page.find("body")
         body = body if body is not None else self._page
         self._content(body, 1)
-        self._flush(1, body)
+        self._flush(body)
 
-    def _add(self, block: TextBlock, element: Any) -> None:
-        self.blocks.append(block)
-        self.elements.append(element)
+    def _add(self, element: Any, *blocks: TextBlock) -> None:
+        self.blocks += blocks
+        self.elements += [element] * len(blocks)
 
-    def _flush(self, line: int, element: Any) -> None:
-        if not self.draft:
-            self.draft.take()
+    def _flush(self, element: Any) -> None:
+        is_empty, pieces, quoted = not self.draft, self.draft.take(), self._quoted > 0
+        if is_empty:
             return
-        pieces, quoted = [self.draft.take()], self._quoted > 0
-        if element.tag in _HEADINGS:
-            self._add(TextBlock("heading", line, pieces, level=int(element.tag[1])), element)
+        line = next(piece.line for piece in pieces if piece.kind != "break" and (piece.text.strip() or piece.url))
+        if self._note:
+            block = TextBlock("note", line, [pieces], name=self._note)
+        elif element.tag in _HEADINGS:
+            block = TextBlock("heading", line, [pieces], level=int(element.tag[1]))
         elif self._depth:
-            self._add(TextBlock("item", line, pieces, level=self._depth, name=self._item, quoted=quoted), element)
+            block = TextBlock("item", line, [pieces], level=self._depth, name=self._item, quoted=quoted)
             self._item = ""
         else:
-            self._add(TextBlock("paragraph", line, pieces, quoted=quoted), element)
+            block = TextBlock("paragraph", line, [pieces], quoted=quoted)
+        self._add(element, block, *self._footnotes)
+        self._footnotes = []
 
     def _content(self, element: Any, line: int) -> None:
         self.draft.text(_SPACES.sub(" ", element.text or ""), line)
         for child in element:
             if isinstance(child.tag, str) and child.tag not in ("head", "rt", "rp"):
                 self._walk(child)
-            self.draft.text(_SPACES.sub(" ", child.tail or ""), child.sourceline or line)
+            self.draft.text(_SPACES.sub(" ", child.tail or ""), max(child.sourceline or line, self._line))
 
     def _walk(self, element: Any) -> None:
         tag, line = str(element.tag), element.sourceline or 1
         if tag == "nav":
             self.navigation.append(" ".join(element.text_content().split()))
         elif element in self._names:
-            self._flush(line, element.getparent())
+            self._flush(element.getparent())
             if tag == "li":
                 self._count(element)
-            name, self._in_note = self._names[element], True
-            pieces = self._inner(element, line)
-            self._in_note = False
-            self._add(TextBlock("note", line, [[]], name=name), element)
-            self._add(TextBlock("note", line, [pieces], name=name), element)
+            outer, self._note = self._note, self._names[element]
+            self._add(element, TextBlock("note", line, [[]], name=self._note))
+            self._content(element, line)
+            self._flush(element)
+            self._note = outer
         elif tag == "table":
             self._table(element, line)
+        elif tag == OTHER:
+            self._flush(element.getparent())
+            begin = len(self.blocks)
+            self._content(element, line)
+            self._flush(element)
+            self.blocks[begin:] = [replace(block, kind="other") for block in self.blocks[begin:]]
         elif tag == "pre":
-            self._flush(line, element.getparent())
+            self._flush(element.getparent())
             for number, text in enumerate("".join(element.itertext()).strip("\n").split("\n")):
                 if number:
                     self.draft.line_break(line + number)
-                self.draft.text(text, line + number)
-            self._add(TextBlock("other", line, [self.draft.take()]), element)
+                self.draft.code(text, line + number)
+            self._add(element, TextBlock("other", line, [self.draft.take()]))
         elif tag in _BLOCKS:
             self._block(element, tag, line)
         else:
@@ -212,22 +297,23 @@ class _Page:
 
     def _block(self, element: Any, tag: str, line: int) -> None:
         outer = self._item
-        self._flush(line, element.getparent())
+        self._flush(element.getparent())
         roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
         if tag in ("section", "div", "ol", "ul", "aside", "footer") and not _LISTS_OF_REFERENCES.isdisjoint(roles):
-            self._add(TextBlock("heading", line, [[Piece("text", "References", line)]], level=6, outside=True), element)
+            self._add(element, TextBlock("heading", line, [[Piece("text", "References", line)]], level=6, outside=True))
         self._quoted += tag == "blockquote"
+        self._depth += tag == "li"
         if tag == "li":
-            self._depth += 1
             start = element.getparent().get("start") or "1"
             number = self._count(element)
-            self._item = str(number - 1 + int(start)) if number and re.fullmatch(r"[0-9]{1,9}", start) else "-"
+            counted = str(number - 1 + int(start)) if number and re.fullmatch(r"[0-9]{1,9}", start) else "-"
+            self._item = element.get("Number") or counted
         self._content(element, line)
-        self._flush(line, element)
-        if tag == "li":
-            self._depth -= 1
-            self._item = outer if self._depth else ""
+        self._flush(element)
+        self._depth -= tag == "li"
         self._quoted -= tag == "blockquote"
+        if tag == "li":
+            self._item = outer if self._depth else ""
 
     def _count(self, item: Any) -> int:
         """Return the number of an item in its list, from 1; 0 if its list does not count."""
@@ -237,21 +323,30 @@ class _Page:
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
-        kept, elements = self.blocks, self.elements
-        self.blocks, self.elements = [], []
+        kept = self.draft, self.blocks, self.elements, self._footnotes, self._item
+        self.draft, self.blocks, self.elements, self._footnotes = Draft(), [], [], []
         self._content(element, line)
-        self._flush(line, element)
-        inner, self.blocks, self.elements = self.blocks, kept, elements
+        self._flush(element)
+        inner, removed = self.blocks, self.draft.removed
+        self.draft, self.blocks, self.elements, self._footnotes, self._item = kept
+        self.draft.removed += removed
         return [piece for block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
     def _inline(self, element: Any, tag: str, line: int) -> None:
         if tag == "label" or _is_next_word(element):
             self.draft.text(" ", line)
-        if tag == "br":
-            self.draft.line_break(line)
+        if tag in ("br", LINE):
+            self._break(element)
+        elif tag == MARK:
+            self.draft.note(element.get("name"), line)
+        elif tag == FOOTNOTE:
+            name = element.get("name")
+            self.draft.note(name, line)
+            notes = [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [self._inner(element, line)], name=name)]
+            self._footnotes += notes
         elif tag == "a" and self._anchor(element, element.get("href") or "", line):
             return
-        elif tag == "sup" and next(element.iter("a"), None) is None:
+        elif tag == "sup" and next(element.iter("a", MARK), None) is None:
             self.draft.raised("".join(element.itertext()), line)
         elif tag in ("code", "kbd", "samp", "tt", "math"):
             if tag == "math":
@@ -266,35 +361,33 @@ class _Page:
             self._content(element, line)
             self.draft.text(after, line)
 
+    def _break(self, element: Any) -> None:
+        self._line = element.sourceline or 1
+        self.draft.line_break(self._line, " " if element.tag == LINE else "\n")
+
     def _anchor(self, anchor: Any, href: str, line: int) -> bool:
         """Read a link or a mark; return False for what is read like any other element."""
-        shown = "".join(anchor.itertext()).strip()
+        shown, label = "".join(anchor.itertext()), anchor.get("Label")
         if anchor in self._targets:
             self.draft.note(self._names[self._targets[anchor]], line)
-        elif href.startswith(WORKS):
-            self._cite(anchor, href.removeprefix(WORKS).split(), line)
-        elif (
+            return True
+        if label is None and (
             not href
             or (href.startswith("#") and re.search(r"[^\W\d_]{2}", shown))
             or not _BLOCKS.isdisjoint(inner.tag for inner in anchor.iter())
         ):
             return False
-        elif shown and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
-            self.draft.link(href, shown, line)
+        for each in anchor.iter("br", LINE):
+            self._break(each)
+        if label is not None:
+            text = "" if shown in (href, href.removeprefix("mailto:")) else shown
+            self.draft.add(Piece("link", text, max(line, self._line), web_address(href), label, anchor.get("Title", "")))
+        elif shown.strip() and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
+            self.draft.link(href, shown.strip(), line)
         return True
 
-    def _cite(self, element: Any, keys: Sequence[str], line: int) -> None:
-        """Add marks of works; a note cites them by its text."""
-        if self._in_note:
-            self.draft.text("".join(element.itertext()), line)
-        for work in (self._works[key] for key in keys if key in self._works):
-            if self._in_note:
-                self.draft.link(work.url, "", line)
-            else:
-                self.draft.note(work.mark, line)
-
     def _table(self, table: Any, line: int) -> None:
-        self._flush(line, table.getparent())
+        self._flush(table.getparent())
         if (caption := table.find("caption")) is not None:
             self._block(caption, "caption", line)
         rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
@@ -304,8 +397,7 @@ class _Page:
             for row, own in zip(rows, cells, strict=True)
         ]
         n_heads = [*heads, False].index(False)
-        for block in row_blocks(list(self._filled(rows, cells, heads)), n_heads):
-            self._add(block, table)
+        self._add(table, *row_blocks(list(self._filled(rows, cells, heads)), n_heads))
 
     def _filled(
         self, rows: Sequence[Any], cells: Sequence[Sequence[Any]], heads: Sequence[bool]
@@ -387,6 +479,7 @@ _FEWEST_WORDS = 6
 _FEWEST_LINKS = 3
 _NAVIGATION = frozenset("aside footer form menu search".split())
 _ROLES = frozenset("navigation complementary search banner contentinfo menu menubar toolbar tablist dialog alertdialog".split())
+_LISTS = frozenset("ul ol div p td section table tr".split())
 
 
 def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any]) -> list[TextBlock]:
@@ -407,12 +500,12 @@ def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any])
     holding = [around for around, weight in weights.items() if weight >= _MOST_OF_IT * whole]
     holder = max(holding, key=lambda around: sum(1 for _ in around.iterancestors()))
     aside = _navigation(page, elements, texts)
+    counts = [len(text.split()) for text in texts]
     first, last = selected.index(True), len(selected) - 1 - selected[::-1].index(True)
     kept = [
         is_selected or (not beside and (first <= at <= last or holder in (element, *element.iterancestors())))
         for at, (is_selected, beside, element) in enumerate(zip(selected, aside, elements, strict=True))
     ]
-    counts = [len(text.split()) for text in texts]
     n_kept = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
     if n_kept < _LEAST_PART * sum(count for count, beside in zip(counts, aside, strict=True) if not beside):
         kept = [keep or not beside for keep, beside in zip(kept, aside, strict=True)]
@@ -453,8 +546,7 @@ def _navigation(page: Any, elements: Sequence[Any], texts: Sequence[str]) -> lis
         own = within and tag in ("aside", "footer") and _is_prose(element)
         is_role = element.get("role", "").strip().lower() in _ROLES
         is_header = tag == "header" and not within and element.find(".//h1") is None
-        is_list = tag in ("ul", "ol", "div", "p", "td", "section", "table", "tr") and _is_of_links(element)
-        if is_role or is_header or is_list or (tag in _NAVIGATION and not own):
+        if is_role or is_header or (tag in _LISTS and _is_of_links(element)) or (tag in _NAVIGATION and not own):
             aside.add(element)
     # an element with most of the page is not navigation, whatever its name
     weights = _weights(elements, texts)

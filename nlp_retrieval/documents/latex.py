@@ -7,24 +7,31 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from nlp_retrieval.documents.bibliography import bibliography_notes
-from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, row_blocks
+from nlp_retrieval.documents.blocks import Document
 from nlp_retrieval.documents.cleaning import clean_text
+from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, TEXT, Tree
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
-_HEADINGS = dict(part=1, chapter=1, section=2, subsection=3, subsubsection=4, paragraph=5, subparagraph=6)  # noqa: C408
+_HEADINGS = "part chapter section subsection subsubsection paragraph subparagraph".split()
+_ELEMENTS = {name: f"h{max(1, level)}" for level, name in enumerate(_HEADINGS)} | {
+    "caption": "p",
+    "enquote": "q",
+    "textsuperscript": "sup",
+}
 _LEFT_OUT = frozenset(
     """
     label ref eqref pageref autoref cref Cref nocite includegraphics vspace hspace bibliographystyle
     usepackage documentclass newcommand renewcommand providecommand DeclareMathOperator setlength addtolength
     pagestyle thispagestyle maketitle author date thanks hypersetup graphicspath title index glossary
     color definecolor setcounter addtocounter tableofcontents printbibliography cline cmidrule
-    rule phantom bibliography addbibresource input include subfile import
+    hline toprule midrule bottomrule rule phantom bibliography addbibresource input include subfile import
     """.split()
 )
 _ARGUMENTS = {
@@ -44,10 +51,9 @@ _NO_TEXT = frozenset(
     """verbatim Verbatim lstlisting minted comment equation align gather multline eqnarray displaymath math filecontents
     tikzpicture algorithm algorithmic picture""".split()
 )
-_LISTS = ("itemize", "enumerate", "description")
+_LISTS = {"itemize": "ul", "enumerate": "ol", "description": "ul"}
 _TABLES = ("tabular", "tabularx", "longtable", "tabulary", "array")
 _QUOTES = ("quote", "quotation", "displayquote")
-_LINES = ("hline", "toprule", "midrule", "bottomrule")
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _RAISED = re.compile(r"\$\s{0,3}\^\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
@@ -101,6 +107,7 @@ def read_latex(text: str, where: str) -> Document:
     reader = _Latex(_POINTED.sub(r"\1", text))
     try:
         reader.read()
+        document = reader.tree.document(where)
     except LatexWalkerError as error:
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
@@ -112,25 +119,21 @@ def read_latex(text: str, where: str) -> Document:
     ]
     for match in _BIBLIOGRAPHIES.finditer(source):
         notes += bibliography_notes(match[1])
-    return Document(reader.blocks, reader.title, removed=removed, notes=notes)
+    return replace(document, title=reader.title, removed=document.removed + removed, notes=notes)
 
 
 class _Latex:
-    """One reading of a document, block by block."""
+    """Makes a page of HTML of a document, which the reader of HTML reads."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._cites = {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)}
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.blocks: list[TextBlock] = []
+        self._footnotes = count(1)
+        self._in_note = False
+        self._row, self._list = 0, 2
+        self.tree = Tree()
         self.title = ""
-        self._draft = Draft()
-        self._line = 1
-        self._quoted = 0
-        self._items: list[Iterator[int] | None] = []
-        self._item = ""
-        self._numbers = count(1)
-        self._entry: str | None = None
 
     def read(self) -> None:
         """Read the document."""
@@ -142,170 +145,131 @@ class _Latex:
             if _macro(node) == "title":
                 self.title = " ".join(_plain(node.nodeargd.argnlist[-1]).split())
         self._walk(nodes if document is None else document.nodelist)
-        self._flush()
-
-    def _at(self, position: int) -> int:
-        return bisect_right(self._starts, position)
-
-    def _flush(self, level: int = 0) -> None:
-        if not self._draft:
-            self._draft.take()
-            return
-        pieces, line, quoted = self._draft.take(), self._line, self._quoted > 0
-        if level:
-            self.blocks.append(TextBlock("heading", line, [pieces], level=level))
-        elif self._entry is not None:
-            self.blocks.append(TextBlock("note", line, [pieces], name=self._entry))
-        elif self._items:
-            self.blocks.append(TextBlock("item", line, [pieces], level=len(self._items), name=self._item, quoted=quoted))
-            self._item = ""
-        else:
-            self.blocks.append(TextBlock("paragraph", line, [pieces], quoted=quoted))
 
     def _walk(self, nodes: Sequence[Any]) -> None:
         several = False
         for node in nodes or ():
             if node is None:
                 continue
-            if not self._draft:
-                self._line = self._at(node.pos)
             kind = type(node).__name__
             if several and kind == "LatexGroupNode":  # \cites{a}{b}
-                self._cite(_inner(node), self._at(node.pos))
+                self._cite(_inner(node))
                 continue
             if several and kind == "LatexCharsNode" and _BEFORE_NEXT.fullmatch(node.chars):
                 continue
             several = kind == "LatexMacroNode" and node.macroname in self._cites and node.macroname.endswith("cites")
+            self.tree.line = bisect_right(self._starts, node.pos)
             self._read(node, kind)
 
-    def _read(self, node: Any, kind: str) -> None:
-        line = self._at(node.pos)
+    def _read(self, node: Any, kind: str) -> None:  # noqa: PLR0912 -- a branch for each kind of node
         if kind == "LatexCharsNode":
-            self._chars(node)
+            position = node.pos
+            for number, part in enumerate(_PARAGRAPH.split(node.chars)):
+                if number:
+                    self.tree.one("p")
+                    position = max(self._text.find(part[:40], position), 0)
+                    self.tree.line = bisect_right(self._starts, position)
+                self.tree.one(TEXT, part)
         elif kind == "LatexGroupNode":
             self._walk(node.nodelist)
         elif kind == "LatexMacroNode":
-            self._read_macro(node, node.macroname, line)
+            self._read_macro(node, node.macroname)
         elif kind == "LatexEnvironmentNode":
             self._read_environment(node, node.environmentname.rstrip("*"))
         elif kind == "LatexMathNode":
             if raised := _RAISED.fullmatch(node.latex_verbatim()):
-                self._draft.raised(raised[1], line)
+                self.tree.one("sup", raised[1])
             elif node.displaytype == "inline":
-                self._draft.code(_plain(node), line)
+                self.tree.one("code", _plain(node))
         elif kind == "LatexSpecialsNode":
-            if "\n" in node.specials_chars:
-                self._flush()
+            if node.specials_chars == "&" and self._row:
+                self.tree.end("td", self._row)
+                self.tree.begin("td")
+            elif "\n" in node.specials_chars:
+                self.tree.one("p")
             else:
-                self._draft.text(_plain(node), line)
+                self.tree.one(TEXT, _plain(node))
 
-    def _chars(self, node: Any) -> None:
-        position = node.pos
-        for number, part in enumerate(_PARAGRAPH.split(node.chars)):
-            if number:
-                self._flush()
-                position = max(self._text.find(part[:40], position), 0)
-                self._line = self._at(position)
-            self._draft.text(re.sub(r"\s+", " ", part), self._at(position))
-
-    def _read_macro(self, node: Any, name: str, line: int) -> None:  # noqa: PLR0912
+    def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912
+        tree = self.tree
         groups = [group for group in (node.nodeargd.argnlist or () if node.nodeargd else ()) if group is not None]
         last = _inner(groups[-1]) if groups else ""
         if name in self._cites:
-            self._cite(last if groups else f"\\{name}", line)
-        elif name in _HEADINGS or name == "caption":
-            self._flush()
-            self._line = line
-            self._walk(groups[-1:])
-            self._flush(_HEADINGS.get(name, 0))
+            self._cite(last if groups else f"\\{name}")
+        elif name in _ELEMENTS and groups:
+            self._within(_ELEMENTS[name], groups[-1:])
         elif name in ("footnote", "footnotetext"):
-            self._footnote(groups[-1:], line)
+            self._footnote(groups[-1:])
         elif name in ("url", "path", "nolinkurl") and groups:
-            self._draft.link(_unescaped(last), "", line)
+            tree.one("a", _unescaped(last), href=_unescaped(last))
         elif name == "href" and len(groups) > 1:
-            self._draft.link(_unescaped(_inner(groups[-2])), _plain(groups[-1]), line)
-        elif name == "textsuperscript":
-            self._draft.raised(last, line)
+            tree.one("a", _plain(groups[-1]), href=_unescaped(_inner(groups[-2])))
         elif name == "item":
-            self._flush()
-            self._item = str(next(self._items[-1])) if self._items and self._items[-1] is not None else "-"
+            tree.end("li", self._list)
+            tree.begin("li")
         elif name == "bibitem":
-            self._flush()
-            self._line, self._entry = line, last
-            self.blocks.append(TextBlock("note", line, [[]], name=last))
+            tree.end(NOTE, self._list)
+            tree.begin(NOTE, name=last)
+        elif name == "multicolumn" and self._row:
+            tree.set("colspan", _inner(groups[0]))
+            self._walk(groups[-1:])
         elif name in ("par", "newpage", "clearpage"):
-            self._flush()
+            tree.one("p")
+        elif name == "\\" and self._row:
+            tree.end("tr", self._row - 1)
+            tree.begin("tr")
+            tree.begin("td")
         elif name == "\\":
-            self._draft.line_break(line)
+            tree.one("br")
         elif name in ("newblock", "noindent", "centering"):
-            self._draft.text(" ", line)
+            tree.text(" ")
         elif name in _QUANTITIES:
-            values = [_inner(group) for group in groups if group.latex_verbatim()[:1] == "{"]
-            self._draft.text(_quantity(name, values), line)
+            tree.text(_quantity(name, [_inner(group) for group in groups if group.latex_verbatim()[:1] == "{"]))
         elif name not in _LEFT_OUT:
-            marks = ("\u201c", "\u201d") if name == "enquote" else ("", "")
-            is_whole = name in ("enquote", "textcolor", "multirow") or any(map(_holds_macro, groups))
-            plain = "" if is_whole else _plain(node)
-            self._draft.text(marks[0] or plain, line)
+            plain = "" if name in ("textcolor", "multirow") or any(map(_holds_macro, groups)) else _plain(node)
+            tree.one(TEXT, plain)
             if groups and not plain.strip():
                 self._walk(groups[-1:])
-            self._draft.text(marks[1], line)
 
-    def _cite(self, keys: str, line: int) -> None:
+    def _within(self, tag: str, nodes: Sequence[Any], **attributes: str) -> None:
+        outside = len(self.tree)
+        self.tree.begin(tag, **attributes)
+        self._walk(nodes)
+        self.tree.close(outside)
+
+    def _cite(self, keys: str) -> None:
         for key in filter(None, (key.strip() for key in keys.split(","))):
-            self._draft.note(key, line)
+            if self._in_note:  # "see \cite{key}": the work is found by the key as text
+                self.tree.text(f"[@{key}]")
+            else:
+                self.tree.one(MARK, name=key)
 
-    def _footnote(self, groups: Sequence[Any], line: int) -> None:
-        name = f"footnote {next(self._numbers)}"
-        outer, self._draft = self._draft, Draft()
-        self._walk(groups)
-        pieces, self._draft = self._draft.take(), outer
-        if pieces and all(piece.kind == "note" or not piece.text.strip(" .;,") for piece in pieces):
-            for piece in (piece for piece in pieces if piece.kind == "note"):  # \footnote{\cite{key}} cites the work itself
-                self._draft.note(piece.text, line)
+    def _footnote(self, groups: Sequence[Any]) -> None:
+        name = f"footnote {next(self._footnotes)}"
+        nodes = [node for group in groups for node in getattr(group, "nodelist", ())]
+        cites = [node for node in nodes if _macro(node) in self._cites]
+        if cites and all(node in cites or not node.latex_verbatim().strip(" \n.;,~") for node in nodes):
+            self._walk(groups)  # \footnote{\cite{key}} cites the work itself
             return
-        self._draft.note(name, line)
-        # "see \cite{key}": the work is found by the key as text
-        written = [Piece("text", f"[@{piece.text}]", piece.line) if piece.kind == "note" else piece for piece in pieces]
-        self.blocks += [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [written], name=name)]
+        outer, self._in_note = self._in_note, True
+        self._within(FOOTNOTE, groups, name=name)
+        self._in_note = outer
 
     def _read_environment(self, node: Any, name: str) -> None:
         if name in _NO_TEXT:
             return
-        self._flush()
+        tree, outside, outer = self.tree, len(self.tree), (self._row, self._list)
         if name in _TABLES:
-            self.blocks += row_blocks(list(self._rows(node)))
-            return
-        self._quoted += name in _QUOTES
-        if name in _LISTS:
-            self._items.append(count(1) if name == "enumerate" else None)
+            tree.begin("table")
+            tree.begin("tr")
+            self._row = len(tree)
+            tree.begin("td")
+        else:
+            tree.begin("blockquote" if name in _QUOTES else _LISTS.get(name, "div"))
+            self._row, self._list = 0, len(tree)
         self._walk(node.nodelist)
-        self._flush()
-        if name in _LISTS:
-            self._items.pop()
-        elif name == "thebibliography":
-            self._entry = None
-        self._quoted -= name in _QUOTES
-
-    def _rows(self, node: Any) -> Iterator[tuple[int, list[list[Piece]]]]:
-        outer, self._draft = self._draft, Draft()
-        cells: list[list[Piece]] = []
-        line = self._at(node.pos)
-        for inner in (*(node.nodelist or ()), None):
-            name = _macro(inner)
-            if inner is None or name == "\\" or getattr(inner, "specials_chars", "") == "&":
-                cells.append(self._draft.take())
-                if inner is None or name == "\\":
-                    if any(cells):
-                        yield line, cells
-                    cells = []
-            elif name not in _LINES and name not in _LEFT_OUT:
-                line = self._at(inner.pos) if not cells and not self._draft else line
-                if type(inner).__name__ == "LatexCharsNode":
-                    self._draft.text(re.sub(r"\s+", " ", inner.chars), self._at(inner.pos))
-                else:
-                    self._walk(inner.nodeargd.argnlist[-1:] if name == "multicolumn" else [inner])
-        self._draft = outer
+        tree.close(outside)
+        self._row, self._list = outer
 
 
 def _macro(node: Any) -> str:

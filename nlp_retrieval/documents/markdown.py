@@ -17,8 +17,9 @@ from unicodedata import normalize
 from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_address
 from nlp_retrieval.documents.bibliography import bibliography_notes, entries_of_csl
-from nlp_retrieval.documents.blocks import Definition, Document, Draft, Piece, TextBlock, as_head
-from nlp_retrieval.documents.cleaning import Removed, clean_text, clean_title
+from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
+from nlp_retrieval.documents.cleaning import clean_text, clean_title
+from nlp_retrieval.documents.html import FOOTNOTE, LINE, MARK, NOTE, OTHER, Tree, parse_page
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ _LONGEST_VALUE = 2_000
 _MOST_VALUES = 50
 _WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)(\w+)\b(?:[^<>]{0,300}?\bhref ?= ?[\"']?([^\s\"'<>]{1,4000}))?")
-_STRUCK = ("s", "strike", "del")
-_HIDDEN = ("script", "style", "template", "noscript", "title", "textarea", *_STRUCK)
+_TAGS = frozenset("a sup q s strike del script style template title textarea".split())
+"""Elements within a paragraph that change what is read; the others only change how it looks."""
 
 
 # The parser leaves addresses as written, and its work is bounded.
@@ -123,7 +124,6 @@ def _inline_note(state: StateInline, silent: bool) -> bool:
         state.env["in_note"] = True
         state.md.inline.parse(state.src[state.pos + 2 : end], state.md, state.env, token.children)
         state.env["in_note"] = False
-        token.content = "\n" * state.src.count("\n", state.pos, end)
     state.pos = end + 1
     return True
 
@@ -184,23 +184,22 @@ def read_markdown(text: str, where: str) -> Document:
     cleaned, removed = clean_text(text)
     fields, cleaned, notes = split_front_matter(normalize("NFC", cleaned), where)
     tokens = _parsed(_unwrapped(cleaned))
-    reader = _MarkdownBlocks(removed)
-    blocks = list(reader.read(tokens))
+    read = _page_of(tokens).document(where)
     title = " ".join(str(fields.get("title") or "").split())
-    headings = (block.pieces[0] for block in blocks if block.kind == "heading")
+    headings = (block.pieces[0] for block in read.blocks if block.kind == "heading")
     works = fields.get("references")
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
-    return Document(
-        blocks,
-        clean_title(title or next(map(_as_line, headings), ""))[0],
+    return replace(
+        read,
+        title=clean_title(title or next(map(_as_line, headings), ""))[0],
         definitions=[
-            Definition(token.meta["label"], web_address(token.meta["url"]), token.meta["title"], token.map[0] + 1)
+            Reference(token.meta["label"], token.meta["title"], web_address(token.meta["url"]), token.map[0] + 1)
             for token in tokens
             if token.type == "definition" and token.map
         ],
         works=entries_of_csl(works, "the front matter") if isinstance(works, list) else [],
-        removed=reader.draft.removed,
+        removed=read.removed + removed,
         metadata=_metadata(fields),
         notes=[*bibliography_notes(fields.get("bibliography")), *notes],
     )
@@ -260,185 +259,103 @@ def _unwrapped(text: str) -> str:
     return "\n" * text.count("\n", 0, opened.end()) + body[opened.end() : -len(last)]
 
 
-class _MarkdownBlocks:
-    """Position in a document's structure."""
+# The tokens as a page of HTML, which the reader of HTML reads.
 
-    def __init__(self, removed: Removed) -> None:
-        self.draft = Draft()
-        self.draft.removed = removed
-        self._line, self._level, self._depth, self._quotes = 1, 0, 0, 0
-        self._note: str | None = None
-        self._item = ""
-        self._cells: list[list[Piece]] | None = None
-        self._heads: list[str] = []
-        self._is_labelled: bool | None = None
 
-    def read(self, tokens: Sequence[Token]) -> Iterator[TextBlock]:
-        """Yield the blocks."""
-        for token in tokens:
-            if token.map:
-                self._line = token.map[0] + 1
-            if token.type == "inline":
-                yield from self._text(token)
-                for child in token.children or ():
-                    if child.type == "footnote_ref" and child.children is not None:
-                        name = str(child.meta["label"])
-                        yield TextBlock("note", self._line, [[]], name=name)
-                        yield TextBlock("note", self._line, [_Pieces(self.draft, self._line).read(child.children)], name=name)
-            elif token.type in ("fence", "code_block"):
-                for number, text in enumerate(token.content.rstrip("\n").split("\n")):
-                    if number:
-                        self.draft.line_break(self._line + number)
-                    self.draft.code(text, self._line + number)
-                yield TextBlock("other", self._line, [self.draft.take()])
-            elif token.type == "html_block":
-                yield from self._html(token.content)
-            else:
-                yield from self._mark(token)
-
-    def _html(self, content: str) -> Iterator[TextBlock]:
-        """Yield the blocks of HTML within Markdown: they are seen, but no prose of the author's."""
-        from nlp_retrieval.documents.html import document_of, parse_page
-
-        read = document_of(parse_page(f"<html><body>{content}</body></html>", "HTML"), "HTML", works={})
-        self.draft.removed += read.removed
-        for block in read.blocks:
-            pieces = [[replace(piece, line=self._line) for piece in cell] for cell in block.pieces]
-            yield replace(block, kind="other", line=self._line, pieces=pieces)
-
-    def _mark(self, token: Token) -> Iterator[TextBlock]:
-        """Handle a token that begins or ends a block."""
+def _page_of(tokens: Sequence[Token]) -> Tree:
+    tree = Tree()
+    quotes: list[str] = []
+    for at, token in enumerate(tokens):
+        if token.map:
+            tree.line = token.map[0] + 1
         match token.type:
-            case "heading_open" | "heading_close":
-                self._level = int(token.tag[1:]) if token.nesting > 0 else 0
+            case "inline":
+                _write(tree, token.children or [])
+            case "fence" | "code_block":
+                tree.one("pre", token.content)
+            case "html_block":
+                _add_html(tree, token.content)
+            case "blockquote_open":
+                first = next((each for each in tokens[at : at + _DEEPEST] if each.type == "inline"), None)
+                quotes.append(quotes[0] if quotes else "div" if first is not None and _is_label(first) else "blockquote")
+                tree.begin(quotes[-1])
+            case "blockquote_close":
+                tree.end(quotes.pop())
             case "footnote_reference_open":
-                self._note = str(token.meta["label"])
-                # notes without text count too
-                yield TextBlock("note", self._line, [[]], name=self._note)
-            case "footnote_reference_close":
-                self._note = None
-            case "list_item_open" | "list_item_close":
-                self._depth += token.nesting
-                self._item = (token.info or "-") if token.nesting > 0 else ""
-            case "blockquote_open" | "blockquote_close":
-                self._quotes += token.nesting
-                self._is_labelled = self._is_labelled if self._quotes else None
-            case "thead_open":
-                self._heads = []
-            case "tr_open":
-                self._cells = []
-            case "tr_close":
-                cells, self._cells = self._cells or [], None
-                if self._heads:
-                    yield TextBlock("row", self._line, cells, heads=self._heads)
-                else:
-                    self._heads = ["".join(as_head(piece) for piece in cell).strip() or " " for cell in cells]
-
-    def _text(self, token: Token) -> Iterator[TextBlock]:
-        pieces = _Pieces(self.draft, self._line).read(token.children or [])
-        if self._quotes and self._is_labelled is None:
-            starts = [child.type for child in token.children or [] if child.type != "text" or child.content]
-            self._is_labelled = token.content.startswith("[!") or starts[:1] == ["strong_open"]
-        quoted = self._quotes > 0 and not self._is_labelled
-        if self._cells is not None:
-            self._cells.append(pieces)
-        elif self._level:
-            yield TextBlock("heading", self._line, [pieces], level=self._level)
-        elif self._note is not None:
-            yield TextBlock("note", self._line, [pieces], name=self._note)
-        elif self._depth:
-            yield TextBlock("item", self._line, [pieces], level=self._depth, name=self._item, quoted=quoted)
-            self._item = ""
-        else:
-            yield TextBlock("paragraph", self._line, [pieces], quoted=quoted)
+                tree.begin(NOTE, name=str(token.meta["label"]))
+            case "list_item_open":
+                tree.begin("li", Number=token.info or "-")
+            case _ if token.nesting:
+                tree.begin(token.tag) if token.nesting > 0 else tree.end()
+    return tree
 
 
-class _Pieces:
-    """Makes pieces of the tokens within a block; the text of a link, and raised text, is kept until that ends."""
+def _is_label(quote: Token) -> bool:
+    """Return whether a block quote is a note with a label ("> **Note:** ...", "> [!NOTE]")."""
+    types = [child.type for child in quote.children or [] if child.type != "text" or child.content]
+    return quote.content.startswith("[!") or types[:1] == ["strong_open"]
 
-    def __init__(self, draft: Draft, line: int) -> None:
-        self._draft, self._line = draft, line
-        self._open: Piece | None = None
-        self._within = ""
-        self._hidden = ""
 
-    def read(self, tokens: Sequence[Token]) -> list[Piece]:
-        """Return the pieces of a block."""
-        for token in tokens:
-            if self._hidden:
-                ends = token.type == f"{self._hidden}_close" or token.content.lower().startswith(f"</{self._hidden}")
-                self._hidden = "" if ends else self._hidden
-            elif token.type == "html_inline":
-                self._html(token.content)
-            else:
-                self._take(token)
-            self._line += 1 if token.type in ("softbreak", "hardbreak") else token.content.count("\n")
-        self._end()
-        return self._draft.take()
+def _add_html(tree: Tree, content: str) -> None:
+    """Add HTML between paragraphs, by itself, so that it changes nothing else: readers of Markdown use no style sheets."""
+    page = parse_page(f"<html><body>{content}</body></html>", "HTML")
+    for sheet in list(page.iter("style", "link")):
+        sheet.drop_tree()
+    body = page.find("body")
+    body = page if body is None else body
+    body.tag = OTHER
+    for element in body.iter():
+        element.sourceline = tree.line
+    tree.add(body)
+    tree.end()
 
-    def _take(self, token: Token) -> None:
+
+def _write(tree: Tree, tokens: Sequence[Token]) -> None:
+    """Add what is within a block."""
+    outside = len(tree)
+    for token in tokens:
         match token.type:
             case "link_open":
                 url, title = (str(token.attrGet(name) or "") for name in ("href", "title"))
-                self._begin(Piece("link", url, self._line, web_address(url), str(token.meta.get("label", "")), title))
+                tree.end("a", outside)
+                tree.begin("a", href=url, Label=str(token.meta.get("label", "")), Title=title)
             case "link_close":
-                self._end("link")
+                tree.end("a", outside)
             case "softbreak" | "hardbreak":
-                self._break(self._line + 1, "\n" if token.type == "hardbreak" else " ")
+                tree.line += 1
+                tree.one(LINE if token.type == "softbreak" else "br", " ")
+            case "footnote_ref" if token.children is not None:
+                tree.begin(FOOTNOTE, name=str(token.meta["label"]))
+                _write(tree, token.children)
+                tree.end(FOOTNOTE, outside)
             case "footnote_ref":
-                self._draft.note(str(token.meta["label"]), self._line)
+                tree.one(MARK, name=str(token.meta["label"]))
             case "bare_link":
-                self._draft.add(Piece("link", "", self._line, url=token.content))
-            case "code_inline" if self._open is None and token.content:
-                self._draft.code(token.content, self._line)
-            case "text" | "code_inline":
-                self._say(token.content)
+                tree.one("a", token.content, href=token.content, Label="")
+            case "code_inline":
+                tree.one("code", token.content)
+            case "text":
+                tree.text(token.content)
             case "s_open":
-                self._hide("s")
+                tree.begin("s")
+            case "s_close":
+                tree.end("s", outside)
+            case "html_inline":
+                _write_tag(tree, token.content, outside)
+        tree.line += token.content.count("\n")
+    tree.close(outside)
 
-    def _html(self, tag: str) -> None:
-        if tag.startswith("<!--"):
-            self._draft.removed += Removed(unrendered=1)
-        read = _TAG.match(tag)
-        closes, name = (bool(read[1]), read[2].lower()) if read else (False, "")
-        if name == "br":
-            self._break(self._line, "\n")
-        elif name == "q":  # as a browser shows it
-            self._say("\u201d" if closes else "\u201c")
-        elif name in ("a", "sup") and closes:
-            self._end("link" if name == "a" else "raised")
-        elif name in ("a", "sup") and (self._open is None or self._open.kind == "raised"):
-            url = unescape(read[3] or "") if read else ""
-            if name == "sup" or url:
-                self._begin(Piece("link", url, self._line, web_address(url)) if url else Piece("raised", "", self._line))
-        elif name in _HIDDEN and not closes:
-            self._hide(name)
 
-    def _hide(self, tag: str) -> None:
-        self._hidden = tag
-        self._draft.removed += Removed(struck=tag in _STRUCK)
-
-    def _say(self, text: str) -> None:
-        if self._open is not None:
-            self._within += text
-        else:
-            self._draft.text(text, self._line)
-
-    def _break(self, line: int, text: str) -> None:
-        self._within += " "
-        # a line is counted where it begins, also within a link
-        self._draft.line_break(line, text)
-
-    def _begin(self, piece: Piece) -> None:
-        self._end()
-        self._open, self._within = piece, ""
-
-    def _end(self, kind: str = "") -> None:
-        if self._open is None or kind not in ("", self._open.kind):
-            return
-        opened, self._open = self._open, None
-        if opened.kind == "raised":
-            self._draft.raised(self._within, self._line)
-            return
-        is_address = self._within in (opened.text, opened.text.removeprefix("mailto:"))
-        self._draft.add(replace(opened, text="" if is_address else self._within, line=self._line))
+def _write_tag(tree: Tree, written: str, outside: int) -> None:
+    if written.startswith("<!--"):
+        tree.one("template", written[4:-3])
+    read = _TAG.match(written)
+    if read is None:
+        return
+    tag, href = read[2].lower(), unescape(read[3] or "")
+    if tag == "br":
+        tree.one("br")
+    elif tag in _TAGS and (read[1] or tag in ("a", "sup")):
+        tree.end(tag, outside)
+    if tag in _TAGS and not read[1] and (tag != "a" or href):
+        tree.begin(tag, **({"href": href, "Label": ""} if tag == "a" else {}))

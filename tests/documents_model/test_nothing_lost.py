@@ -48,6 +48,7 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
     [
         (r"Ants run \citetalias{doe}, bees \nptextcite[3]{roe}.", ["doe", "roe"]),
         (r"Ants run \volcite{2}[p.~3]{doe} and \autocites(see)()[3]{doe}[4]{roe}.", ["doe", "doe", "roe"]),
+        (r"Ants run.\footnote{\url{https://a.example}} Bees do.\footnote{\cite{doe}.}", ["footnote 1", "doe"]),
         (r"\citestyle{plain}\nocite{x} Ants run \citeA<see>{doe}.", ["doe"]),
         ("Some 900 ships\\textsuperscript{2} of $5^{3}$ and 4 m\\textsuperscript{2}.", ["2"]),
     ],

@@ -112,7 +112,7 @@ LINES = {
     '<p><span style="text-decoration-line:line-through;text-decoration-style:solid">2</span>3 euros</p>': "3 euros",
     "<div><span>22</span><span>berths</span></div>": "22 berths",
     "<p>It holds <span>1</span><span>,234</span> boats.</p>": "It holds 1,234 boats.",
-    "<pre>Year  Boats\n2019  2.2\n2020  2.4</pre>": "Year Boats\n2019 2.2\n2020 2.4",
+    "<pre>Year  Boats\n2019  2.2\n2020  2.4</pre>": "Year  Boats\n2019  2.2\n2020  2.4",
     "<p><math><msup><mn>10</mn><mn>6</mn></msup></math> boats</p>": "10⁶ boats",
     "<p><math><mfrac><mn>1</mn><mrow><mi>b</mi><mo>+</mo><mi>c</mi></mrow></mfrac></math></p>": "1/(b+c)",
     "<table><tr><th>Port<th>Year<tr><td rowspan=2>North<td>1<tr><td>2<tr><td>South<td>3</table>": (

@@ -237,9 +237,7 @@ def references_of(report: Document) -> References:
     """Return the entries of a report, and its other blocks."""
     references = References()
     for definition in report.definitions:
-        references.add(
-            references.defined, Reference(definition.label, _title([definition.title]), definition.url, definition.line)
-        )
+        references.add(references.defined, replace(definition, title=_title([definition.title])))
     blocks = _without_notes(report.blocks, references)
     lists = _lists(blocks)
     end = _before_closing_list(blocks)
