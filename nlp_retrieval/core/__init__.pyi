@@ -58,6 +58,7 @@ from nlp_retrieval.core.files.database_file import DatabaseRow as DatabaseRow
 from nlp_retrieval.core.files.frames import BaseLoader as BaseLoader
 from nlp_retrieval.core.files.frames import Items as Items
 from nlp_retrieval.core.files.frames import Queries as Queries
+from nlp_retrieval.core.files.frames import items_of as items_of
 from nlp_retrieval.core.files.frames import texts_of as texts_of
 from nlp_retrieval.core.files.json_text import MAX_BYTES as MAX_BYTES
 from nlp_retrieval.core.files.json_text import parse_json as parse_json

@@ -13,6 +13,7 @@ from nlp_retrieval.lm.counting import CallCounter as CallCounter
 from nlp_retrieval.lm.counting import CallCounts as CallCounts
 from nlp_retrieval.lm.counting import record_calls as record_calls
 from nlp_retrieval.lm.endpoint import ModelEndpoint as ModelEndpoint
+from nlp_retrieval.lm.endpoint import side_by_side as side_by_side
 from nlp_retrieval.lm.engine import dspy as dspy
 from nlp_retrieval.lm.language_model import LanguageModel as LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram as CompiledProgram
@@ -21,7 +22,6 @@ from nlp_retrieval.lm.programs import load_program as load_program
 from nlp_retrieval.lm.programs import read_program as read_program
 from nlp_retrieval.lm.programs import save_program as save_program
 from nlp_retrieval.lm.reading import LONGEST_ANSWER as LONGEST_ANSWER
-from nlp_retrieval.lm.reading import UnusableAnswerError as UnusableAnswerError
 from nlp_retrieval.lm.reading import read_object as read_object
 from nlp_retrieval.lm.reading import read_passage as read_passage
 from nlp_retrieval.lm.reading import unwrapped as unwrapped

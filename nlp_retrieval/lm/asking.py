@@ -24,7 +24,7 @@ from nlp_retrieval.lm.endpoint import side_by_side
 from nlp_retrieval.lm.engine import CallLimitError, Engine, OnlyThoughtsError, answers_kept_if_good, dspy
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
-from nlp_retrieval.lm.reading import LONGEST_ANSWER, UnusableAnswerError, final_answer, read_object
+from nlp_retrieval.lm.reading import LONGEST_ANSWER, final_answer, read_object
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -250,10 +250,7 @@ def _count_degraded(reason: str) -> None:
 
 
 def _read(read: Callable[[object], T | None], answer: object) -> Outcome[T]:
-    try:
-        value = read(answer)
-    except UnusableAnswerError as error:
-        return Outcome(None, f"the answer cannot be used: {error}")
+    value = read(answer)
     return Outcome(value) if value is not None else Outcome(None, "the answer cannot be used")
 
 

@@ -13,8 +13,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextvars import copy_context
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -84,25 +85,33 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
 
     ``ask`` gets a part, and a function that returns whether an answer is still wanted.
     """
-    failed: list[BaseException] = []
-
-    def asked(part: PartT) -> MadeT:
-        try:
-            return ask(part, lambda: not failed)
-        except BaseException as error:
-            failed.append(error)
-            raise
-
+    ended = threading.Event()
     if len(parts) < 2 or at_once == 1:
-        return [asked(part) for part in parts]
-    with ThreadPoolExecutor(min(at_once, len(parts)), thread_name_prefix="nlp_retrieval-endpoint") as pool:
-        futures = [pool.submit(copy_context().run, asked, part) for part in parts]
+        return [ask(part, lambda: True) for part in parts]
+    waiting = iter(list(enumerate(parts)))
+    done: SimpleQueue[tuple[int, MadeT] | BaseException] = SimpleQueue()
+
+    def work() -> None:
         try:
-            return [future.result() for future in futures]
+            for number, part in waiting:
+                if ended.is_set():
+                    return
+                done.put((number, ask(part, lambda: not ended.is_set())))
         except BaseException as error:
-            failed.append(error)
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise failed[0] from None
+            done.put(error)
+
+    for _ in range(min(at_once, len(parts))):  # threads that end with the process, which those of a pool would not
+        threading.Thread(target=copy_context().run, args=(work,), name="nlp_retrieval-endpoint", daemon=True).start()
+    made: dict[int, MadeT] = {}
+    try:
+        while len(made) < len(parts):
+            one = done.get()
+            if isinstance(one, BaseException):
+                raise one
+            made[one[0]] = one[1]
+    finally:
+        ended.set()
+    return [made[number] for number in range(len(parts))]
 
 
 def within(seconds: float, work: Callable[[], MadeT]) -> MadeT:

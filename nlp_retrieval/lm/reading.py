@@ -28,10 +28,6 @@ LONGEST_ANSWER = 20_000
 _DEEPEST = 5
 
 
-class UnusableAnswerError(ValueError):
-    """An unusable answer; the message gives the reason, as half a sentence."""
-
-
 def final_answer(text: str) -> str | None:
     """Return an answer without the thoughts before it (``<think>...</think>``); None if it only thinks.
 

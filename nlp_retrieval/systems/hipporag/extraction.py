@@ -1,7 +1,5 @@
 """Extraction of entities and triples from the passages of a corpus, by a language model, into a store.
 
-Answers are parsed as JSON and never evaluated. Missing or malformed parts are requested again.
-
 A run needs no state of earlier ones: the store says what is missing, by id and text, so a run may be killed at any time, and
 another may run concurrently. Results are committed in batches, together with the counters. Uncommitted answers are not paid for
 again, because the model caches its good answers on disk.
@@ -15,19 +13,15 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
-from queue import Queue, SimpleQueue
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from nlp_retrieval import LanguageModel, SearchableItem
-from nlp_retrieval.core import Advance, has_no_words, progress, without_secrets
-from nlp_retrieval.errors import ConfigurationError, RetrievalError
-from nlp_retrieval.lm import CallCounter, CallCounts, UnusableAnswerError, fingerprint_of_program, read_object, record_calls
+from nlp_retrieval.core import has_no_words, progress, without_secrets
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.lm import CallCounts, fingerprint_of_program, read_object, record_calls, side_by_side
 from nlp_retrieval.systems.hipporag.knowledge import (
     Extraction,
     ExtractionRun,
@@ -43,7 +37,6 @@ from nlp_retrieval.text import fenced
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks import ModelPrice
-    from nlp_retrieval.lm import Outcome
 
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
@@ -53,10 +46,9 @@ _SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
 
 @dataclass(frozen=True)
 class ExtractedPassage:
-    """Result for one passage, after some requests; not asked for once the endpoint was given up."""
+    """Result for one passage: what was read, or why nothing was; not asked for once the endpoint was given up."""
 
     read: ReadKnowledge | None
-    tries: int
     error: str = ""
     asked: bool = True
 
@@ -127,111 +119,48 @@ class KnowledgeExtractor:
         Args:
             texts: at most ``passages_per_call``; one text may come alone.
         """
-        shown = [fenced(text[: self.passage_characters]) for text in ([texts] if isinstance(texts, str) else texts)]
-        read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
-        without_call = set(read)
-        tries, error, asked = 0, "", True
-        while len(read) < len(shown) and tries <= self.lm.endpoint.retries and asked:
-            places = [position for position in range(len(shown)) if position not in read]
-            outcome = self._outcome([shown[position] for position in places])
-            tries += 1
-            for number, knowledge in (outcome.value or {}).items():
-                read[places[number]] = knowledge
-            error = without_secrets(outcome.reason) or "the answer left this passage out"
-            if outcome.endpoint_failed:
-                asked = outcome.reason != self._line.given_up
-                break
-        return [
-            ExtractedPassage(read[position], 0 if position in without_call else max(tries, 1))
-            if position in read
-            else ExtractedPassage(None, tries, error, asked)
-            for position in range(len(shown))
-        ]
-
-    def _outcome(self, shown: list[str]) -> Outcome[dict[int, ReadKnowledge]]:
         from nlp_retrieval.lm import ask, using
 
-        passages = "\n".join(f"{number}: {text}" for number, text in enumerate(shown, start=1))
-        asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(read_or_explain, len(shown)))
-        with using(self.lm):
-            return self._line.ask(asking)
+        shown = [fenced(text[: self.passage_characters]) for text in ([texts] if isinstance(texts, str) else texts)]
+        read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
+        failed = ExtractedPassage(None, "the answer left this passage out")
+        for _ in range(self.lm.endpoint.retries + 1):
+            places = [position for position in range(len(shown)) if position not in read]
+            if not places:
+                break
+            passages = "\n".join(f"{number}: {shown[position]}" for number, position in enumerate(places, start=1))
+            asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(knowledge_in, len(places)))
+            with using(self.lm):
+                outcome = self._line.ask(asking)
+            read |= {places[number]: knowledge for number, knowledge in (outcome.value or {}).items()}
+            if outcome.reason:
+                asked = not outcome.endpoint_failed or outcome.reason != self._line.given_up
+                failed = ExtractedPassage(None, without_secrets(outcome.reason), asked)
+            if outcome.endpoint_failed:
+                break
+        return [ExtractedPassage(read[position]) if position in read else failed for position in range(len(shown))]
 
 
-def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
+def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
     """Return the knowledge in an answer, by passage from 0, for those with readable entries; None if there is none.
 
-    Args:
-        n_passages: number of requested passages.
-        answer: an object by number of passage, or its JSON text; of one passage, its entry alone will do.
-
-    Raises:
-        UnusableAnswerError: entities or triples are there, and none can be read; the message shows the first.
+    An answer is an object by number of passage, or its JSON text; of one passage, its entry alone will do.
     """
     value = read_object(answer) if isinstance(answer, str) else answer
     entries = dict(value) if isinstance(value, Mapping) else {}
     if n_passages == 1 and "triples" in entries:
         entries = {"1": entries}
     knowledge_of: dict[int, ReadKnowledge] = {}
-    unread = None
     for position in range(n_passages):
         entry = entries.get(str(position + 1))
-        if not isinstance(entry, Mapping) or "triples" not in entry:  # entities alone may be part of a truncated answer
-            continue
-        try:
-            read = knowledge_from_json(entry.get("entities", []), entry["triples"])
-        except ValueError:
-            continue
-        if read.unread is None:
-            knowledge_of[position] = read
-        unread = unread or read.unread
-    if not knowledge_of and unread is not None:
-        raise UnusableAnswerError(f"its entities or triples are in an unsupported form: {unread}")
-    return knowledge_of or None
-
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Iterator[tuple[T, R]]:
-    """Yield tasks with their results, in the order of completion; the first error of ``work`` is raised.
-
-    When the caller stops, or is interrupted, no further task is started; running ones continue in threads that end with the
-    process, which a pool's would not.
-    """
-    waiting: Queue[T | None] = Queue()
-    done: SimpleQueue[tuple[T, R] | BaseException] = SimpleQueue()
-    stopped = Event()
-
-    def run() -> None:
-        while (task := waiting.get()) is not None and not stopped.is_set():
+        if isinstance(entry, Mapping) and "triples" in entry:  # entities alone may be part of a truncated answer
             try:
-                done.put((task, work(task)))
-            except BaseException as error:  # raised in the caller's thread
-                done.put(error)
-
-    def result() -> tuple[T, R]:
-        one = done.get()
-        if isinstance(one, BaseException):
-            raise one
-        return one
-
-    for _ in range(n_workers):
-        Thread(target=copy_context().run, args=(run,), name="nlp_retrieval-extract", daemon=True).start()
-    under_way = 0
-    try:
-        for task in tasks:
-            waiting.put(task)
-            under_way += 1
-            if under_way > n_workers + 1:
-                yield result()
-                under_way -= 1
-        for _ in range(under_way):
-            yield result()
-    finally:
-        stopped.set()
-        for _ in range(n_workers):
-            waiting.put(None)
+                read = knowledge_from_json(entry.get("entities", []), entry["triples"])
+            except ValueError:
+                continue
+            if not read.nothing_read:
+                knowledge_of[position] = read
+    return knowledge_of or None
 
 
 @dataclass(frozen=True)
@@ -291,11 +220,6 @@ class ExtractionSummary:
         """Return whether the store now has all documents that were read, and all were read."""
         return not self.failed and not self.not_asked and not self.stopped
 
-    @property
-    def per_minute(self) -> float:
-        """Return the number of documents extracted or copied per minute."""
-        return 60 * (self.extracted + self.copied) / self.seconds if self.seconds else 0.0
-
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return asdict(self)
@@ -340,134 +264,100 @@ def extract_knowledge(
         raise ConfigurationError(f"extractor={extractor!r:.60} ({type(extractor).__name__}): pass KnowledgeExtractor(lm)")
     from nlp_retrieval.lm import using
 
+    begin = time.perf_counter()
     with record_calls() as calls, using(extractor.lm), progress("extracting", None) as advance:
-        run = _Extraction(store, extractor, commit_every, calls, advance)
+        run = _Run(store, extractor, advance)
         store.begin(run.extraction)
-        run.commit()
-        try:
-            for group, extracted in worked_on(run.groups(items), run.ask, extractor.lm.endpoint.calls_at_once):
-                run.came(group, extracted)
-            run.commit("failed" if extractor.given_up else "completed")
-        except BaseException:
-            # an interrupted transaction may hold its lock until this error is reported
-            if run.between_transactions:
-                with suppress(RetrievalError):
-                    run.commit("failed")
-            raise
-        return run.summary()
+        run.save()
+        missing = run.missing(items)
+        while batch := list(islice(missing, commit_every)):
+            run.extract(batch)
+            run.save()
+        run.save("failed" if extractor.given_up else "completed")
+    return ExtractionSummary(
+        run.extraction.extraction_id,
+        run.extraction.model,
+        **dict[str, Any](run.count),
+        seconds=time.perf_counter() - begin,
+        calls=calls.counts,
+        stopped=extractor.given_up or "",
+        reasons=dict(run.reasons.most_common(_MOST_REASONS)),
+    )
 
 
-class _Extraction:
-    """A running extraction."""
+class _Run:
+    """A running extraction: its counts, and results that are not yet committed."""
 
-    def __init__(
-        self, store: KnowledgeStore, extractor: KnowledgeExtractor, commit_every: int, calls: CallCounter, advance: Advance
-    ) -> None:
+    def __init__(self, store: KnowledgeStore, extractor: KnowledgeExtractor, advance: Callable[[int], None]) -> None:
         self.extraction = extractor.extraction
-        self._store, self._extractor, self._commit_every = store, extractor, commit_every
-        self._calls, self._advance = calls, advance
+        self.count: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self._store, self._extractor, self._advance = store, extractor, advance
         self._records: list[PassageRecord] = []
-        self._count: Counter[str] = Counter()
-        self._reasons: Counter[str] = Counter()
-        self._session = uuid.uuid4().hex
-        self._last = ""
-        self.between_transactions = True
-        self._begin = time.perf_counter()
+        self._session, self._last = uuid.uuid4().hex, ""
 
-    def groups(self, items: Iterable[SearchableItem]) -> Iterator[list[Same]]:
-        """Yield the documents of each call, until the model is given up."""
-        waiting: list[Same] = []
-        size = self._extractor.passages_per_call
+    def missing(self, items: Iterable[SearchableItem]) -> Iterator[Same]:
+        """Yield the documents to request, by their texts, until the model is given up; record those whose text is known."""
         source = iter(items)
         while not self._extractor.given_up and (chunk := list(islice(source, _LOOKED_UP_AT_ONCE))):
-            waiting += self._missing(chunk)
-            while len(waiting) >= size:
-                yield waiting[:size]
-                waiting = waiting[size:]
-        if waiting:
-            yield waiting
+            asked = self._store.missing(self.extraction, chunk)
+            missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]
+            self.count["documents"] += len(chunk)
+            self.count["kept"] += len(chunk) - len(missing)
+            self._advance(len(chunk) - len(missing))
+            by_text: dict[str, Same] = {}
+            for item, known in zip(missing, StoredKnowledge(self._store, self.extraction).of(missing), strict=True):
+                if known is None:
+                    by_text.setdefault(passage_hash(item.title, item.content), []).append(item)
+                else:
+                    self.count["copied"] += 1
+                    self._note(item, ExtractedPassage(ReadKnowledge(known)))
+            if len(self._records) >= _LOOKED_UP_AT_ONCE:
+                self.save()
+            yield from by_text.values()
 
-    def ask(self, group: list[Same]) -> list[ExtractedPassage]:
-        """Ask about one group, in a thread."""
-        return self._extractor.extract([_text(same[0]) for same in group])
+    def extract(self, batch: list[Same]) -> None:
+        """Ask about documents, and record the answers."""
+        size = self._extractor.passages_per_call
+        groups = [batch[first : first + size] for first in range(0, len(batch), size)]
 
-    def came(self, group: list[Same], extracted: list[ExtractedPassage]) -> None:
-        """Record the results of a group, and commit if there are enough."""
-        for same, result in zip(group, extracted, strict=True):
+        def ask(group: list[Same], _: Callable[[], bool]) -> list[ExtractedPassage]:
+            return self._extractor.extract([passage_text(same[0].title, same[0].content) for same in group])
+
+        answers = side_by_side(ask, groups, self._extractor.lm.endpoint.calls_at_once)
+        for same, result in zip(batch, (one for of_group in answers for one in of_group), strict=True):
+            longest = self._extractor.passage_characters
+            self.count["cut"] += len(same) * (len(passage_text(same[0].title, same[0].content)) > longest)
             if not result.asked:
-                self._count["not_asked"] += len(same)
+                self.count["not_asked"] += len(same)
                 continue
-            self._count["failed" if result.read is None else "extracted"] += 1 if result.read is not None else len(same)
-            self._count["copied"] += 0 if result.read is None else len(same) - 1
             if result.read is None:
-                self._reasons[result.error] += len(same)
+                self.count["failed"] += len(same)
+                self.reasons[result.error] += len(same)
+            else:
+                self.count["extracted"] += 1
+                self.count["copied"] += len(same) - 1
             for item in same:
-                self._note(item, result.read, result.tries, result.error)
-        if len(self._records) >= self._commit_every:
-            self.commit()
+                self._note(item, result)
 
-    def commit(self, status: str = "in_progress") -> None:
-        """Write the recorded results, and the progress of the run."""
-        counts = dict(sorted(self._count.items()))
-        waiting = counts.get("failed", 0) + counts.get("not_asked", 0)
-        done = sum(counts.get(name, 0) for name in ("kept", "extracted", "copied"))
+    def save(self, status: str = "in_progress") -> None:
+        """Commit the recorded results, and the progress of the run."""
+        counts = dict(sorted(self.count.items()))
+        done = sum(counts.get(name, 0) for name in ("kept", "extracted", "copied", "failed", "not_asked"))
         if self._records:
             self._last = self._records[-1].document_id
         data = counts | ({"last_document": self._last} if self._last else {})
-        run = ExtractionRun(self._session, counts.get("documents", 0), done + waiting, status, data)
-        with self._transaction():
-            self._store.save(self.extraction, self._records, run)
+        run = ExtractionRun(self._session, counts.get("documents", 0), done, status, data)
+        self._store.save(self.extraction, self._records, run)
         self._records = []
 
-    def summary(self) -> ExtractionSummary:
-        """Return the summary of the run."""
-        counts: dict[str, Any] = dict(self._count)
-        return ExtractionSummary(
-            self.extraction.extraction_id,
-            self.extraction.model,
-            **counts,
-            seconds=time.perf_counter() - self._begin,
-            calls=self._calls.counts,
-            stopped=self._extractor.given_up or "",
-            reasons=dict(self._reasons.most_common(_MOST_REASONS)),
-        )
-
-    def _missing(self, chunk: list[SearchableItem]) -> list[Same]:
-        """Return the documents of a chunk to request, by their texts; record those whose text is known."""
-        with self._transaction():
-            asked = self._store.missing(self.extraction, chunk)
-            missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]
-            stored = StoredKnowledge(self._store, self.extraction).of(missing)
-        self._count["documents"] += len(chunk)
-        self._count["kept"] += len(chunk) - len(missing)
-        self._advance(len(chunk) - len(missing))
-        by_text: dict[str, Same] = {}
-        for item, known in zip(missing, stored, strict=True):
-            if known is not None:
-                self._count["copied"] += 1
-                self._note(item, ReadKnowledge(known), 0)
-            else:
-                self._count["cut"] += len(_text(item)) > self._extractor.passage_characters
-                by_text.setdefault(passage_hash(item.title, item.content), []).append(item)
-        return list(by_text.values())
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self.between_transactions = False
-        yield
-        self.between_transactions = True
-
-    def _note(self, item: SearchableItem, read: ReadKnowledge | None, tries: int, error: str = "") -> None:
-        if read is not None:
-            self._count["entities"] += len(read.knowledge.entities)
-            self._count["triples"] += len(read.knowledge.triples)
-            self._count["dropped"] += read.dropped
-        self._records.append(PassageRecord(item.item_id, passage_hash(item.title, item.content), read, tries, error))
+    def _note(self, item: SearchableItem, result: ExtractedPassage) -> None:
+        if result.read is not None:
+            self.count["entities"] += len(result.read.knowledge.entities)
+            self.count["triples"] += len(result.read.knowledge.triples)
+            self.count["dropped"] += result.read.dropped
+        self._records.append(PassageRecord(item.item_id, passage_hash(item.title, item.content), result.read, result.error))
         self._advance(1)
-
-
-def _text(item: SearchableItem) -> str:
-    return passage_text(item.title, item.content)
 
 
 # Tokens are estimated from characters: 4 a token in prompts, 3.3 in JSON. An answer is 1.8 times as long as its passage, as in

@@ -169,58 +169,76 @@ def open_knowledge(segments: Sequence[SegmentFolder]) -> KnowledgeGraph:
     Raises:
         IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
     """
-    tables = [KnowledgeTables.open(segment) for segment in segments]
-    blocks = [vectors_in(segment, table) for segment, table in zip(segments, tables, strict=True)]
-    dimension = max((block.shape[1] for block in blocks if len(block)), default=1)
-    if any(len(block) and block.shape[1] != dimension for block in blocks):
+    opened = _opened(segments)
+    dimension = _dimension(opened)
+    if any(len(vectors) and vectors.shape[1] != dimension for _, vectors in opened):
         raise damaged(segments[0].folder, "its segments hold vectors of different dimensions")
-    stack = Stack(*(block if len(block) else block.reshape(0, dimension) for block in blocks))
-    return assembled(segments, tables, stack)
-
-
-def assembled(segments: Sequence[SegmentFolder], tables: Sequence[KnowledgeTables], stack: Stack) -> KnowledgeGraph:
-    """Combine tables; see :func:`open_knowledge`."""
-    first = segments[0].first_row
-    starts = offsets_of([len(table.texts) for table in tables])[:-1].tolist()
-    entities, entity_places = _in_order([table.entities for table in tables], starts)
-    begins = [start + len(table.entities) for start, table in zip(starts, tables, strict=True)]
-    triples, triple_places = _in_order([table.triples for table in tables], begins)
-    ends = np.concatenate([table.ends for table in tables])[_order([table.triples for table in tables])]
-    rows = np.concatenate([table.rows + part.first_row - first for table, part in zip(tables, segments, strict=True)])
-    stated = _numbers(np.concatenate([table.stated for table in tables]), triples, segments)
-    live = live_of(segments)
-    known = np.concatenate([table.known for table in tables])
-    statements = np.stack([rows, stated], axis=1)[live[rows]]
-    live_triples = np.unique(statements[:, 1])
-    statements[:, 1] = np.searchsorted(live_triples, statements[:, 1])
-    ends = _numbers(ends[live_triples], entities, segments)
+    stack, every = _stack(opened), _Columns.of(segments, [table for table, _ in opened])
+    live_triples = np.unique(_numbers(every.stated, every.triples, segments))
+    ends = _numbers(every.ends[live_triples], every.entities, segments)
     live_entities = np.unique(ends)
     ends = np.searchsorted(live_entities, ends)
-    mentions = np.unique(np.repeat(statements[:, 0], 2) * max(len(live_entities), 1) + ends[statements[:, 1]].ravel())
-    mentions = np.stack(np.divmod(mentions, max(len(live_entities), 1)), axis=1)
-    pairs = Synonyms.joined([table.synonyms for table in tables])
+    statements = np.stack([every.rows, np.searchsorted(every.triples[live_triples], every.stated)], axis=1)
+    width = max(len(live_entities), 1)
+    mentions = np.unique(np.repeat(statements[:, 0], 2) * width + ends[statements[:, 1]].ravel())
     return KnowledgeGraph(
-        len(live),
-        int((live & ~known).sum()),
-        Searched(stack, entity_places[live_entities]),
-        Searched(stack, triple_places[live_triples]),
+        len(every.live),
+        int((every.live & ~every.known).sum()),
+        Searched(stack, every.entity_places[live_entities]),
+        Searched(stack, every.triple_places[live_triples]),
         ends,
         statements,
-        mentions,
-        _synonym_links(pairs, entities[live_entities], len(live)),
-        [table.texts for table in tables],
+        np.stack(np.divmod(mentions, width), axis=1),
+        _synonym_links(every.synonyms, every.entities[live_entities], len(every.live)),
+        [table.texts for table, _ in opened],
     )
 
 
-def _order(parts: Sequence[Hashes]) -> Rows:
-    return np.argsort(np.concatenate(parts), kind="stable")
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The tables of consecutive segments together: entities and triples by hash, ascending, with their places in the stack.
+
+    ``rows`` and ``stated`` are the statements of passages that are not deleted; rows count from the first segment's.
+    """
+
+    live: Mask
+    known: Mask
+    entities: Hashes
+    entity_places: Rows
+    triples: Hashes
+    triple_places: Rows
+    ends: Hashes
+    rows: Rows
+    stated: Hashes
+    synonyms: Synonyms
+
+    @classmethod
+    def of(cls, segments: Sequence[SegmentFolder], tables: Sequence[KnowledgeTables]) -> _Columns:
+        first, live = segments[0].first_row, live_of(segments)
+        starts = offsets_of([len(table.texts) for table in tables])[:-1]
+        begins = starts + [len(table.entities) for table in tables]
+        entities, by_entity, entity_places = _in_order([table.entities for table in tables], starts)
+        triples, by_triple, triple_places = _in_order([table.triples for table in tables], begins)
+        rows = np.concatenate([table.rows + part.first_row - first for table, part in zip(tables, segments, strict=True)])
+        return cls(
+            live,
+            np.concatenate([table.known for table in tables]),
+            entities[by_entity],
+            entity_places[by_entity],
+            triples[by_triple],
+            triple_places[by_triple],
+            np.concatenate([table.ends for table in tables])[by_triple],
+            rows[live[rows]],
+            np.concatenate([table.stated for table in tables])[live[rows]],
+            Synonyms.joined([table.synonyms for table in tables]),
+        )
 
 
-def _in_order(parts: Sequence[Hashes], starts: Sequence[int]) -> tuple[Hashes, Rows]:
-    """Return all hashes, ascending, and their positions in the stack."""
-    order = _order(parts)
-    places = np.concatenate([start + np.arange(len(part)) for start, part in zip(starts, parts, strict=True)])
-    return np.concatenate(parts)[order], places[order]
+def _in_order(parts: Sequence[Hashes], starts: Rows) -> tuple[Hashes, Rows, Rows]:
+    """Return all hashes, their order, and their places in the stack."""
+    hashes = np.concatenate(parts)
+    places = np.concatenate([start + np.arange(len(part)) for start, part in zip(starts.tolist(), parts, strict=True)])
+    return hashes, np.argsort(hashes, kind="stable"), places
 
 
 def _numbers(wanted: Hashes, hashes: Hashes, segments: Sequence[SegmentFolder]) -> Rows:
@@ -272,57 +290,30 @@ def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float
 
     If the first of the index is among them, synonyms are searched again.
     """
-    opened, live = _opened(segments), live_of(segments)
+    opened, first = _opened(segments), segments[0].first_row
     tables = [table for table, _ in opened]
-    first = segments[0].first_row
-    rows = np.concatenate([table.rows + part.first_row - first for table, part in zip(tables, segments, strict=True)])
-    stated = np.concatenate([table.stated for table in tables])[live[rows]]
-    rows = (np.cumsum(live) - 1)[rows[live[rows]]]
-    triples_kept = [np.isin(table.triples, stated) for table in tables]
-    mentioned = np.concatenate([table.ends[kept].ravel() for table, kept in zip(tables, triples_kept, strict=True)])
-    entities_kept = [np.isin(table.entities, mentioned) for table in tables]
-    order, entities, triples = _sorted_kept(tables, entities_kept, triples_kept)
-    ends = np.concatenate([table.ends[kept] for table, kept in zip(tables, triples_kept, strict=True)])
+    every, stack, path = _Columns.of(segments, tables), _stack(opened), folder / VECTORS_FILE
+    triples_kept = np.isin(every.triples, every.stated)
+    ends = every.ends[triples_kept]
+    entities_kept = np.isin(every.entities, ends)
+    entities, triples = every.entities[entities_kept], every.triples[triples_kept]
+    order = np.r_[every.entity_places[entities_kept], every.triple_places[triples_kept]]
+    with Stream(path, np.float32, _dimension(opened)) as stream:
+        for begin in range(0, len(order), _TEXTS_AT_ONCE):
+            stream.write(stack.at(order[begin : begin + _TEXTS_AT_ONCE]))
     texts = [table.texts[number] for table in tables for number in range(len(table.texts))]
-    _copy_vectors(opened, order, folder / VECTORS_FILE)
-    removed = np.setdiff1d(np.concatenate([table.entities for table in tables]), entities)
-    pairs = Synonyms.joined([table.synonyms for table in tables])
-    pairs = pairs.where(~np.isin(pairs.sources, removed) & ~np.isin(pairs.targets, removed))
     phrases = TextColumn.of(texts[number] for number in order.tolist())
     if first == 0:
-        vectors = mapped(folder / VECTORS_FILE, np.float32, (len(order), None))
+        vectors = mapped(path, np.float32, (len(order), None))
         pairs = _synonyms(entities, phrases, vectors[: len(entities)], [], threshold)
-    triple_order = np.argsort(np.concatenate([table.triples[k] for table, k in zip(tables, triples_kept, strict=True)]))
-    known = np.concatenate([table.known for table in tables])[live]
-    KnowledgeTables(known, entities, triples, ends[triple_order], phrases, rows, stated, pairs).write(folder)
+    else:
+        removed = every.entities[~entities_kept]
+        pairs = every.synonyms.where(~np.isin(every.synonyms.sources, removed) & ~np.isin(every.synonyms.targets, removed))
+    rows = (np.cumsum(every.live) - 1)[every.rows]
+    known = every.known[every.live]
+    KnowledgeTables(known, entities, triples, ends, phrases, rows, every.stated, pairs).write(folder)
     if first == 0:
-        _write_graph(folder, int(live.sum()))
-
-
-def _sorted_kept(
-    tables: Sequence[KnowledgeTables], entities_kept: list[Mask], triples_kept: list[Mask]
-) -> tuple[Rows, Hashes, Hashes]:
-    """Return the kept texts, entities by hash and then triples by hash; and these hashes."""
-    begin = 0
-    entity_places, triple_places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for table, of_entities, of_triples in zip(tables, entities_kept, triples_kept, strict=True):
-        entity_places.append(begin + np.flatnonzero(of_entities))
-        triple_places.append(begin + len(table.entities) + np.flatnonzero(of_triples))
-        begin += len(table.texts)
-    entities = np.concatenate([table.entities[kept] for table, kept in zip(tables, entities_kept, strict=True)])
-    triples = np.concatenate([table.triples[kept] for table, kept in zip(tables, triples_kept, strict=True)])
-    by_entity, by_triple = np.argsort(entities), np.argsort(triples)
-    order = np.r_[np.concatenate(entity_places)[by_entity], np.concatenate(triple_places)[by_triple]]
-    return order, entities[by_entity], triples[by_triple]
-
-
-def _copy_vectors(opened: Sequence[_Known], order: Rows, path: Path) -> None:
-    """Write vectors of several segments in another order, a block at a time."""
-    dimension = _dimension(opened)
-    stack = Stack(*(vectors if len(vectors) else vectors.reshape(0, dimension) for _, vectors in opened))
-    with Stream(path, np.float32, dimension) as stream:
-        for first in range(0, len(order), _TEXTS_AT_ONCE):
-            stream.write(stack.at(order[first : first + _TEXTS_AT_ONCE]))
+        _write_graph(folder, int(every.live.sum()))
 
 
 def _opened(segments: Sequence[SegmentFolder]) -> list[_Known]:
@@ -332,6 +323,10 @@ def _opened(segments: Sequence[SegmentFolder]) -> list[_Known]:
 
 def _dimension(opened: Sequence[_Known]) -> int:
     return max((vectors.shape[1] for _, vectors in opened if len(vectors)), default=1)
+
+
+def _stack(opened: Sequence[_Known]) -> Stack:
+    return Stack(*(vectors if len(vectors) else vectors.reshape(0, _dimension(opened)) for _, vectors in opened))
 
 
 def _write(collected: Collected, folder: Path, encoder: BaseEncoder, threshold: float, before: list[_Known]) -> None:

@@ -116,13 +116,13 @@ class ReadKnowledge:
         knowledge: all valid statements.
         dropped: number of invalid entities and triples. Repeated ones are not counted.
         types: of entities, in ``ENTITY_TYPES``, by name, as far as given.
-        unread: the first of the entities, or of the triples, if there are some and none could be read; else None.
+        nothing_read: whether there are entities, or triples, of which none could be read.
     """
 
     knowledge: PassageKnowledge
     dropped: int = 0
     types: dict[str, str] = field(default_factory=dict)
-    unread: str | None = None
+    nothing_read: bool = False
 
 
 def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledge:
@@ -141,9 +141,8 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
             types.setdefault(name, type_)
     names = tuple(dict.fromkeys(name for name, _ in typed))
     dropped = len(entities) + len(triples) - len(typed) - len(statements)
-    unread = next((items[0] for items, read in ((triples, statements), (entities, typed)) if items and not read), None)
-    shown = None if unread is None else printable(repr(unread)[:80])
-    return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, shown)
+    nothing_read = bool((triples and not statements) or (entities and not typed))
+    return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, nothing_read)
 
 
 def _entity(value: JsonValue) -> tuple[str, str] | None:
@@ -207,7 +206,6 @@ class PassageRecord:
     document_id: str
     content_hash: str
     read: ReadKnowledge | None
-    tries: int
     error: str = ""
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.benchmarks import ModelPrice
-from nlp_retrieval.core import BaseLoader, check_folder_for_output, open_generation, read_manifest
+from nlp_retrieval.core import BaseLoader, Items, check_folder_for_output, items_of, open_generation, read_manifest
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -269,7 +269,7 @@ class HippoRagPipeline:
         """Return the counters so far."""
         return self._metrics
 
-    def load_documents(self, documents: BaseLoader | str | Path | Iterable[Any], *, replace: bool = False) -> IndexReport:
+    def load_documents(self, documents: Items | str | Path, *, replace: bool = False) -> IndexReport:
         """Extract knowledge from documents, and index them; repeat it after an interruption.
 
         Args:
@@ -280,7 +280,7 @@ class HippoRagPipeline:
             ModelError: passages are left without a usable answer; the message says why. Call it again for the rest, or call
                 :meth:`index` without them.
         """
-        corpus = _loader_of(documents)
+        corpus = _corpus_of(documents)
         done = self.extract(corpus, replace=replace)
         if not done.whole:
             left = done.failed + done.not_asked
@@ -291,7 +291,7 @@ class HippoRagPipeline:
         return self.index(corpus, replace=replace)
 
     def extract(
-        self, corpus: BaseLoader, *, replace: bool = False, before: Callable[[ExtractionPlan], None] | None = None
+        self, corpus: Items, *, replace: bool = False, before: Callable[[ExtractionPlan], None] | None = None
     ) -> ExtractionSummary:
         """Extract knowledge from the missing passages of a corpus; repeat it after an interruption.
 
@@ -318,12 +318,12 @@ class HippoRagPipeline:
         if not self.settings.storage.is_database:
             _make_folder(Path(location).parent)
         with KnowledgeStore(location, create=True) as store:
-            plan = plan_extraction(corpus.stream(), store, extractor, self.price)
+            plan = plan_extraction(items_of(corpus), store, extractor, self.price)
             if plan.missing:
                 extractor.lm.check_reachable()
             if before is not None:
                 before(plan)
-            done = extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
+            done = extract_knowledge(items_of(corpus), store, extractor, commit_every=self.settings.indexing.batch_size)
         if done.failed and not (done.kept or done.extracted or done.copied):
             raise ModelError(
                 f"{extractor.lm.model} gave no usable answer about any passage ({done.reasons_told}), so there is nothing to "
@@ -337,7 +337,7 @@ class HippoRagPipeline:
         price = self.settings.llm.price
         return None if price is None else ModelPrice(price.input, price.output)
 
-    def index(self, corpus: BaseLoader, *, replace: bool = False) -> IndexReport:
+    def index(self, corpus: Items, *, replace: bool = False) -> IndexReport:
         """Index an extracted corpus; passages without knowledge are found by similarity alone.
 
         An index of a part of this corpus is replaced by one of all of it.
@@ -358,7 +358,7 @@ class HippoRagPipeline:
         self._count(documents=report.n_items)
         return report
 
-    def _keeps_all(self, corpus: BaseLoader, *, replace: bool) -> bool:
+    def _keeps_all(self, corpus: Items, *, replace: bool) -> bool:
         """Return whether there is an index, all of whose passages are in a corpus.
 
         Raises:
@@ -369,7 +369,7 @@ class HippoRagPipeline:
             return False
         indexed = set(open_generation(folder).items.ids())
         n_indexed = len(indexed)
-        indexed.difference_update(item.item_id for item in corpus.stream())
+        indexed.difference_update(item.item_id for item in items_of(corpus))
         if indexed:
             raise IndexConflictError(
                 f"{folder} holds an index of {n_indexed:,} passages, {len(indexed):,} of which this corpus does not have (the "
@@ -511,22 +511,12 @@ def _retrieved(answered: AnsweredQuestion, facts: Sequence[tuple[str, int]]) -> 
     return sum(normalize_title(title) in titles for title, _ in facts) / len(facts) if facts else 1.0
 
 
-def _loader_of(documents: BaseLoader | str | Path | Iterable[Any]) -> BaseLoader:
+def _corpus_of(documents: Items | str | Path) -> BaseLoader | list[SearchableItem]:
     if isinstance(documents, str | Path):
         from nlp_retrieval.cli import corpus_loader
 
         return corpus_loader(str(documents), None, None)
-    return documents if isinstance(documents, BaseLoader) else _Given(list(documents))  # type: ignore[abstract]
-
-
-class _Given(BaseLoader):
-    """Items in memory."""
-
-    def __init__(self, items: list[Any]) -> None:
-        self.items = items
-
-    def load(self) -> list[Any]:
-        return self.items
+    return documents if isinstance(documents, BaseLoader) else list(items_of(documents))
 
 
 def _make_folder(folder: Path) -> None:

@@ -11,7 +11,6 @@ to the query.
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,14 +35,12 @@ from nlp_retrieval.core import (
     SegmentFolder,
     Step,
     may_set,
-    parse_json,
     reads_model,
     stage,
     top_k,
 )
 from nlp_retrieval.encoders import BaseEncoder, Vectors, as_encoder
 from nlp_retrieval.errors import EngineError
-from nlp_retrieval.lm import LONGEST_ANSWER
 from nlp_retrieval.retrievers import LinkChain, Restarts, WeightedGraph, pagerank, strongest_chains
 from nlp_retrieval.systems.hipporag.graph import (
     WITH_PASSAGES,
@@ -258,7 +255,6 @@ def _shares(restarts: Restarts, n_rows: int) -> Scores:
 
 _MOST_QUERY = 2000
 _MOST_NAMES = 20
-_LIST = re.compile(r"\[[\d,\s]*\]")
 
 
 def helpful_triples(lm: LanguageModel, knowledge: KnowledgeGraph, queries: list[str], shown: list[Rows]) -> list[Rows]:
@@ -303,9 +299,9 @@ def names_in(lm: LanguageModel | None, queries: Sequence[str]) -> list[list[str]
 
 def _named(question: Mapping[str, Any], answer: object) -> list[str] | None:
     """Return the entities in an answer that its question names; None if it cannot be read, or all of them are others."""
-    from nlp_retrieval.systems.hipporag.extraction import read_or_explain
+    from nlp_retrieval.systems.hipporag.extraction import knowledge_in
 
-    read = read_or_explain(1, answer)
+    read = knowledge_in(1, answer)
     if read is None:
         return None
     words = f" {phrase_of(question['passages'].partition(':')[2])} "
@@ -315,13 +311,7 @@ def _named(question: Mapping[str, Any], answer: object) -> list[str] | None:
 
 
 def _read(question: Mapping[str, Any], answer: object) -> list[int] | None:
-    """Return the numbers in an answer, even if the list is among other words; None if no fact that was shown is among them."""
-    if isinstance(answer, str):
-        match = _LIST.search(answer[:LONGEST_ANSWER])
-        try:
-            answer = parse_json(match.group()) if match else None
-        except ValueError:
-            return None
+    """Return the numbers in an answer; None if it is no list of numbers, or no fact that was shown is among them."""
     if not isinstance(answer, list) or not all(type(number) is int for number in answer):
         return None
     n_shown = question["facts"].count("\n") + 1

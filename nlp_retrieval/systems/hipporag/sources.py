@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import MAX_BYTES, Lock, is_settled, parse_json, sha256_of, state_of
+from nlp_retrieval.core import MAX_BYTES, parse_json, sha256_of
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders import (
     MAX_ENTRY,
@@ -37,22 +36,12 @@ from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKno
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore, StoredKnowledge
 from nlp_retrieval.text import normalize_title
 
-
-@dataclass(frozen=True)
-class _Known:
-    """Entry of the file for one passage; None for missing parts of the passage itself."""
-
-    knowledge: PassageKnowledge
-    title: str | None = None
-    content: str | None = None
-    whole: str | None = None
-
-    def is_about(self, item: SearchableItem) -> bool:
-        return (
-            (self.title is None or self.title == normalize_title(item.title))
-            and (self.content is None or self.content == passage_hash("", item.content))
-            and (self.whole is None or self.whole == passage_hash(item.title, item.content))
-        )
+_SAYS: dict[str, Callable[[SearchableItem], str]] = {
+    "title": lambda item: normalize_title(item.title),
+    "text": lambda item: passage_hash("", item.content),
+    "passage": lambda item: passage_hash(item.title, item.content),
+}
+"""What a line of a file may say of its passage, as a function of an item."""
 
 
 class OpenIeFile:
@@ -75,7 +64,7 @@ class OpenIeFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
-        self._by_id: dict[str, _Known] = {}
+        self._by_id: dict[str, tuple[PassageKnowledge, dict[str, str]]] = {}
         self._by_text: dict[str, PassageKnowledge] = {}
         self._dropped, self._repeated, self._first = 0, 0, ""
         if _is_json_lines(path):
@@ -96,21 +85,17 @@ class OpenIeFile:
     def _of(self, item: SearchableItem) -> PassageKnowledge | None:
         if self._by_text:
             return self._by_text.get(passage_hash(item.title, item.content))
-        known = self._by_id.get(item.item_id)
-        return known.knowledge if known is not None and known.is_about(item) else None
+        knowledge, said = self._by_id.get(item.item_id, (None, {}))
+        return knowledge if all(_SAYS[name](item) == value for name, value in said.items()) else None
 
     def _read_lines(self) -> None:
         for where, row in read_json_lines(self.path):
             doc_id = as_id(where, "doc_id", _field(where, row, "doc_id"))
             if doc_id in self._by_id:
                 raise SourceError(f'{where}: the id "{doc_id}" occurs twice; keep one line for each passage')
-            title, content, whole = (_optional(where, row, name) for name in ("title", "text", "passage"))
-            self._by_id[doc_id] = _Known(
-                self._knowledge(where, row),
-                None if title is None else normalize_title(title),
-                None if content is None else passage_hash("", content),
-                None if whole is None else passage_hash("", whole),
-            )
+            given = {name: as_text(where, name, row[name]) for name in _SAYS if row.get(name) is not None}
+            said = {name: normalize_title(text) if name == "title" else passage_hash("", text) for name, text in given.items()}
+            self._by_id[doc_id] = self._knowledge(where, row), said
 
     def _read_docs(self) -> None:
         for where, row in _docs(self.path):
@@ -191,8 +176,6 @@ def _optional(where: str, row: JsonObject, name: str) -> str | None:
 _SQLITE = b"SQLite format 3\0"
 _EXTRACTION = re.compile(r"(.+)#([0-9a-f]{1,32})", re.DOTALL)
 _HELD = re.compile(r"sha256:[0-9a-f]{64}")
-_digests: dict[tuple[str, tuple[int, ...]], str] = {}
-_computing = Lock()
 
 
 def is_held(knowledge: str) -> bool:
@@ -202,8 +185,6 @@ def is_held(knowledge: str) -> bool:
 
 def digest_of(knowledge: str | None) -> str | None:
     """Return ``sha256:<digest>`` of a file of knowledge, or of an extraction in a store.
-
-    That of a file is computed again only when the file changes, that of a store each time.
 
     Raises:
         SourceError: the file or the store cannot be read.
@@ -215,13 +196,7 @@ def digest_of(knowledge: str | None) -> str | None:
     if stored is not None:
         return f"sha256:{stored.digest()}"
     try:
-        path = Path(knowledge).expanduser()
-        status = path.stat()
-        state = (str(path.absolute()), state_of(status))
-        with _computing:
-            if state not in _digests or not is_settled(status):
-                _digests[state] = f"sha256:{sha256_of(path)}"
-            return _digests[state]
+        return f"sha256:{sha256_of(Path(knowledge).expanduser())}"
     except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
         why = getattr(error, "strerror", None) or error
         raise SourceError(
@@ -235,30 +210,19 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
 
     Raises:
         ConfigurationError: it is only the digest of one; or the store does not hold the extraction, or more than one.
-        SourceError: the file is none of entities and triples, or changed while it was read; or there is no store.
+        SourceError: the file is none of entities and triples, or there is no store.
     """
     if knowledge is None:
         return None
     if is_held(knowledge):
         raise ConfigurationError(f"knowledge={knowledge!r} is a digest in an index, and cannot be read; name the file")
-    return _stored(knowledge) or _read_file(Path(knowledge).expanduser())
+    return _stored(knowledge) or OpenIeFile(Path(knowledge).expanduser())
 
 
 def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
     """Open the source of added items, by default that of the index; None if only the content of the index is named."""
     named = knowledge if added is None else added
     return None if named is None or is_held(named) else source_of(named)
-
-
-def _read_file(path: Path) -> OpenIeFile:
-    try:
-        before = state_of(path.stat())
-    except (OSError, ValueError):
-        return OpenIeFile(path)  # which raises the proper error
-    read = OpenIeFile(path)
-    if state_of(path.stat()) != before:
-        raise SourceError(f"{path} changed while it was read; try again when it is complete")
-    return read
 
 
 def _stored(knowledge: str) -> StoredKnowledge | None:

@@ -78,7 +78,9 @@ class KnowledgeStore:
         self._tables: Tables = Tables.of_schema(schema)
         if not self._is_there():
             if not create:
-                raise SourceError(f"{self._shown}: there is no knowledge store; `nlp-retrieval hipporag extract` writes one")
+                raise SourceError(
+                    f"{self._shown}: there is no knowledge store; write one with create=True, or by `hipporag index`"
+                )
             self._write(self._tables.metadata.create_all)
 
     def __repr__(self) -> str:
@@ -302,7 +304,7 @@ class KnowledgeStore:
         except _errors() as error:
             raise SourceError(
                 f"{self._shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is "
-                "running, and that this is the store that `nlp-retrieval hipporag extract` wrote"
+                "running, and that this is a knowledge store"
             ) from None
 
     def _write(self, work: Callable[[Connection], T]) -> T:

@@ -69,8 +69,6 @@ class Tables:
             Column("document_id", UnicodeText, nullable=False),
             _key("content_hash"),
             Column("status", String(16), nullable=False),
-            Column("tries", Integer, nullable=False),
-            Column("dropped", Integer, nullable=False),
             Column("error", Unicode(MAX_CHARACTERS)),
         )
         Index("ix_passages_extraction_content", passages.c.extraction_id, passages.c.content_hash)
@@ -145,8 +143,6 @@ def rows_of(extraction_id: str, records: Iterable[PassageRecord]) -> dict[str, l
                 "document_id": record.document_id,
                 "content_hash": record.content_hash,
                 "status": FAILED if record.read is None else DONE,
-                "tries": record.tries,
-                "dropped": 0 if record.read is None else min(record.read.dropped, 2**31 - 1),
                 "error": printable(record.error)[:MAX_CHARACTERS] or None,
             }
         )

@@ -16,18 +16,6 @@ GOOD: dict[str, list[list[str]]] = {
         ["hostile.yaml", "--output", "answers", "--n-per-document", "1"],
         ["sweep.yaml", "--question", "9", "--log-level", "DEBUG"],
     ],
-    "hipporag extract": [
-        [
-            "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--first", "3",
-            "--lm-option", "endpoint={retries: 0}", "--lm-option", "cache_dir=answers", "--commit-every", "2",
-        ],
-        ["corpus.jsonl", "sqlite:///corpus.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--json"],
-        [
-            "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--price", "1,2",
-            "--lm-option", "endpoint={retries: 0}", "--lm-option", "cache_dir=answers",
-            "--passages-per-call", "2", "--calls-at-once", "2",
-        ],
-    ],
     "hover optimize": [["sweep.yaml", "--output", "program.json", "--searcher", "bm25", "--budget", "1"]],
     "evidence": [
         ["add", "project", "sources.jsonl", "-r", "bm25"],
@@ -73,7 +61,6 @@ MORE = {
 """Words for one command alone."""
 
 ALWAYS = {
-    "hipporag extract": ["--lm-option", "endpoint={retries: 0}"] * 2 + ["--lm-option", "cache_dir=answers"] * 2,
     "serve": ["--check", "--check"],
 }
 """Put behind a command line, so that it serves nobody and waits for nobody."""

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 HIPPORAG = {
-    "systems/hipporag/retriever.py": """
-from nlp_retrieval.systems.hipporag.retriever import _read
-for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," * N + "x", "]" * N):
-    _read({"facts": "1. a"}, text)
-""",
     "systems/hipporag/sources.py": """
 from nlp_retrieval.systems.hipporag.sources import is_held, _stored
 for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + "a" * N + "x", ("#" + "a" * 32) * N + "x"):
@@ -15,13 +10,10 @@ for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + 
     _stored(text)
 """,
     "systems/hipporag/extraction.py": """
-from nlp_retrieval.systems.hipporag.extraction import read_or_explain
-from nlp_retrieval.lm import UnusableAnswerError
-from contextlib import suppress
+from nlp_retrieval.systems.hipporag.extraction import knowledge_in
 for text in ("[" * N, "{" * N, '{"passage' + " " * N, '{"' + "1" * N + '": {}}', '{"a": ' * N, '["a", ' * N, "(" * N, "->" * N):
     for answer in (text, {"1": {"entities": [text], "triples": [text, {text: text}]}, text: text}):
-        with suppress(UnusableAnswerError):
-            read_or_explain(1, answer)
+        knowledge_in(1, answer)
 """,
     "systems/hipporag/settings.py": """
 from nlp_retrieval.errors import ConfigurationError

@@ -56,7 +56,7 @@ def test_where_none_helps_passages_are_ranked_by_similarity(folder: Path, server
     assert similarities == sorted(similarities, reverse=True)
 
 
-@pytest.mark.parametrize("answer", [[1, 99, -3, 0], [1, 1], "Surely [1].", "```json\n[1, 7]\n```"])
+@pytest.mark.parametrize("answer", [[1, 99, -3, 0], [1, 1], "```json\n[1, 7]\n```"])
 def test_numbers_that_were_not_shown_are_not_believed(
     folder: Path, server: ChatServer, model: MakeModel, answer: object
 ) -> None:

@@ -10,12 +10,11 @@ import pytest
 from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, OutputError
+from nlp_retrieval.errors import OutputError
 from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
-    read_or_explain,
-    worked_on,
+    knowledge_in,
 )
 from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
@@ -43,7 +42,7 @@ def extractor(server, model):
 
 
 def statuses(store):
-    return {row[2]: (row[4], int(row[5])) for row in rows_of(store)["passages"]}
+    return {row[2]: row[4] for row in rows_of(store)["passages"]}
 
 
 def test_each_passage_takes_one_call_and_no_run_asks_again(server, store, extractor):
@@ -63,14 +62,6 @@ def test_one_text_is_extracted_without_a_store(server, extractor):
     assert of_one.read.knowledge == knowledge_of(ITEMS[0])
     of_two = extractor(passages_per_call=2).extract([item.content for item in ITEMS[:2]])
     assert [passage.read.knowledge for passage in of_two] == [knowledge_of(item) for item in ITEMS[:2]]
-
-
-def test_what_is_no_store_or_extractor_is_refused_before_a_call(server, store, extractor):
-    with pytest.raises(ConfigurationError, match=r"store='k.db' \(str\): pass KnowledgeStore"):
-        extract_knowledge(ITEMS, "k.db", extractor())
-    with pytest.raises(ConfigurationError, match=r"pass KnowledgeExtractor\(lm\)"):
-        extract_knowledge(ITEMS, store, extractor().lm)
-    assert server.calls == 0
 
 
 @pytest.mark.parametrize("passages_per_call", [2, 7, 20])
@@ -129,13 +120,6 @@ def test_another_model_or_prompt_is_another_extraction(server, store, extractor)
     assert store.source(small.extraction.extraction_id).of(ITEMS) == [knowledge_of(item) for item in ITEMS]
 
 
-def test_a_corpus_that_the_store_does_not_know_is_extracted_beside_it(store, extractor):
-    extract_knowledge(ITEMS, store, extractor())
-    others = [SearchableItem(item_id=item.item_id, content=f"Other {item.content}") for item in corpus(3)]
-    done = extract_knowledge(others, store, extractor())
-    assert (done.kept, done.extracted) == (0, 3)
-
-
 UNUSABLE = {
     "prose": "Name0 was born in Place0, as far as I can tell.",
     "code": fields(knowledge="__import__('os').system('touch /tmp/evaluated')"),
@@ -152,11 +136,11 @@ def test_an_unusable_answer_is_asked_again_then_counted_then_taken_up_by_the_nex
     server.answer = lambda body: UNUSABLE[name]
     done = extract_knowledge(ITEMS[:1], store, extractor())
     assert (done.failed, done.extracted, done.whole, server.calls) == (1, 0, False, 3)
-    assert statuses(store) == {"d0": ("failed", 3)}
+    assert statuses(store) == {"d0": "failed"}
     assert store.source().of(ITEMS[:1]) == [None]
     server.answer = by_the_rule
     assert extract_knowledge(ITEMS[:1], store, extractor()).whole
-    assert statuses(store) == {"d0": ("done", 1)}
+    assert statuses(store) == {"d0": "done"}
 
 
 def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, store, extractor):
@@ -191,21 +175,6 @@ def test_a_passage_without_a_word_says_nothing_and_is_not_asked_about(server, st
     done = extract_knowledge(empty, store, extractor())
     assert (done.whole, server.calls) == (True, 0)
     assert store.source().of(empty) == [PassageKnowledge((), ())] * 2
-
-
-def test_a_passage_that_says_nothing_is_done(server, store, extractor):
-    server.answer = lambda body: fields(knowledge='{"1": {"entities": [], "triples": []}}')
-    assert extract_knowledge(ITEMS[:1], store, extractor()).whole
-    assert store.source().of(ITEMS[:1]) == [PassageKnowledge((), ())]
-
-
-@pytest.mark.parametrize(
-    "script", ["蒙特贝洛 位于 罗克兰县", "Монтебелло находится в Рокледе", "مونتيبيلو تقع في روكلاند", "मोंटेबेलो रॉकलैंड में"]
-)
-def test_other_scripts_come_back_as_they_are(store, extractor, script):
-    one = SearchableItem(item_id="a", content=script)
-    extract_knowledge([one], store, extractor())
-    assert store.source().of([one]) == [knowledge_of(one)]
 
 
 def test_no_passage_can_look_like_another_one_or_like_a_prompt(server, store, extractor):
@@ -290,7 +259,7 @@ def test_a_database_that_goes_away_loses_no_answer_that_was_paid(tmp_path, serve
         assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
 
 
-def test_an_interrupted_run_keeps_what_was_answered(server, store, extractor, request):
+def test_what_an_interrupted_run_was_answered_is_not_asked_again(server, store, extractor, request):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
@@ -303,11 +272,10 @@ def test_an_interrupted_run_keeps_what_was_answered(server, store, extractor, re
     server.answer = answer
     with pytest.raises(KeyboardInterrupt):
         extract_knowledge(ITEMS, store, extractor(calls_at_once=1, retries=0), commit_every=1000)
-    found = store.source().of(ITEMS)
-    assert found[:6] == [knowledge_of(item) for item in ITEMS[:6]]
-    assert found[8:] == [None] * 17
     server.answer = by_the_rule
-    assert extract_knowledge(ITEMS, store, extractor()).whole
+    done = extract_knowledge(ITEMS, store, extractor())
+    assert done.whole
+    assert done.calls.cache_hits >= 6
 
 
 def test_runs_are_told_in_the_store(server, store, extractor):
@@ -320,36 +288,12 @@ def test_runs_are_told_in_the_store(server, store, extractor):
     assert runs == [("completed", 25), ("failed", 30)]
 
 
-def test_work_that_fails_is_told_and_nothing_else_is_begun():
-    begun = []
-
-    def work(task):
-        begun.append(task)
-        if task == 3:
-            raise ValueError("three")
-        return task
-
-    with pytest.raises(ValueError, match="three"):
-        list(worked_on(range(100), work, 1))
-    assert len(begun) < 10
-    assert sorted(worked_on(range(50), lambda task: task * 2, 7)) == [(number, number * 2) for number in range(50)]
-
-
 def test_a_number_in_a_triple_is_its_text():
-    read = read_or_explain(1, '{"1": {"entities": [1963], "triples": [["Ada", "was born in", 1815], ["it", "cost", 2.5]]}}')
+    read = knowledge_in(1, '{"1": {"entities": [1963], "triples": [["Ada", "was born in", 1815], ["it", "cost", 2.5]]}}')
     assert read[0].knowledge == PassageKnowledge(("1963",), (Triple("Ada", "was born in", "1815"), Triple("it", "cost", "2.5")))
     assert read[0].dropped == 0
 
 
 @pytest.mark.parametrize("answer", ['{"entities": ["a"], "triples": []}', '{"3": {"entities": ["a"], "triples": []}}', "[1]"])
 def test_what_may_be_about_either_of_two_passages_is_not_used(answer):
-    assert read_or_explain(2, answer) is None
-
-
-def test_a_form_that_is_not_read_is_named(server, store, extractor):
-    server.answer = lambda body: fields(knowledge='{"1": {"entities": ["a"], "triples": ["a was born in b"]}}')
-    done = extract_knowledge(ITEMS[:2], store, extractor(retries=0))
-    assert done.reasons == {
-        "the answer cannot be used: its entities or triples are in an unsupported form: 'a was born in b'": 2
-    }
-    assert done.reasons_told.startswith("2 times the answer cannot be used: its entities or triples")
+    assert knowledge_in(2, answer) is None

@@ -19,11 +19,17 @@ from systems.hipporag.knowledge.reading_model import by_the_rule, corpus
 ITEMS = corpus(80)
 KILLS = 10
 
+EXTRACT = """
+import signal, sys
+from nlp_retrieval import JsonlLoader, LanguageModel
+from nlp_retrieval.hipporag import KnowledgeExtractor, KnowledgeStore, extract_knowledge
+from nlp_retrieval.lm import ModelEndpoint
 
-INTERRUPTIBLE = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from nlp_retrieval.cli.app import main; main()"
-)
-"""A job in the background of a shell inherits that interruptions are ignored."""
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
+lm = LanguageModel("openai/small", sys.argv[1], endpoint=ModelEndpoint(calls_at_once=3))
+with KnowledgeStore("store.db", create=True) as store:
+    extract_knowledge(JsonlLoader("corpus.jsonl").stream(), store, KnowledgeExtractor(lm), commit_every=3)
+"""
 
 
 class Killer:
@@ -49,17 +55,12 @@ class Killer:
             return 30.0
         return by_the_rule(body)
 
-    def run(self, folder: Path, cache: str, after: int = 0) -> tuple[int, str]:
-        """Run the command, and end it after so many calls; return its exit code and what it said."""
-        command = [
-            *(sys.executable, "-c", INTERRUPTIBLE, "hipporag", "extract", "corpus.jsonl", "store.db"),
-            *("--lm", "openai/small", "--lm-base-url", self.server.url, "--commit-every", "2", "--calls-at-once", "3"),
-        ]
+    def run(self, folder: Path, cache: str, after: int = 0) -> int:
+        """Extract, and end that after so many calls; return the exit code."""
         environment = os.environ | {"XDG_CACHE_HOME": str(folder / cache)}
         self.at, self.told = (self.server.calls + after if after else 0), False
-        self.process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
-        said = self.process.communicate(timeout=300)[1]
-        return self.process.returncode, said
+        self.process = subprocess.Popen([sys.executable, "-c", EXTRACT, self.server.url], cwd=folder, env=environment)
+        return self.process.wait(timeout=300)
 
 
 def written(folder: Path) -> Path:
@@ -69,47 +70,30 @@ def written(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
-    """The rows of one run, as a function of a killer that has no one to kill."""
-    rows = {}
-
-    def of(killer):
-        if not rows:
-            folder = written(tmp_path_factory.mktemp("whole"))
-            assert killer.run(folder, "cache")[0] == 0
-            with KnowledgeStore(str(folder / "store.db")) as store:
-                rows.update(rows_of(store))
-        return rows
-
-    return of
+def stored(folder: Path) -> dict[str, list]:
+    with KnowledgeStore(str(folder / "store.db")) as store:
+        return rows_of(store)
 
 
 @pytest.mark.soak
-def test_ten_kills_and_a_last_run_equal_one_run(tmp_path, server, uninterrupted):
+def test_ten_kills_and_a_last_run_equal_one_run(tmp_path, server):
     """Without the answers on disk, so that what counts is the store; each run asks for little more than what is missing."""
     killer = Killer(server, signal.SIGKILL)
-    expected = uninterrupted(killer)
+    whole = written(tmp_path / "whole")
+    assert killer.run(whole, "cache") == 0
     folder, begin = written(tmp_path / "killed"), server.calls
-    codes = [killer.run(folder, f"cache{number}", after=1 + number % 9)[0] for number in range(KILLS)]
+    codes = [killer.run(folder, f"cache{number}", after=1 + number % 9) for number in range(KILLS)]
     assert codes == [-signal.SIGKILL] * KILLS
-    code, said = killer.run(folder, "cache")
-    assert code == 0, said
-    with KnowledgeStore(str(folder / "store.db")) as store:
-        assert rows_of(store) == expected
+    assert killer.run(folder, "cache") == 0
+    assert stored(folder) == stored(whole)
     assert server.calls - begin <= len(ITEMS) + KILLS * (2 + 3 + 2)
 
 
-def test_ctrl_c_ends_at_once_and_leaves_what_was_answered(tmp_path, server, uninterrupted):
+def test_ctrl_c_ends_at_once_and_leaves_what_was_committed(tmp_path, server):
     killer = Killer(server, signal.SIGINT)
-    expected = uninterrupted(killer)
     folder, begin = written(tmp_path / "interrupted"), server.calls
-    code, said = killer.run(folder, "cache", after=10)
-    assert code == 130
-    assert "interrupted" in said
-    with KnowledgeStore(str(folder / "store.db")) as store:
-        assert 1 <= len(rows_of(store)["passages"]) <= 9
-    assert killer.run(folder, "cache")[0] == 0
-    with KnowledgeStore(str(folder / "store.db")) as store:
-        assert rows_of(store) == expected
-    assert server.calls - begin <= len(ITEMS) + 2 * 3
+    assert killer.run(folder, "cache", after=10) == -signal.SIGINT
+    assert len(stored(folder)["passages"]) == 9
+    assert killer.run(folder, "cache") == 0
+    assert len(stored(folder)["passages"]) == len(ITEMS)
+    assert server.calls - begin <= len(ITEMS) + 3

@@ -32,7 +32,7 @@ ITEMS = [SearchableItem(item_id=f"d{one}", content=f"Name{one} lives in Place{on
 def record(item, verb="lives in"):
     subject, target = item.content.split()[0], item.content.split()[-1]
     knowledge = PassageKnowledge((subject, target), (Triple(subject, verb, target),))
-    return PassageRecord(item.item_id, passage_hash(item.title, item.content), ReadKnowledge(knowledge, 0, {}), 1)
+    return PassageRecord(item.item_id, passage_hash(item.title, item.content), ReadKnowledge(knowledge))
 
 
 def filled(path, *batches, extraction=SMALL):
@@ -87,14 +87,6 @@ def test_one_of_several_extractions_is_chosen_by_its_fingerprint(tmp_path, monke
         assert [one is not None for one in source.of(ITEMS)] == [False, True, False, False]
     with pytest.raises(ConfigurationError, match="'0123' was asked for"):
         source_of(f"{path}#0123")
-
-
-def test_what_is_no_store_is_told(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
-        connection.execute("CREATE TABLE t (x)")
-    for no_store in (str(tmp_path / "other.db"), f"sqlite:///{tmp_path / 'nowhere.db'}", str(tmp_path / "nowhere.db#1234")):
-        with pytest.raises(SourceError):
-            digest_of(no_store)
 
 
 def test_an_index_of_a_store_is_that_of_the_file_with_the_same_triples(tmp_path):
@@ -161,20 +153,6 @@ def changing(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["store", "file"])
-def test_knowledge_that_changes_while_items_are_added_adds_none(kind, tmp_path, monkeypatch):
-    knowledge, change = changing(kind, tmp_path)
-    held = digest_of(knowledge)
-    searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
-    searcher.index(ITEMS[:3], tmp_path / "index")
-    before = (tmp_path / "index" / "manifest.json").read_bytes()
-    monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
-    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*try again"):
-        searcher.add(ITEMS[3:])
-    assert (tmp_path / "index" / "manifest.json").read_bytes() == before
-    assert held in before.decode()
-
-
-@pytest.mark.parametrize("kind", ["store", "file"])
 def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_path, monkeypatch):
     knowledge, change = changing(kind, tmp_path)
     monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
@@ -184,22 +162,3 @@ def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_pat
     assert not (tmp_path / "index" / "manifest.json").exists()
     searcher.index(ITEMS, tmp_path / "index")
     assert digest_of(knowledge) in (tmp_path / "index" / "manifest.json").read_text("utf-8")
-
-
-def test_a_file_that_is_another_one_only_while_it_is_read_is_not_read(tmp_path, monkeypatch):
-    from nlp_retrieval.systems.hipporag import sources as source
-
-    path, honest = tmp_path / "known.jsonl", source.OpenIeFile
-    written(path, "lives in")
-
-    def read_meanwhile(of):
-        before = path.read_bytes()
-        written(path, "is not")
-        try:
-            return honest(of)
-        finally:
-            path.write_bytes(before)
-
-    monkeypatch.setattr(source, "OpenIeFile", read_meanwhile)
-    with pytest.raises(SourceError, match=r"known\.jsonl changed while it was read"):
-        source_of(str(path))
