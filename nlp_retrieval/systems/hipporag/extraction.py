@@ -266,7 +266,7 @@ def extract_knowledge(
 
     begin = time.perf_counter()
     with record_calls() as calls, using(extractor.lm), progress("extracting", None) as advance:
-        run = _Run(store, extractor, advance)
+        run = _Extraction(store, extractor, advance)
         store.begin(run.extraction)
         run.save()
         missing = run.missing(items)
@@ -285,7 +285,7 @@ def extract_knowledge(
     )
 
 
-class _Run:
+class _Extraction:
     """A running extraction: its counts, and results that are not yet committed."""
 
     def __init__(self, store: KnowledgeStore, extractor: KnowledgeExtractor, advance: Callable[[int], None]) -> None:
