@@ -7,10 +7,9 @@ looked up in all of it. Everything else that is looked up for a citation that do
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
@@ -174,96 +173,6 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
         weak=statuses["WEAK"],
         decided_by=dict(Counter(row.decided_by for row in rows if row.decided_by)),
     )
-
-
-# An audit as JSON, for programs.
-#
-# The keys stay as they are within one ``format``:
-#
-# - ``report``: ``title``
-# - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``, ``accepted``, ``rejected``, ``weak``,
-#   ``decided_by``
-# - ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
-#   ``support_score``, ``decided_by``, ``part``, ``other_source``, and ``passage``: null, or ``content``, ``url``,
-#   ``title``, ``quality``, ``fetch_date``,
-#   ``key``, ``start``, ``end``, ``deciding``, the span of the deciding sentence in ``content``, and ``page``, its page in a PDF
-#   ("p. 12"); ``review``: null, or
-#   ``sentence``, ``cited`` and ``version``, which name the citation for a review, ``decision`` (empty if there is none),
-#   ``said`` in words, ``disputed``, ``history`` and ``earlier``, the decision on an earlier version, or null
-# - ``uncited``: of each ``sentence``, ``line``
-# - ``missing``: of each ``mark``, ``sentence``, ``line``, and ``problem``: why it has no reference, if that is known
-# - ``unused``, ``duplicates``: of each ``mark``, ``title``, ``url``, ``line``, ``other_urls``
-#
-# The text holds no ``<``, ``>`` or ``&``, so it can be embedded in a page unchanged.
-
-FORMAT = 1
-
-_ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
-
-
-def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
-    """Return an audit as JSON."""
-    audit = {
-        "format": FORMAT,
-        "report": {"title": report.title, "unit": report.unit, "notes": report.notes},
-        "summary": asdict(summary_of(rows)),
-        "citations": [_row(row) for row in rows],
-        "uncited": [asdict(entry) for entry in report.uncited],
-        "missing": [
-            {"mark": entry.mark, "sentence": entry.sentence, "line": entry.line, "problem": entry.problem}
-            for entry in report.missing
-        ],
-        "unused": [asdict(entry) for entry in report.unused],
-        "duplicates": [asdict(entry) for entry in report.duplicates],
-    }
-    text = json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
-    # UTF-8 cannot encode a lone surrogate
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
-
-
-def _row(row: AuditRow) -> dict[str, object]:
-    citation, passage = row.citation, row.passage
-    return {
-        "number": citation.number,
-        "mark": citation.mark,
-        "sentence": citation.sentence,
-        "line": citation.line,
-        "url": citation.url,
-        "title": citation.title,
-        "status": row.status,
-        "reason": row.reason,
-        "detail": row.detail,
-        "support_score": row.support_score,
-        "decided_by": row.decided_by,
-        "part": row.part,
-        "other_source": row.other_source,
-        "passage": None
-        if passage is None
-        else {
-            "content": passage.content,
-            "url": passage.url,
-            "title": passage.title,
-            "quality": passage.quality,
-            "fetch_date": passage.fetch_date,
-            "key": passage.key,
-            "start": passage.start,
-            "end": passage.end,
-            "deciding": list(row.sentence),
-            "page": row.page,
-        },
-        "review": None if row.review is None else _review(row.review),
-    }
-
-
-def _review(review: CitationReview) -> dict[str, object]:
-    return {
-        **asdict(review.of),
-        "decision": review.decision,
-        "said": review.said,
-        "disputed": review.is_disputed,
-        "history": [asdict(each) for each in review.history],
-        "earlier": None if review.earlier is None else asdict(review.earlier),
-    }
 
 
 _LONGEST_SOURCE = 40_000

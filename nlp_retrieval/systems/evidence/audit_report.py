@@ -1,29 +1,31 @@
-"""An audit of a report's citations as an HTML page, a table for a terminal, CSV, and Markdown in the project."""
+"""An audit of a report's citations as an HTML page, JSON, a table for a terminal, CSV, and Markdown in the project."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from nlp_retrieval.core import write_output
-from nlp_retrieval.documents import web_address
+from nlp_retrieval.documents import Reference, web_address
 from nlp_retrieval.reports import asset, counted, listed, rendered
-from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, summary_of
-from nlp_retrieval.systems.evidence.citations.report import CitedReport
-from nlp_retrieval.text import Number, agreeing, compare_numbers, numbers_of, spreadsheet_cell, visible
+from nlp_retrieval.systems.evidence.audit import AuditReason, AuditRow, AuditStatus, AuditSummary, summary_of
+from nlp_retrieval.systems.evidence.citations.report import CitedReport, UncitedSentence
+from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
+from nlp_retrieval.systems.evidence.reviews import Review
+from nlp_retrieval.systems.evidence.verdict.claims import PlainAnswer
+from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy
+from nlp_retrieval.text import spreadsheet_cell, visible
 
 STATUSES: dict[AuditStatus, str] = {
     "PASS": "passed",
@@ -134,7 +136,6 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
         marks={row.citation.number: row.citation.mark or "link" for row in rows},
         results={row.citation.number: result_of(row) for row in rows},
         tones={row.citation.number: _tone(row) for row in rows},
-        numbers={row.citation.number: wrong_number(row) for row in rows},
         reviewable=any(row.review is not None for row in rows),
         histories={row.citation.number: _history(row) for row in rows},
         style=asset("report.css") + asset("passages.css") + asset("audit.css", _FILES),
@@ -154,54 +155,113 @@ def _tone(row: AuditRow) -> str:
     return "weak" if row.is_weak else "absent" if row.status == "SOURCE_NOT_INDEXED" else ""
 
 
-_ABOUT_NUMBERS = ("other number", "unclear number")
+# The audit as JSON, for programs; the keys stay as they are within one format.
+
+FORMAT = 1
+_ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
-def wrong_number(row: AuditRow) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return the spans of a wrong number in the claim, and of the nearest one of the deciding sentence in the passage.
+class DecidingPassage(PlainAnswer):
+    """The nearest passage of the cited source, the span of its deciding sentence, and that sentence's page in a PDF."""
 
-    Of the numbers of that sentence that the claim does not have, the nearest is of the same kind (a percentage, a year, of the
-    same unit), and then of the most similar size. None if the reason is not a number, or no number is near.
-    """
-    if row.reason not in _ABOUT_NUMBERS or row.passage is None:
-        return None
-    begin, end = row.sentence
-    claimed = numbers_of(row.citation.sentence)
-    wrong = [number for number, _ in compare_numbers(row.citation.sentence, row.passage.content)] or claimed
-    there = [
-        number for number in numbers_of(row.passage.content[begin:end]) if not any(agreeing(each, number) for each in claimed)
-    ]
-    pairs = [(_distance(one, other), one, other) for one in wrong for other in there if _is_year(one) == _is_year(other)]
-    if not pairs:
-        return None
-    (differs, size), one, other = min(pairs, key=lambda pair: pair[0])
-    if differs and size > _NEAR:
-        return None
-    return (one.begin, one.end), (begin + other.begin, begin + other.end)
+    content: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    key: str
+    start: int
+    end: int
+    deciding: tuple[int, int]
+    page: str
 
 
-_NEAR = math.log(10)
+class ReviewState(PlainAnswer):
+    """What reviewers said about a citation; ``sentence``, ``cited`` and ``version`` name it for a review of one's own."""
+
+    sentence: str
+    cited: str
+    version: str
+    decision: Literal["accepted", "rejected", "noted", ""]
+    said: str
+    disputed: bool
+    history: tuple[Review, ...]
+    earlier: Review | None
 
 
-def _distance(one: Number, other: Number) -> tuple[bool, float]:
-    """Return whether two numbers are not of one named unit, and the logarithm of the ratio of their sizes."""
-    sizes = [abs(number.value * number.size) for number in (one, other)]
-    ratio = abs(math.log(sizes[0] / sizes[1])) if all(0 < size < math.inf for size in sizes) else math.inf
-    same = (one.percent, one.unit) == (other.percent, other.unit) and (one.percent or one.unit != "")
-    return not same, ratio
+class AuditedCitation(PlainAnswer):
+    """One citation."""
+
+    number: int
+    mark: str
+    sentence: str
+    line: int
+    url: str
+    title: str
+    status: AuditStatus
+    reason: AuditReason
+    detail: str
+    support_score: float
+    decided_by: DecidedBy
+    part: str
+    other_source: str
+    passage: DecidingPassage | None
+    review: ReviewState | None
 
 
-def _is_year(number: Number) -> bool:
-    return number.unit == "date" or (number.written.isdecimal() and len(number.written) == 4)
+class MissingReference(PlainAnswer):
+    """A mark without an entry, and why, if that is known."""
+
+    mark: str
+    sentence: str
+    line: int
+    problem: str = ""
 
 
-def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path, rule: str = "") -> None:
-    """Write the page; a reader sees the old page or the complete new one.
+class ReportTitle(PlainAnswer):
+    """The report: its title, what a ``line`` of it counts, and what was left out of it or read in a certain way."""
 
-    Raises:
-        OutputError: the folder or the file cannot be written.
-    """
-    write_output(Path(path), render_audit(rows, report, rule).encode())
+    title: str
+    unit: str
+    notes: list[str]
+
+
+class AuditAnswer(PlainAnswer):
+    """Result of an audit: the same as ``nlp-retrieval evidence audit --json`` writes."""
+
+    format: int
+    report: ReportTitle
+    summary: AuditSummary
+    citations: list[AuditedCitation]
+    uncited: list[UncitedSentence]
+    missing: list[MissingReference]
+    unused: list[Reference]
+    duplicates: list[Reference]
+
+
+def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
+    """Return an audit as JSON; it holds no ``<``, ``>`` or ``&``, so it can be embedded in a page unchanged."""
+    answer = AuditAnswer.of(
+        report,
+        format=FORMAT,
+        report=ReportTitle.of(report),
+        summary=summary_of(rows),
+        citations=[_audited(row) for row in rows],
+        missing=[MissingReference.of(one) for one in report.missing],
+    )
+    text = json.dumps(answer.model_dump(), indent=1, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
+    # UTF-8 cannot encode a lone surrogate
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+
+
+def _audited(row: AuditRow) -> AuditedCitation:
+    passage, review = row.passage, row.review
+    return AuditedCitation.of(
+        row.citation,
+        row,
+        passage=None if passage is None else DecidingPassage.of(passage, deciding=row.sentence, page=row.page),
+        review=None if review is None else ReviewState.of(review.of, review, disputed=review.is_disputed),
+    )
 
 
 # The audit of a report's citations as a table for a terminal of any width.
@@ -212,61 +272,43 @@ _NARROW, _VERY_NARROW = 80, 60
 _LONGEST_QUOTE = 600
 
 
-@dataclass(frozen=True)
-class AuditTable:
-    """The rows of an audit for a terminal, printed with ``rich``, those to review first; nothing of a claim is cut.
+def print_audit(
+    console: Console, rows: Sequence[AuditRow], report: CitedReport, rule: str = "", shown: Sequence[AuditRow] | None = None
+) -> None:
+    """Print the rows of an audit, or some of them, those to review first; nothing of a claim is cut."""
+    bold, dim = ("bold", "dim") if console.is_terminal else ("", "")
+    console.print(Text(summary_sentence(rows), style=bold))
+    lists: dict[str, Sequence[object]] = {
+        "facts without a citation": report.uncited,
+        "marks without a reference": report.missing,
+        "references never cited": report.unused,
+        "references with the number of an earlier one": report.duplicates,
+    }
+    if parts := [f"{what}: {len(entries):,}" for what, entries in lists.items() if entries]:
+        console.print(Text("; ".join(parts).capitalize() + ".", style=dim))
+    if listed_rows := by_severity(rows if shown is None else shown):
+        console.print(_table(listed_rows, report.unit, console, dim))
+    if rule:
+        console.print(Text(f"{rule} {share_sentence(rows)}".strip(), style=dim))
 
-    Args:
-        rows: of the audit.
-        report: that was audited.
-        shown: rows to print; by default all.
-        rule: for passing, printed last.
-    """
 
-    rows: Sequence[AuditRow]
-    report: CitedReport
-    shown: Sequence[AuditRow] | None = None
-    rule: str = ""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        bold, dim = ("bold", "dim") if console.is_terminal else ("", "")
-        yield Text(summary_sentence(self.rows), style=bold)
-        report = self.report
-        lists: dict[str, Sequence[object]] = {
-            "facts without a citation": report.uncited,
-            "marks without a reference": report.missing,
-            "references never cited": report.unused,
-            "references with the number of an earlier one": report.duplicates,
-        }
-        parts = [f"{what}: {len(entries):,}" for what, entries in lists.items() if entries]
-        if parts:
-            yield Text("; ".join(parts).capitalize() + ".", style=dim)
-        if self.rows if self.shown is None else self.shown:
-            yield self._table(options, dim)
-        if self.rule:
-            yield Text(f"{self.rule} {share_sentence(self.rows)}".strip(), style=dim)
-
-    def _table(self, options: ConsoleOptions, dim: str) -> Table:
-        table = Table(
-            box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=True, leading=1
-        )
-        table.add_column("no.", justify="right", no_wrap=True)
-        if options.max_width >= _VERY_NARROW:
-            table.add_column(self.report.unit, justify="right", no_wrap=True)
-        table.add_column("result", no_wrap=True)
-        if options.max_width >= _NARROW:
-            table.add_column("support", justify="right", no_wrap=True)
-        table.add_column("claim", ratio=1, overflow="fold")
-        for row in by_severity(self.rows if self.shown is None else self.shown):
-            result = result_of(row)
-            style = "green" if row.passes else {"not indexed": "dim", "weak": "cyan"}.get(result, "yellow")
-            cells: list[RenderableType] = [Text(str(row.citation.number)), Text(result, style=style), _claim(row, dim)]
-            if options.max_width >= _VERY_NARROW:
-                cells.insert(1, Text(str(row.citation.line)))
-            if options.max_width >= _NARROW:
-                cells.insert(-1, Text(f"{row.support_score:.2f}" if row.passage is not None else ""))
-            table.add_row(*cells)
-        return table
+def _table(rows: Sequence[AuditRow], unit: str, console: Console, dim: str) -> Table:
+    """Return a table of the columns that a terminal has room for."""
+    box = None if console.options.ascii_only else SIMPLE_HEAD
+    table = Table(box=box, padding=(0, 1, 0, 0), pad_edge=False, expand=True, leading=1)
+    with_line, with_support = console.width >= _VERY_NARROW, console.width >= _NARROW
+    columns = {"no.": True, unit: with_line, "result": True, "support": with_support}
+    for name, fits in columns.items():
+        if fits:
+            table.add_column(name, justify="left" if name == "result" else "right", no_wrap=True)
+    table.add_column("claim", ratio=1, overflow="fold")
+    for row in rows:
+        result = result_of(row)
+        style = "green" if row.passes else {"not indexed": "dim", "weak": "cyan"}.get(result, "yellow")
+        support = f"{row.support_score:.2f}" if row.passage is not None else ""
+        cells = (Text(str(row.citation.number)), Text(str(row.citation.line)), Text(result, style=style), Text(support))
+        table.add_row(*(cell for cell, fits in zip(cells, columns.values(), strict=True) if fits), _claim(row, dim))
+    return table
 
 
 def _claim(row: AuditRow, dim: str) -> Group:
@@ -283,39 +325,23 @@ def _claim(row: AuditRow, dim: str) -> Group:
 
 # The audit as a table for other programs.
 
-_CSV_COLUMNS = (
-    "number", "line", "mark", "status", "reason", "claim", "detail", "support", "url", "title", "passage", "decision", "review",
-)  # fmt: skip
-
 
 def audit_csv(rows: Sequence[AuditRow]) -> str:
     """Return the rows of an audit as CSV; a cell that a spreadsheet would read as a formula begins with an apostrophe."""
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
-    table.writerow(_CSV_COLUMNS)
+    table.writerow("number line mark status reason claim detail support url title passage decision review".split())
     for row in rows:
         citation, review, passage = row.citation, row.review, row.passage
-        values = {
-            "number": citation.number,
-            "line": citation.line,
-            "mark": citation.mark,
-            "status": row.status,
-            "reason": row.reason,
-            "claim": citation.sentence,
-            "detail": row.detail,
-            "support": f"{row.support_score:.2f}" if passage is not None else "",
-            "url": citation.url,
-            "title": (passage.title if passage is not None else "") or citation.title,
-            "passage": decisive(row),
-            "decision": "" if review is None else review.decision,
-            "review": "" if review is None else review.said,
-        }
-        table.writerow([_csv_cell(str(values[column])) for column in _CSV_COLUMNS])
+        support = "" if passage is None else f"{row.support_score:.2f}"
+        title = (passage.title if passage is not None else "") or citation.title
+        said = ("", "") if review is None else (review.decision, review.said)
+        values = (citation.number, citation.line, citation.mark, row.status, row.reason, citation.sentence, row.detail, support)
+        table.writerow([
+            spreadsheet_cell(" ".join(visible(str(value)).split()))
+            for value in (*values, citation.url, title, decisive(row), *said)
+        ])  # fmt: skip
     return written.getvalue()
-
-
-def _csv_cell(text: str) -> str:
-    return spreadsheet_cell(" ".join(visible(text).split()))
 
 
 # The audit as ``09_qa/retrieval_audit.md``: the index, its queries, every citation, and what to do.
@@ -330,50 +356,28 @@ _HEADS = ("Claim", "Cited Source", "Retrieved Passage", "Support Score", "Status
 _MARKUP = re.compile(r"([\\`*_\[\](){}<>|~$&#!]|:(?=/)|(?<=[^\W_])\.(?=[^\W\d_]))")
 
 
-@dataclass(frozen=True)
-class RetrievalStatistics:
-    """Figures of an index and its searches.
-
-    Args:
-        documents: number of indexed texts, without those that were replaced, or that wait for the index to be built.
-        passages: number of their passages.
-        sources: number of registrable domains that they are from.
-        queries: number of searches so far.
-        relevance: mean relevance of their results, 0 to 10; None without a search.
-        zero_result_queries: number of searches without results.
-        scale: a sentence that explains relevance.
-    """
-
-    documents: int
-    passages: int
-    sources: int
-    queries: int
-    relevance: float | None
-    zero_result_queries: int
-    scale: str = ""
-
-
 def retrieval_audit(
-    rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = "", *, unit: str = "line"
+    rows: Sequence[AuditRow], index: IndexStatistics, engine: str, rule: str = "", *, unit: str = "line"
 ) -> str:
     """Return the audit as Markdown; ``unit`` is that of the places of the report: "line", "paragraph" or "page"."""
-    share = statistics.zero_result_queries / statistics.queries if statistics.queries else 0.0
-    relevance = "not measured" if statistics.relevance is None else f"{statistics.relevance:.1f}/10"
+    queries, without = index["total_queries"], index["zero_result_queries"]
+    relevance = f"{index['average_relevance']:.1f}/10" if queries else "not measured"
     lines = [
         "# Retrieval Quality Audit",
         "",
         "## Index Statistics",
         "",
-        f"- Documents indexed {statistics.documents}",
-        f"- Total passages {statistics.passages}",
-        f"- Unique sources {statistics.sources}",
+        f"- Documents indexed {index['indexed_count']}",
+        f"- Total passages {index['indexed_passage_count']}",
+        f"- Unique sources {index['indexed_domains']}",
         "",
         "## Query Performance",
         "",
-        f"- Queries executed {statistics.queries}",
+        f"- Queries executed {queries}",
         f"- Average relevance score {relevance}",
-        f"- Zero-result queries {statistics.zero_result_queries} ({share:.0%})",
-        *(["", _text(statistics.scale)] if statistics.scale else []),
+        f"- Zero-result queries {without} ({without / max(queries, 1):.0%})",
+        "",
+        "Relevance is ten times the share of a query's words that are in the best passage.",
         "",
         "## Citation Verification via ColBERT",
         "",
@@ -388,25 +392,6 @@ def retrieval_audit(
         *_recommendations(rows, unit),
     ]
     return "\n".join(lines) + "\n"
-
-
-def write_retrieval_audit(
-    project: str | Path,
-    rows: Sequence[AuditRow],
-    statistics: RetrievalStatistics,
-    engine: str,
-    rule: str = "",
-    *,
-    unit: str = "line",
-) -> Path:
-    """Write the audit into a project; a reader sees the old file or the complete new one.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    path = Path(project) / PLACE
-    write_output(path, retrieval_audit(rows, statistics, engine, rule, unit=unit).encode("utf-8", "replace"))
-    return path
 
 
 def _markdown_table(rows: Iterable[AuditRow]) -> list[str]:

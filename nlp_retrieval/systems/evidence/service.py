@@ -24,12 +24,8 @@ from nlp_retrieval.service import (
     describe_filter,
     stop_where_nobody_waits,
 )
-from nlp_retrieval.systems.evidence.audit import (
-    CitationAudit,
-    CitationAuditor,
-    audit_json,
-)
-from nlp_retrieval.systems.evidence.audit_report import render_audit
+from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
+from nlp_retrieval.systems.evidence.audit_report import AuditAnswer, audit_json, render_audit
 from nlp_retrieval.systems.evidence.citations.formats import read_text
 from nlp_retrieval.systems.evidence.citations.report import Citation, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
@@ -39,7 +35,6 @@ from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewD
 from nlp_retrieval.systems.evidence.service_models import (
     AnswerCitation,
     AnswerSentence,
-    AuditAnswer,
     AuditBody,
     AuditedAnswer,
     ClaimAnswer,
@@ -60,12 +55,11 @@ from nlp_retrieval.systems.evidence.service_models import (
     SourcesAnswer,
     SourceToAdd,
     SourceToDelete,
-    VerifyAnswer,
     VerifyAnswers,
     VerifyBody,
     VerifyResult,
 )
-from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier, VerifyAnswer
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import sentence_spans
 

@@ -16,7 +16,6 @@ from pydantic import (
     model_validator,
 )
 
-from nlp_retrieval.documents import Reference
 from nlp_retrieval.service import (
     RequestBody,
     ResultCount,
@@ -24,17 +23,13 @@ from nlp_retrieval.service import (
 from nlp_retrieval.systems.evidence.audit import (
     AuditReason,
     AuditStatus,
-    AuditSummary,
 )
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat
-from nlp_retrieval.systems.evidence.citations.report import UncitedSentence
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.index.store import Change, SourceVersion
-from nlp_retrieval.systems.evidence.lookups.checks import Reason
 from nlp_retrieval.systems.evidence.reviews import Decision, Review
-from nlp_retrieval.systems.evidence.verdict.claims import ClaimStatus, Origin
-from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Verdict
+from nlp_retrieval.systems.evidence.verdict.claims import VerifyAnswer
 
 Grade = Literal["A", "B", "C", "D", "E"]
 MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
@@ -165,49 +160,6 @@ class ClaimArguments(RequestBody):
     )
 
 
-class EvidenceFound(BaseModel):
-    """A passage that was judged, and the sentence that decided."""
-
-    content: str
-    quote: str
-    page: str
-    url: str
-    title: str
-    quality: str
-    fetch_date: str
-    source: str
-    start: int
-    end: int
-    support: float
-    contradict: float
-    neutral: float
-    verdict: Verdict
-    reason: Reason
-    detail: str
-    decided_by: DecidedBy
-
-
-class VerifyAnswer(BaseModel):
-    """What the sources say about the claim, its status, and the rule that gave it."""
-
-    claim: str
-    claim_type: str
-    min_quality: str
-    supporting_evidence: list[EvidenceFound]
-    weak_evidence: list[EvidenceFound]
-    contradicting_evidence: list[EvidenceFound]
-    neutral_evidence: list[EvidenceFound]
-    independence_count: int
-    contradicting_independence_count: int
-    supporting_origins: list[Origin]
-    contradicting_origins: list[Origin]
-    verification_status: ClaimStatus
-    rule: str
-    not_judged: int
-    decided_by: dict[str, int]
-    cannot_see: str
-
-
 class ClaimAnswer(VerifyAnswer):
     """What the sources say about the claim; all but three weak passages are counted alone, unless they were asked for."""
 
@@ -251,42 +203,6 @@ class AuditBody(RequestBody):
     )
 
 
-class ReportTitle(BaseModel):
-    """The report: its title, what a ``line`` of it counts, and what was left out of it or read in a certain way."""
-
-    title: str
-    unit: str = "line"
-    notes: list[str] = []
-
-
-class DecidingPassage(BaseModel):
-    """The nearest passage of the cited source, and the span of its deciding sentence."""
-
-    content: str
-    url: str
-    title: str
-    quality: str
-    fetch_date: str
-    key: str
-    start: int
-    end: int
-    deciding: tuple[int, int]
-    page: str
-
-
-class ReviewState(BaseModel):
-    """What reviewers said about a citation; ``sentence``, ``cited`` and ``version`` name it for a review of one's own."""
-
-    sentence: str
-    cited: str
-    version: str
-    decision: Literal["accepted", "rejected", "noted", ""]
-    said: str
-    disputed: bool
-    history: list[Review]
-    earlier: Review | None
-
-
 class ReviewBody(RequestBody):
     """A decision of a reviewer about one citation, which an audit named."""
 
@@ -317,48 +233,6 @@ class ReviewsAnswer(BaseModel):
 
     format: int
     reviews: list[Review]
-
-
-class AuditedCitation(BaseModel):
-    """One citation."""
-
-    number: int
-    mark: str
-    sentence: str
-    line: int
-    url: str
-    title: str
-    status: AuditStatus
-    reason: AuditReason
-    detail: str
-    support_score: float
-    decided_by: DecidedBy
-    part: str
-    other_source: str
-    passage: DecidingPassage | None
-    review: ReviewState | None
-
-
-class MissingReference(BaseModel):
-    """A mark without an entry, and why, if that is known."""
-
-    mark: str
-    sentence: str
-    line: int
-    problem: str = ""
-
-
-class AuditAnswer(BaseModel):
-    """Result of an audit: the same as ``nlp-retrieval evidence audit --json`` writes."""
-
-    format: int
-    report: ReportTitle
-    summary: AuditSummary
-    citations: list[AuditedCitation]
-    uncited: list[UncitedSentence]
-    missing: list[MissingReference]
-    unused: list[Reference]
-    duplicates: list[Reference]
 
 
 class SourcesAnswer(BaseModel):

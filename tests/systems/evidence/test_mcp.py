@@ -17,7 +17,8 @@ from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
-from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
+from nlp_retrieval.systems.evidence.audit import CitationAuditor
+from nlp_retrieval.systems.evidence.audit_report import audit_json
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier

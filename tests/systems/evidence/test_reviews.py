@@ -12,7 +12,7 @@ from cli.commands import run
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, summary_of
-from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics, retrieval_audit, summary_sentence
+from nlp_retrieval.systems.evidence.audit_report import retrieval_audit, summary_sentence
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews, reviews_json
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -209,7 +209,7 @@ def test_the_audit_in_the_project_lists_what_a_reviewer_accepted_and_rejected(au
     first, second = auditor.audit(REPORT).report.citations
     auditor.reviews.add(first, "accepted", "Ann", "| a [b](c)")
     auditor.reviews.add(second, "rejected", "Bob")
-    written = retrieval_audit(auditor.audit(REPORT).rows, RetrievalStatistics(1, 1, 1, 0, None, 0), "bm25s")
+    written = retrieval_audit(auditor.audit(REPORT).rows, auditor.index.stats(), "bm25s")
     doubtful, _, accepted = written.rpartition("### Claims needing manual verification")[2].partition("### Claims accepted")
     assert "rejected by Bob" in doubtful
     assert "27 stops" not in doubtful

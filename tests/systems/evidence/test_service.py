@@ -13,8 +13,8 @@ from service.running import document, error_of, running
 
 from nlp_retrieval import Answer, Bm25Retriever, Searcher
 from nlp_retrieval.lm import BaseAnswerer
-from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
-from nlp_retrieval.systems.evidence.audit_report import render_audit
+from nlp_retrieval.systems.evidence.audit import CitationAuditor
+from nlp_retrieval.systems.evidence.audit_report import audit_json, render_audit
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews
 from nlp_retrieval.systems.evidence.service import ProjectService

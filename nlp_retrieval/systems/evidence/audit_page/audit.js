@@ -224,33 +224,6 @@
     status.value = `${reviews.length} decisions exported.`;
   }
 
-  // a spreadsheet would run a cell that begins like a formula
-  function cell(text) {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return `"${safe.replaceAll('"', '""')}"`;
-  }
-
-  function csv() {
-    const text = (article, selector) => article.querySelector(selector)?.textContent.trim() ?? "";
-    const columns = {
-      number: (article) => article.dataset.number,
-      line: (article) => article.dataset.line,
-      mark: (article) => text(article, "h3 .as").slice(1, -1),
-      status: (article) => article.dataset.status,
-      reason: (article) => article.dataset.reason,
-      claim: (article) => text(article, ".claim blockquote"),
-      detail: (article) => text(article, ".detail"),
-      support: (article) => text(article, "data"),
-      url: (article) => article.dataset.url,
-      title: (article) => text(article, ".source strong"),
-      passage: (article) => text(article, ".passage mark"),
-      decision: (article) => article.dataset.decision ?? "",
-      review: (article) => text(article, ".decision"),
-    };
-    const rows = articles.map((article) => Object.values(columns).map((value) => cell(value(article))).join(","));
-    download(`\ufeff${[Object.keys(columns).join(","), ...rows].join("\r\n")}\r\n`, "text/csv", "audit.csv");
-  }
-
   const commands = {
     accepted: (article) => decide(article, "accepted"),
     rejected: (article) => decide(article, "rejected"),
@@ -268,7 +241,6 @@
     },
     undo,
     export: exported,
-    csv,
     help: () => dialog.showModal(),
     close: () => dialog.close(),
   };

@@ -15,7 +15,6 @@ from nlp_retrieval.cli import say
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
-    from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
     from nlp_retrieval.systems.evidence.citations.report import CitedReport
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.commands.project import (
@@ -69,8 +68,15 @@ def audit(
 
     from nlp_retrieval.core import check_folder_for_output, progress, write_output
     from nlp_retrieval.errors import OutputError
-    from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
-    from nlp_retrieval.systems.evidence.audit_report import AuditTable, audit_csv, write_audit_page, write_retrieval_audit
+    from nlp_retrieval.systems.evidence.audit import CitationAuditor
+    from nlp_retrieval.systems.evidence.audit_report import (
+        PLACE,
+        audit_csv,
+        audit_json,
+        print_audit,
+        render_audit,
+        retrieval_audit,
+    )
 
     index = existing_project(project, retriever, may_be_emptied=True)
     asked_for = [path for path in (html, json_file, csv_file) if path is not None]
@@ -85,17 +91,19 @@ def audit(
     paths = []
     try:
         engines = ", ".join(index.engines)
-        paths.append(write_retrieval_audit(project, done.rows, _statistics(index), engines, auditor.rule, unit=read.unit))
+        written = retrieval_audit(done.rows, index.stats(), engines, auditor.rule, unit=read.unit)
+        write_output(project / PLACE, written.encode("utf-8", "replace"))
+        paths.append(project / PLACE)
     except OutputError as error:  # a read-only project can be audited
         say(f"note: the audit was not written to the project: {error}")
     if html is not None:
-        write_audit_page(done.rows, done.report, html, auditor.rule)
+        write_output(html, render_audit(done.rows, done.report, auditor.rule).encode())
     if json_file is not None:
         write_output(json_file, audit_json(done.rows, done.report).encode())
     if csv_file is not None:
         write_output(csv_file, audit_csv(done.rows).encode())
     paths += asked_for
-    Console(highlight=False).print(AuditTable(done.rows, done.report, rule=auditor.rule))
+    print_audit(Console(highlight=False), done.rows, done.report, auditor.rule)
     if paths:
         say("written: " + ", ".join(map(str, paths)))
     if _fails(done, fail_on):
@@ -193,14 +201,14 @@ def _print_open(done: CitationAudit, numbers: Sequence[int]) -> None:
     """Print the rows of an audit that are open, or those with some numbers, with everything that was said about these."""
     from rich.console import Console
 
-    from nlp_retrieval.systems.evidence.audit_report import AuditTable
+    from nlp_retrieval.systems.evidence.audit_report import print_audit
     from nlp_retrieval.text import visible
 
     rows = [row for row in done.rows if (row.citation.number in numbers if numbers else not row.passes)]
     if not rows:
         say("no citation is open")
         return
-    Console(highlight=False).print(AuditTable(done.rows, done.report, rows))
+    print_audit(Console(highlight=False), done.rows, done.report, shown=rows)
     for row in rows if numbers else ():
         for review in row.review.history if row.review is not None else ():
             typer.echo(visible(f"{row.citation.number}: {review.said}"))
@@ -229,19 +237,3 @@ def read_cited_report(report: Path, bibliography: Path | None = None) -> CitedRe
     for note in read.notes:
         say(f"note: {note}")
     return read
-
-
-def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
-    from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
-
-    stats = index.stats()
-    queries = stats["total_queries"]
-    return RetrievalStatistics(
-        stats["indexed_count"],
-        stats["indexed_passage_count"],
-        stats["indexed_domains"],
-        queries,
-        stats["average_relevance"] if queries else None,
-        stats["zero_result_queries"],
-        "Relevance is ten times the share of a query's words that are in the best passage.",
-    )

@@ -6,8 +6,10 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel
 
 from nlp_retrieval.core import ByKey
 from nlp_retrieval.documents import clean_text
@@ -15,7 +17,8 @@ from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
-from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Decision, Question
+from nlp_retrieval.systems.evidence.lookups.checks import Reason
+from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Decider, Decision, Question, Verdict
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.text import as_latin, words_of
 
@@ -285,24 +288,68 @@ class ClaimVerdict(ByKey):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values for JSON."""
-        return {
-            "claim": self.claim,
-            "claim_type": self.claim_type,
-            "min_quality": self.min_quality,
-            "supporting_evidence": [_plain(item) for item in self.supporting_evidence],
-            "weak_evidence": [_plain(item) for item in self.weak_evidence],
-            "contradicting_evidence": [_plain(item) for item in self.contradicting_evidence],
-            "neutral_evidence": [_plain(item) for item in self.neutral_evidence],
-            "independence_count": self.independence_count,
-            "contradicting_independence_count": len(self.contradicting_origins),
-            "supporting_origins": [asdict(item) for item in self.supporting_origins],
-            "contradicting_origins": [asdict(item) for item in self.contradicting_origins],
-            "verification_status": self.verification_status,
-            "rule": self.rule,
-            "not_judged": self.not_judged,
-            "decided_by": self.decided_by,
-            "cannot_see": self.cannot_see,
-        }
+        sides = ("supporting_evidence", "weak_evidence", "contradicting_evidence", "neutral_evidence")
+        evidence = {side: [_found(item) for item in getattr(self, side)] for side in sides}
+        against = len(self.contradicting_origins)
+        return VerifyAnswer.of(self, contradicting_independence_count=against, **evidence).model_dump()
+
+
+class PlainAnswer(BaseModel):
+    """Plain values for JSON."""
+
+    @classmethod
+    def of(cls, *objects: object, **values: object) -> Self:
+        """Return the values, and for each other field the attribute of the first object that has it."""
+        names = [name for name in cls.model_fields if name not in values]
+        found = {name: next(getattr(one, name) for one in objects if hasattr(one, name)) for name in names}
+        return cls.model_construct(**found, **values)
+
+
+class EvidenceFound(PlainAnswer):
+    """A passage that was judged, and the sentence that decided."""
+
+    content: str
+    quote: str
+    page: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    source: str
+    start: int
+    end: int
+    support: float
+    contradict: float
+    neutral: float
+    verdict: Verdict
+    reason: Reason
+    detail: str
+    decided_by: DecidedBy
+
+
+class VerifyAnswer(PlainAnswer):
+    """What the sources say about the claim, its status, and the rule that gave it."""
+
+    claim: str
+    claim_type: str
+    min_quality: str
+    supporting_evidence: list[EvidenceFound]
+    weak_evidence: list[EvidenceFound]
+    contradicting_evidence: list[EvidenceFound]
+    neutral_evidence: list[EvidenceFound]
+    independence_count: int
+    contradicting_independence_count: int
+    supporting_origins: list[Origin]
+    contradicting_origins: list[Origin]
+    verification_status: ClaimStatus
+    rule: str
+    not_judged: int
+    decided_by: dict[str, int]
+    cannot_see: str
+
+
+def _found(judged: JudgedPassage) -> EvidenceFound:
+    return EvidenceFound.of(judged, judged.passage, judged.judgement, judged.decision, source=judged.passage.key)
 
 
 class ClaimVerifier:
@@ -429,26 +476,3 @@ def _passage_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], text
     passages = [item.passage for item in judged]
     domains = [set(map(registrable_domain, [passage.url, *index.urls(passage.key)])) for passage in passages]
     return origins_of(domains, [texts[passage.key] for passage in passages], [passage.content for passage in passages])
-
-
-def _plain(judged: JudgedPassage) -> dict[str, Any]:
-    passage, judgement = judged.passage, judged.judgement
-    return {
-        "content": passage.content,
-        "quote": judged.quote,
-        "page": judged.page,
-        "url": passage.url,
-        "title": passage.title,
-        "quality": passage.quality,
-        "fetch_date": passage.fetch_date,
-        "source": passage.key,
-        "start": passage.start,
-        "end": passage.end,
-        "support": judgement.support,
-        "contradict": judgement.contradict,
-        "neutral": judgement.neutral,
-        "verdict": judged.decision.verdict,
-        "reason": judged.decision.reason,
-        "detail": judged.decision.detail,
-        "decided_by": judged.decision.decided_by,
-    }

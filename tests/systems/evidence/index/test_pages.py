@@ -8,10 +8,9 @@ import pytest
 from documents_model.pdfs import content, pdf_of
 
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
-from nlp_retrieval.systems.evidence.audit_report import render_audit, retrieval_audit
+from nlp_retrieval.systems.evidence.audit import CitationAuditor
+from nlp_retrieval.systems.evidence.audit_report import audit_json, render_audit, retrieval_audit
 from nlp_retrieval.systems.evidence.citations.report import read_report
-from nlp_retrieval.systems.evidence.commands.reports import _statistics
 from nlp_retrieval.systems.evidence.source_files import read_sources
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -65,7 +64,7 @@ def test_a_quote_names_its_page_everywhere(index):
         "p. 3",
     ]
     assert "pp. 3-4" in render_audit(done.rows, done.report, "")
-    assert "(pp. 3-4)" in retrieval_audit(done.rows, _statistics(index), "bm25", "").replace("\\", "")
+    assert "(pp. 3-4)" in retrieval_audit(done.rows, index.stats(), "bm25", "").replace("\\", "")
 
 
 def test_a_source_without_pages_names_none(tmp_path):
