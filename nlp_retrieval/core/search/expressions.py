@@ -5,6 +5,7 @@ With retrievers or searchers ``x`` and ``y``:
 ==========================  ===================================================================
 ``x % 50``                  ``x`` gives 50 candidates.
 ``x + y``                   Fuse the lists of both by reciprocal rank.
+``x & y``                   The items that both find, by reciprocal rank (``x | y`` is ``x + y``).
 ``0.7 * x + 0.3 * y``       Fuse them by the weighted sum of normalised scores.
 ``x >> reranker``           Rerank the candidates of ``x``.
 ``x >> reranker % 10``      Rerank the first 10 of them; the others follow in their order.
@@ -14,6 +15,7 @@ With retrievers or searchers ``x`` and ``y``:
 ==========================  ===================================================================
 
 Python evaluates ``*`` and ``%`` first, then ``+``, then ``>>``, each from left to right: most expressions need no parentheses.
+``&`` comes last: ``(x & y) >> reranker``.
 
 >>> from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher
 >>> bm25, short, overlap = Bm25Retriever(), Bm25Retriever(b=0.2), OverlapReranker()
@@ -71,6 +73,12 @@ class Expression:
 
     def __radd__(self, other: Any) -> Any:
         return _expressed(other, "+", self)
+
+    def __or__(self, other: Any) -> Any:
+        return _expressed(self, "+", other)
+
+    def __and__(self, other: Any) -> Any:
+        return _expressed(self, "&", other)
 
     def __rshift__(self, other: Any) -> Any:
         return _expressed(self, ">>", other)

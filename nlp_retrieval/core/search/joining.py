@@ -201,7 +201,7 @@ class BaseFusion(Component, ABC):
 
     @abstractmethod
     def combine(self, pool: FusionPool) -> Scores:
-        """Return the fused score of every candidate, ``[candidates]``; higher is better."""
+        """Return the fused score of every candidate, ``[candidates]``; higher is better, and NaN leaves it out."""
 
     def fuse(self, batches: Mapping[str, CandidateBatch]) -> CandidateBatch:
         """Fuse the lists of retrievers; adds the signal ``fusion.score``.
@@ -222,9 +222,11 @@ class BaseFusion(Component, ABC):
             scores[columns, number], ranks[columns, number] = batch.scores, batch.ranks
         owner, rows = pooled // width, pooled % width
         fused = self.combine(FusionPool(labels, owner, n_lists, scores, ranks))
+        kept = ~np.isnan(fused)
+        owner, rows, fused, position = owner[kept], rows[kept], fused[kept], position[:, kept]
         order = sort_lists(owner, fused, rows)
         if order is not None:
-            rows, fused, position, scores = rows[order], fused[order], position[:, order], scores[order]
+            rows, fused, position = rows[order], fused[order], position[:, order]
         subquery, signals = np.zeros(len(rows), np.int32), dict[str, Scores]()
         for batch, places in zip([*batches.values()][::-1], position[::-1], strict=True):  # the first that found it counts
             subquery[places >= 0] = batch.subquery[places[places >= 0]]
@@ -258,6 +260,7 @@ class ReciprocalRankFusion(BaseFusion):
     Args:
         k: smoothing: the larger, the less the first ranks dominate.
         weights: per retriever, in their order or by label; equal by default.
+        found_by: an item that fewer retrievers found is left out.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=ReciprocalRankFusion(k=60, weights=[1.0, 2.0]))
@@ -265,17 +268,22 @@ class ReciprocalRankFusion(BaseFusion):
     """
 
     name = "rrf"
-    manifest_may_set = may_set("k", "weights")
+    manifest_may_set = may_set("k", "weights", "found_by")
 
     def __init__(
-        self, k: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = RRF_K, weights: Weights | None = None
+        self,
+        k: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = RRF_K,
+        weights: Weights | None = None,
+        found_by: Annotated[int, Field(ge=1)] = 1,
     ) -> None:
         self.k = k
         self.weights = _checked_weights(weights)
+        self.found_by = found_by
 
     def combine(self, pool: FusionPool) -> Scores:
         parts = reciprocal_ranks(pool.ranks, self.k, weights_for(self.weights, pool.labels))
-        return _summed(np.nan_to_num(parts))
+        enough = np.isfinite(pool.scores).sum(axis=1) >= self.found_by
+        return np.where(enough, _summed(np.nan_to_num(parts)), np.nan)
 
 
 class WeightedSum(BaseFusion):

@@ -303,7 +303,7 @@ class Searcher(BaseSearcher, Expression):
     @staticmethod
     def expressed(left: Any, operator: str, right: Any) -> Searcher | FirstCandidates:
         """Return what an expression means (see :mod:`nlp_retrieval.core.search.expressions`), or raise a ConfigurationError."""
-        return {"%": _limited, "*": _weighted, "+": _fused, ">>": _followed}[operator](left, right)
+        return {"%": _limited, "*": _weighted, "+": _fused, "&": _shared, ">>": _followed}[operator](left, right)
 
 
 def _as_retrievers(given: Any) -> Any:
@@ -500,6 +500,14 @@ def _fused(x: Any, y: Any) -> Searcher:
         cure = "give one to each part, as in 0.7 * a + 0.3 * b (a sum takes one as a whole: 0.7 * (a + b)), or to none"
         raise _no_meaning(x, "+", y, f"{', '.join(without)} has no weight and the rest has; {cure}")
     return _sum(terms)
+
+
+def _shared(x: Any, y: Any) -> Searcher:
+    for reranker in filter(_is_reranker, (x, y)):
+        raise _no_meaning(x, "&", y, f"write (a & b) >> {_name(reranker)}, with parentheses")
+    parts = [_searcher(part, f"{_name(x)} & {_name(y)}") for part in (x, y)]
+    terms = [_terms(part) if len(part.retrievers) == 1 else [_Term("", part)] for part in parts]
+    return _changed(_sum([term._replace(weight=None) for (term,) in terms]), fusion=ReciprocalRankFusion(found_by=2))
 
 
 def _followed(x: Any, y: Any) -> Searcher:

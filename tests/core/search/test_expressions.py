@@ -8,7 +8,7 @@ import yaml
 
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, Unfiltered
-from nlp_retrieval.core.search.joining import CombSUM, RawScore, WeightedSum
+from nlp_retrieval.core.search.joining import CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.errors import ConfigurationError
 
 random = np.random.default_rng(5)
@@ -31,6 +31,9 @@ WRITTEN_OUT = {
     "(a + b) % 50": ((a + b) % 50, Searcher([Searcher([a, b])], depth=50)),
     "labels are kept": (Searcher({"words": a}) % 5 + b, Searcher({"words": a, "share": b}, depth={"words": 5})),
     "another fusion": (Searcher([a, b], fusion=CombSUM()) + c, Searcher([Searcher([a, b], fusion=CombSUM()), c])),
+    "a | b": (a | b, Searcher([a, b])),
+    "a % 9 & b": (a % 9 & b, Searcher([a, b], fusion=ReciprocalRankFusion(found_by=2), depth={"terms": 9})),
+    "(a + b) & c": ((a + b) & c, Searcher([Searcher([a, b]), c], fusion=ReciprocalRankFusion(found_by=2))),
     # weights
     "0.7 * a + 0.3 * b": (0.7 * a + 0.3 * b, Searcher([a, b], fusion=WeightedSum([0.7, 0.3]))),
     "0.7 * a % 50 + 0.3 * b": (0.7 * a % 50 + 0.3 * b, Searcher([a, b], fusion=WeightedSum([0.7, 0.3]), depth={"terms": 50})),
@@ -91,6 +94,7 @@ def test_an_expression_goes_through_yaml():
         ("-1 * a", r"-1 \* terms: a weight is a number above 0"),
         ("0.5 * first", r"0.5 \* brief: only what retrieves has a weight; .*blend"),
         ("0.7 * a + b", r"share has no weight and the rest has; .*0.7 \* a \+ 0.3 \* b"),
+        ("a & first", r"terms & brief: write \(a & b\) >> brief"),
         ("a + 3", "3 cannot be a part of an expression; write a retriever or a searcher"),
         ("unfiltered + b", r"unfiltered cannot be a part of an expression; of searchers, only a Searcher can"),
     ],
@@ -121,3 +125,13 @@ def test_a_function_is_a_processor_before_and_a_reranker_after(path):
     assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha beta", k=10)[0]][::-1]
     with pytest.raises(ConfigurationError, match="is an object of this program"):
         turned.to_config()
+
+
+def test_what_both_find_is_all_that_is_left_in_the_order_of_their_fusion(path):
+    both, either = (a % 9 & b % 9).open(path), (a % 9 | b % 9).open(path)
+    of_each = [(part % 9).open(path).search(QUERIES, 9) for part in (a, b)]
+    for shared, fused, *lists in zip(both.search(QUERIES, 40), either.search(QUERIES, 40), *of_each, strict=True):
+        ids = [{hit.item.item_id for hit in hits} for hits in lists]
+        assert 0 < len(ids[0] & ids[1]) < len(ids[0] | ids[1])
+        expected = [(hit.item.item_id, hit.score) for hit in fused if hit.item.item_id in ids[0] & ids[1]]
+        assert [(hit.item.item_id, hit.score) for hit in shared] == expected
