@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,16 +81,15 @@ def save_program(program: Any, path: str | Path) -> None:
         raise OutputError(f"the program cannot be written to {file}: {error}") from error
 
 
-def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = None) -> CompiledProgram:
+def read_program(path: str | Path) -> CompiledProgram:
     """Read a compiled program.
 
     Args:
         path: path of the JSON file.
-        fields: fields of the program that will load it, by the names of its predictors; None to compare them later.
 
     Raises:
         SourceError: the file is missing or not JSON.
-        ConfigurationError: it is not the state of a DSPy program, or of another program.
+        ConfigurationError: it is not the state of a DSPy program.
 
     Examples:
         >>> import dspy
@@ -111,10 +110,7 @@ def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = 
         raise ConfigurationError(
             f"{file} is not the state of a DSPy program; pass a file that optimize or dspy.Module.save wrote"
         )
-    compiled = CompiledProgram(file, predictors, f"sha256:{hashlib.sha256(content).hexdigest()}")
-    if fields is not None:
-        _require_fit(compiled, {name: {field: _prefix_of(field) for field in names} for name, names in fields.items()})
-    return compiled
+    return CompiledProgram(file, predictors, f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
 def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
@@ -170,11 +166,6 @@ def _is_state(state: Any) -> bool:
         return listed and prefixed and isinstance(signature["instructions"], str) and _KEYS.issuperset(state)
     except (TypeError, KeyError):
         return False
-
-
-def _prefix_of(field: str) -> str:
-    """The prefix that DSPy gives a field whose name is one lower-case word; importing DSPy for it would take a second."""
-    return f"{field.capitalize()}:"
 
 
 def _prefixes(signature: dict[str, Any]) -> list[str]:

@@ -36,14 +36,21 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
     compiled: CompiledProgram | None = None
     """The content of the file when the processor was created."""
 
-    _fields: Mapping[str, Sequence[str]]
     _program: Any = None
 
-    def _take_program(self, program: str | Path | None, fields: Mapping[str, Sequence[str]]) -> None:
-        """Read a program whose only predictor has these fields, one for input and one for output."""
-        self._fields = fields
+    def _take_program(self, program: str | Path | None) -> None:
+        """Read a compiled program, and refuse that of another processor."""
         self.program = program
-        self.compiled = read_program(program, fields) if program is not None else None
+        if program is not None:
+            self.compiled = read_program(program)
+            self._opened_program()
+
+    def _opened_program(self) -> Any:
+        if self._program is None:
+            self._program = self.new_program()
+            if self.compiled is not None:
+                load_program(self._program, self.compiled)
+        return self._program
 
     def calls_per_query(self) -> int:
         return 1
@@ -60,13 +67,10 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
             return {}
         from nlp_retrieval.lm.asking import ask_all
 
-        ((predictor, (query_field, answer_field)),) = self._fields.items()
-        if self._program is None:
-            self._program = self.new_program()
-            if self.compiled is not None:
-                load_program(self._program, self.compiled)
+        ((_, predictor),) = self._opened_program().named_predictors()
+        (query_field,), (answer_field,) = predictor.signature.input_fields, predictor.signature.output_fields
         questions = [{query_field: nlq} for nlq in queries]
-        answers = ask_all(self.lm, getattr(self._program, predictor), questions, answer_field, self.read, self.name)
+        answers = ask_all(self.lm, predictor, questions, answer_field, self.read, self.name)
         return dict(zip(queries, answers, strict=True))
 
     @abstractmethod
@@ -90,9 +94,6 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
 
 
 # Sub-queries by a language model: it breaks a claim into two or three phrases, each meant to find one of its documents.
-
-CLAIM_FIELDS = {"decompose": ("claim", "phrases")}
-"""Input and output fields of the program, by the names of its predictors."""
 
 MAX_PHRASES = 3
 MAX_WORDS = 32
@@ -136,7 +137,7 @@ class ClaimPhrases(CompiledProcessor[list[str]]):
         self.keep_query = keep_query
         self.max_phrases = max_phrases
         self.max_words = max_words
-        self._take_program(program, CLAIM_FIELDS)
+        self._take_program(program)
 
     def subqueries_per_query(self) -> int:
         return self.max_phrases + self.keep_query
@@ -159,9 +160,6 @@ class ClaimPhrases(CompiledProcessor[list[str]]):
 #
 # Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL 2023: the passage need not be true; its vector
 # lies near those of true passages.
-
-PASSAGE_FIELDS = {"write": ("query", "passage")}
-"""Input and output fields of the program, by the names of its predictors."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ class HyDE(CompiledProcessor[str]):
         self.max_words = max_words
         if form == "concatenated" and not keep_query:
             raise ConfigurationError("HyDE: form='concatenated' joins the query to the passage; leave out keep_query=False")
-        self._take_program(program, PASSAGE_FIELDS)
+        self._take_program(program)
 
     def subqueries_per_query(self) -> int:
         return 1 + (self.keep_query and self.form == "separate")

@@ -71,22 +71,17 @@ def test_no_file_and_no_json_are_errors_that_say_so(tmp_path):
         read_program(tmp_path / "half.json")
 
 
-FIELDS = {"decompose": ("claim", "phrases")}
-
-
-def test_a_program_is_compared_with_fields_before_there_is_a_program(tmp_path):
+def test_the_program_of_another_is_refused(tmp_path):
     save_program(compiled(), tmp_path / "program.json")
-    read = read_program(tmp_path / "program.json", FIELDS)
-    assert list(read.state) == ["decompose"]
     Other().save(tmp_path / "other.json")
     with pytest.raises(ConfigurationError, match=r"another signature.*'Context:'.*here \['Claim:', 'Phrases:'\]"):
-        read_program(tmp_path / "other.json", FIELDS)
+        load_program(Decomposer(), tmp_path / "other.json")
     PassageWriter().save(tmp_path / "writer.json")
     with pytest.raises(ConfigurationError, match=r"another program: it has \['write'\], not \['decompose'\]"):
-        read_program(tmp_path / "writer.json", FIELDS)
+        load_program(Decomposer(), tmp_path / "writer.json")
     edit(tmp_path / "program.json", lambda state: state["demos"].append({"question": "?"}))
     with pytest.raises(ConfigurationError, match=r"in demonstrations \['claim', 'phrases', 'question'\]"):
-        read_program(tmp_path / "program.json", FIELDS)
+        load_program(Decomposer(), tmp_path / "program.json")
 
 
 def test_what_was_read_is_loaded_whatever_became_of_the_file_and_stays_as_it_was(tmp_path):

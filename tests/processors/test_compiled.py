@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,24 +42,3 @@ def test_searchers_whose_program_has_another_content_have_other_fingerprints(mod
     assert two.fingerprint != before
     assert searcher(written(kind, path, "One.")).fingerprint == before
     assert Searcher([Bm25Retriever()], processor=kind(model())).fingerprint not in {before, two.fingerprint}
-
-
-def test_a_program_is_checked_without_dspy_being_imported(tmp_path):
-    written(ClaimPhrases, tmp_path / "program.json", "One.")
-    program = f"""
-import sys
-from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.with_model import ClaimPhrases
-from nlp_retrieval.processors.with_model import HyDE
-lm = LanguageModel("openai/small", base_url="http://localhost/v1")
-ClaimPhrases(lm, program={str(tmp_path / "program.json")!r})
-try:
-    HyDE(lm, program={str(tmp_path / "program.json")!r})
-except ConfigurationError as error:
-    assert "another program" in str(error)
-else:
-    raise AssertionError("the program of another processor was taken")
-assert "dspy" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

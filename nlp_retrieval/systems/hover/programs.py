@@ -6,8 +6,7 @@ with a batch, share :func:`walk`: all claims take a hop together. A step without
 summary is added, or the claim itself is searched again.
 
 ``HoverMultiHopPipeline``: decompose the claim, retrieve for every phrase, rerank against the claim. With the same answers of
-the language model it finds the same documents, in the same order, as the same configuration of ``Searcher``
-(:meth:`HoverMultiHopPipeline.searcher`).
+the language model it finds the same documents, in the same order, as the same configuration of ``Searcher``.
 """
 
 from __future__ import annotations
@@ -22,14 +21,13 @@ from nlp_retrieval import (
     IndexReport,
     LanguageModel,
     OverlapReranker,
-    RawScore,
     RetrievalResult,
     SearchableItem,
     Searcher,
 )
 from nlp_retrieval.core import BaseFusion, BaseReranker, BaseRetriever, Items, has_no_words, stage
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.lm import CompiledProgram, ask_all, dspy, load_program, read_passage, save_program
+from nlp_retrieval.lm import CompiledProgram, ask_all, dspy, load_program, read_passage
 from nlp_retrieval.processors import ClaimDecomposition
 
 Search = Callable[[list[str], int], list[list[RetrievalResult]]]
@@ -73,14 +71,6 @@ class Walk:
             RetrievalResult.trusted(item, 1.0 / rank, signals[item_id])
             for rank, (item_id, item) in enumerate(items.items(), start=1)
         ]
-
-    def first_found(self) -> dict[str, tuple[int, int]]:
-        """Return by item id the hop that found it first and its rank there, both from 1."""
-        first_ranks: dict[str, tuple[int, int]] = {}
-        for number, hop in enumerate(self.hops, start=1):
-            for rank, result in enumerate(hop, start=1):
-                first_ranks.setdefault(result.item.item_id, (number, rank))
-        return first_ranks
 
 
 def walk(
@@ -354,26 +344,6 @@ class HoverMultiHopPipeline(_HoverProgram):
     @property
     def _processor(self) -> ClaimPhrases:
         return cast("ClaimPhrases", self.parts.searcher.processor)
-
-    def searcher(self, program: str | Path) -> Searcher:
-        """Save the program as it is now, and return the searcher that finds what it finds.
-
-        Raises:
-            OutputError: the file cannot be written.
-        """
-        save_program(self, program)
-        old, processor = self.parts.searcher, self._processor
-        return Searcher(
-            old.retrievers,
-            processor=ClaimPhrases(
-                processor.lm, processor.keep_query, processor.max_phrases, processor.max_words, program=program
-            ),
-            fusion=None if len(old.retrievers) == 1 and isinstance(old.fusion, RawScore) else old.fusion,
-            reranker=old.reranker,
-            scope=old.scope,
-            depth=old.depth,
-            quota=old.quota,
-        )
 
     def forward(self, claim: str) -> dspy.Prediction:
         """Find the documents of a claim.

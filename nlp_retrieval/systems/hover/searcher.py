@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from nlp_retrieval import Explanation, LanguageModel, RetrievalResult, Searcher
+from nlp_retrieval import LanguageModel, Searcher
 from nlp_retrieval.core import (
     PART_RULES,
     READS_FILE,
@@ -25,13 +25,11 @@ from nlp_retrieval.core import (
     BaseSearcher,
     ByName,
     Config,
-    Explanations,
     Queries,
     RankedLists,
     Where,
     canonical_json,
     check_k,
-    check_queries,
     codes_in,
     may_set,
     resolve_components,
@@ -95,8 +93,10 @@ class MultiHopSearcher(BaseSearcher):
         self.program = program
         self._searcher = Searcher(**resolved)
         self.retrievers = self._searcher.retrievers
-        self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
+        self._compiled = read_program(program) if program is not None else None
         self._asked: Any = None
+        if program is not None:
+            self.as_program()  # that of another program is refused
 
     @property
     def fingerprint(self) -> str:
@@ -142,45 +142,6 @@ class MultiHopSearcher(BaseSearcher):
         (ids, nlqs), cut = texts_of(queries), check_k(k)
         return RankedLists(nlqs, (walked.results()[:cut] for walked in self._walked(nlqs, self._searching(), where)), ids)
 
-    @property
-    def explains(self) -> bool:
-        """Return True: a result is explained by the hop that found it."""
-        return True
-
-    def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
-        """Explain results by the hop that found them first, its query, and the retrievers' explanations for that query.
-
-        The walk is repeated, with cached answers of the language model.
-
-        Args:
-            query: of the search.
-            results: of that query, from :meth:`search`.
-
-        Returns:
-            One mapping per result: the hop as ``hop<n>``, and by label each retriever with an explanation. Empty for a result
-                that the hop no longer finds at that rank, because the language model answers differently.
-
-        Raises:
-            QueryError: the query is not a string, or a result is not of this index.
-            IndexMissingError: no index was opened.
-        """
-        (nlq,) = check_queries(query)
-        searcher = self._searching()
-        searcher.opened.items.rows_of([result.item.item_id for result in results])
-        (walked,) = self._walked([nlq], searcher)
-        first = walked.first_found()
-        links = Explanations({} for _ in results)
-        for hop, asked in enumerate(walked.queries, start=1):
-            ranks = [result.signals.get(f"hop{hop}.rank") for result in results]
-            places = [at for at, hit in enumerate(results) if first.get(hit.item.item_id) == (hop, ranks[at])]
-            by_retrievers = searcher.explain(asked, [results[at] for at in places]) if places else []
-            for at, explanations in zip(places, by_retrievers, strict=True):
-                item = results[at].item
-                rank = first[item.item_id][1]
-                links[at] = {f"hop{hop}": Explanation(item, f'hop {hop} asked "{asked}": rank {rank}', (), 1.0 / rank)}
-                links[at] |= explanations
-        return links
-
     def _walked(self, nlqs: list[str], searcher: Searcher, where: Where | None = None) -> list[Walk]:
         if not nlqs:
             return []
@@ -219,15 +180,3 @@ class MultiHopSearcher(BaseSearcher):
         if self._asked is None:
             self._asked = self.as_program()
         return self._asked
-
-
-def fields_of(hops: int, step: Step) -> dict[str, tuple[str, ...]]:
-    """Return the fields of each predictor in a program of so many hops, by its name."""
-    asked = {"summarize": ("claim", "context", "passages", "summary"), "ask": ("claim", "context", "query")}
-    if step == "predict":
-        return {f"{name}[{hop}]": fields for name, fields in asked.items() for hop in range(hops - 1)}
-    return {
-        f"{name}[{hop}].predict": (*fields[:-1], "reasoning", fields[-1])
-        for name, fields in asked.items()
-        for hop in range(hops - 1)
-    }

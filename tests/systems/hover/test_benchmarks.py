@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
-from benchmarks.test_one_corpus import delete
+from benchmarks.small_benchmark import QUERIES, benchmarker
 from benchmarks.test_shared_answers import run
 from chat_server import ChatServer, MakeModel, asked, fields
-from hashed_words import InMemory
 
-from nlp_retrieval import Bm25Retriever, LanguageModel, Searcher
-from nlp_retrieval.benchmarks.entrants import refuse_other_corpus
+from nlp_retrieval import Bm25Retriever
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.plans import plan_of
-from nlp_retrieval.errors import IndexConflictError
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 
@@ -56,16 +51,3 @@ def test_it_is_varied_in_a_grid() -> None:
     grid = build_grid({"name": "multi_hop", "retrievers": ["bm25"], "lm": lm}, {"hops": [2, 3], "lm.temperature": [0.0, 0.7]})
     assert [one.config["hops"] for one in grid.searchers.values()] == [2, 2, 3, 3]
     assert [one.config["lm"]["temperature"] for one in grid.searchers.values()] == [0.0, 0.7, 0.0, 0.7]
-
-
-def test_it_is_held_to_the_corpus_too(tmp_path: Path) -> None:
-    lm = LanguageModel("openai/small", base_url="http://127.0.0.1:9/v1", cache_dir=tmp_path / "answers")
-    searcher, hops = Searcher([Bm25Retriever()]), MultiHopSearcher([Bm25Retriever()], lm)
-    searcher.index(InMemory(TEXTS, TITLES), tmp_path / "index")
-    held = searcher.opened
-    refuse_other_corpus(held, hops.open(tmp_path / "index"))
-    delete(tmp_path / "index")
-    refuse_other_corpus(held, hops)
-    hops.refresh()
-    with pytest.raises(IndexConflictError, match="79 items"):
-        refuse_other_corpus(held, hops)

@@ -79,22 +79,6 @@ def test_the_file_can_go_into_the_configuration(sweep: Path, tmp_path: Path, sea
     assert opened.search(["the island of a king and the house in which his daughter lived"], 21)[0]
 
 
-def test_demonstrations_are_found_on_the_command_line(sweep: Path, tmp_path: Path) -> None:
-    words = ["--searcher", "phrases", "--optimizer", "bootstrap_few_shot", "--metric", "recall", "--effort", "medium"]
-    done = run("hover", "optimize", str(sweep), "--output", str(tmp_path / "best.json"), *words)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("phrases: recall ")
-    assert "decompose" in json.loads((tmp_path / "best.json").read_text())
-
-
-@pytest.mark.soak
-def test_a_sweep_compares_them_with_a_plain_searcher(sweep: Path, tmp_path: Path) -> None:
-    done = run("benchmark", str(sweep))
-    assert done.returncode == 0, done.stderr
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert set(results["configurations"]) == {"plain", "phrases", "hops"}
-
-
 def test_a_searcher_that_asks_no_model_or_is_not_there_is_refused(sweep: Path, tmp_path: Path) -> None:
     output = ["--output", str(tmp_path / "best.json")]
     refused(run("hover", "optimize", str(sweep), "-s", "plain", *output), 2, "'plain' does not use a language model")

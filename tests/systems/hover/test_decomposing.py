@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import warnings
 
 import dspy
@@ -12,7 +11,6 @@ import pytest
 from nlp_retrieval.core.search.joining import CombSUM, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, RetrievalWarning
-from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.processors.with_model import ClaimPhrases
 from nlp_retrieval.rerankers.overlap import OverlapReranker
@@ -98,19 +96,6 @@ def test_a_claim_without_a_word_is_not_asked_about(played, model, index):
 def test_without_an_index_the_error_says_what_to_call(played, model):
     with pytest.raises(IndexMissingError, match="call index"):
         HoverMultiHopPipeline([Bm25Retriever()], model())(claim="red fox")
-
-
-def test_a_compiled_program_becomes_a_searcher_that_finds_the_same(played, model, index, claims, tmp_path):
-    program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
-    program.decompose.signature = program.decompose.signature.with_instructions("Cut it into thirds.")
-    program.decompose.demos = [dspy.Example(claim="A B C", phrases=["A", "B", "C"])]
-    searcher = program.searcher(tmp_path / "program.json").open(index)
-    assert ranked(searcher.search(claims[2].text, 21)[0]) == ranked(program(claim=claims[2].text).results)
-    assert all("Cut it into thirds." in body["messages"][0]["content"] for body in played.bodies)
-    assert played.calls == 1, "the searcher's answer is the program's"
-    json.dumps(searcher.config)
-    again = HoverMultiHopPipeline.of_searcher(searcher)
-    assert fingerprint_of_program(again) == fingerprint_of_program(program)
 
 
 def test_copies_have_their_own_prompts_and_the_same_index(played, model, index, claims):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,7 +50,7 @@ def ids(results):
 
 
 @MADE
-@pytest.mark.parametrize("reply", [429, 500, 503, None, NONSENSE, {}, "", "\x00", DRIPPING_BODY], ids=repr)
+@pytest.mark.parametrize("reply", [500, None, NONSENSE, "", DRIPPING_BODY], ids=repr)
 def test_an_endpoint_that_gives_no_answer_leaves_every_claim_as_it_is(played, model, index, claims, made, reply):
     played.answer = lambda body: reply
     lm = model(retries=1, timeout=0.5)
@@ -64,38 +62,12 @@ def test_an_endpoint_that_gives_no_answer_leaves_every_claim_as_it_is(played, mo
 
 
 @MADE
-def test_an_endpoint_that_refuses_connections_leaves_every_claim_as_it_is(tmp_path: Path, index, claims, made):
-    lm = LanguageModel("openai/small", "http://127.0.0.1:9/v1", endpoint={"retries": 1, "backoff": 0.001}, cache_dir=tmp_path)
-    texts = [claim.text for claim in claims[:4]]
-    with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*refused"):
-        found = made(lm).open(index).search(texts, 7)
-    assert [ids(one) for one in found] == [ids(one) for one in WITHOUT[made].open(index).search(texts, 7)]
-
-
-@MADE
-def test_an_endpoint_that_never_answers_is_waited_for_as_long_as_was_set(played, model, index, claims, made):
-    gate = threading.Event()
-
-    def hang(body: dict[str, Any]) -> int:
-        gate.wait(300)
-        return 500
-
-    played.answer = hang
-    texts = [claim.text for claim in claims[:4]]
-    with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*timed out: no complete answer within 0\.1 s"):
-        found = made(model(timeout=0.1, retries=0)).open(index).search(texts, 7)
-    gate.set()
-    assert [ids(one) for one in found] == [ids(one) for one in WITHOUT[made].open(index).search(texts, 7)]
-
-
-@MADE
-@pytest.mark.parametrize("last", [500, None, 401])
 def test_an_endpoint_that_dies_half_way_costs_what_it_had_not_answered_and_nothing_is_asked_twice(
-    played, model, index, claims, made, last
+    played, model, index, claims, made
 ):
     texts = [claim.text for claim in claims[:6]]
     answered = 3
-    played.answer = lambda body: plays(body) if played.calls <= answered else last
+    played.answer = lambda body: plays(body) if played.calls <= answered else 401
     with pytest.warns(RetrievalWarning, match=r"no usable answer"):
         found = made(model(calls_at_once=1, retries=0)).open(index).search(texts, 21)
     assert all(found)

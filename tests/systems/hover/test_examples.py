@@ -77,14 +77,6 @@ def test_no_family_is_on_both_sides_and_nothing_is_lost(families, share, seed):
     assert split_by_family(examples, share, seed) == (first, second)
 
 
-def test_another_seed_is_another_split_and_the_share_is_of_families():
-    examples = hover_examples(CLAIMS, hops=None)
-    first, _ = split_by_family(examples, 0.25)
-    n_families = len({one.family for one in examples})
-    assert len({one.family for one in first}) == round(0.25 * n_families)
-    assert split_by_family(examples, 0.25, seed=1)[0] != first
-
-
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0])
 def test_a_share_of_nothing_or_all_is_refused(share):
     with pytest.raises(ConfigurationError, match="between 0 and 1"):
@@ -127,8 +119,3 @@ def test_gold_as_hover_and_dspy_have_it_is_understood():
         assert discrete_retrieval_eval(dspy.Example(supporting_facts=facts), prediction, trace=[]) is True
     with pytest.raises(GoldError, match="neither gold_titles nor supporting_facts"):
         discrete_retrieval_eval(dspy.Example(claim="x"), prediction)
-
-
-def test_a_document_without_a_title_goes_by_its_id():
-    assert as_document(result("", "text")) == "id of  | text"
-    assert as_document(result("T", "text")) == "T | text"

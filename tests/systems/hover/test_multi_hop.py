@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 import pytest
 
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.core.context import record_stages
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError, RetrievalWarning, SourceError
-from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.loaders.datasets import BeirLoader, HoverLoader
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopReasoning
-from nlp_retrieval.systems.hover.searcher import MultiHopSearcher, fields_of
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .conftest import DEMO, plays
 
@@ -58,17 +55,6 @@ def test_hops_are_what_single_searches_by_the_same_queries_find(played, model, i
                 assert hit.signals[f"hop{number}.bm25.score"] == one.signals["bm25.score"]
 
 
-def test_scores_fall_strictly_and_k_cuts(played, model, index, claims):
-    searcher = MultiHopSearcher([Bm25Retriever()], model(), reranker=OverlapReranker()).open(index)
-    texts = [claim.text for claim in claims[:5]]
-    whole = searcher.search(texts)
-    assert [results[:4] for results in whole] == searcher.search(texts, 4)
-    for results in whole:
-        assert 7 <= len(results) <= 21
-        assert all(first.score > second.score for first, second in pairwise(results))
-        assert results[0].signals["hop1.rank"] == 1
-
-
 def test_all_claims_take_a_hop_together_and_later_hops_see_earlier_ones(played, model, index, claims):
     texts = [claim.text for claim in claims[:4]]
     MultiHopSearcher([Bm25Retriever()], model(calls_at_once=1)).open(index).search(texts)
@@ -98,26 +84,6 @@ def test_the_stages_that_are_recorded_are_those_that_are_announced(played, model
 # endpoints that fail
 
 
-@pytest.mark.parametrize("reply", [429, 500, 401, None, "", "no such fields at all"])
-def test_whatever_the_endpoint_does_every_claim_is_answered(played, model, index, claims, reply):
-    def summaries_fail(body):
-        return reply if "`summary` (" in body["messages"][0]["content"] else plays(body)
-
-    played.answer = summaries_fail
-    texts = [claim.text for claim in claims[:6]]
-    lm = model(retries=0, calls_at_once=2)
-    searcher = MultiHopSearcher([Bm25Retriever()], lm, step="chain_of_thought").open(index)
-    with pytest.warns(RetrievalWarning) as caught:
-        found = searcher.search(texts)
-    for number, warning in enumerate(caught, start=1):
-        told = f"multi_hop, summary after hop {number}: no usable answer from openai/small for 6 of 6 queries"
-        assert str(warning.message).startswith(told)
-    assert len(caught) == 2
-    first = Searcher([Bm25Retriever()]).open(index).search(texts, 7)
-    assert [ids(results) for results in found] == [ids(results) for results in first]
-    assert lm.counts.degraded == 12
-
-
 def test_a_query_that_does_not_come_is_the_claim_and_the_next_hop_goes_on(played, model, index, claims):
     def first_queries_fail(body):
         context = body["messages"][-1]["content"]
@@ -137,14 +103,6 @@ def test_blank_claims_line_up_and_are_not_asked_about(played, model, index, clai
     assert [bool(results) for results in found] == [False, True, False]
     assert played.calls == 4
     assert found[1] == searcher.search(claims[0].text)[0]
-
-
-def test_a_second_run_makes_no_call_and_finds_the_same(played, model, index, claims):
-    texts = [claim.text for claim in claims[:5]]
-    first = MultiHopSearcher([Bm25Retriever()], model()).open(index).search(texts)
-    with record_calls() as calls:
-        assert MultiHopSearcher([Bm25Retriever()], model()).open(index).search(texts) == first
-    assert calls.counts == CallCounts(cache_hits=20, kept_tokens_in=2000, kept_tokens_out=200)
 
 
 # beside other searchers
@@ -212,13 +170,6 @@ def test_a_program_that_does_not_fit_is_an_error_when_the_searcher_is_made(model
             MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json", **settings)
 
 
-@pytest.mark.parametrize("hops", [1, 2, 4])
-@pytest.mark.parametrize(("made", "step"), [(HoverMultiHop, "predict"), (HoverMultiHopReasoning, "chain_of_thought")])
-def test_the_fields_that_a_program_is_compared_with_are_those_of_the_signatures(made, step, hops):
-    program = made([Bm25Retriever()], hops=hops)
-    assert {name: tuple(one.signature.fields) for name, one in program.named_predictors()} == fields_of(hops, step)
-
-
 def test_what_callers_may_ask_is_what_a_searcher_may_be_asked(played, model, index):
     searcher = MultiHopSearcher([Bm25Retriever()], model())
     with pytest.raises(IndexMissingError, match="call index"):
@@ -230,40 +181,6 @@ def test_what_callers_may_ask_is_what_a_searcher_may_be_asked(played, model, ind
             searcher.search(queries, k)
 
 
-def test_refresh_takes_up_a_newer_generation(played, model, tmp_path):
-    def items(text):
-        return [SearchableItem(item_id=str(n), content=f"{text} {n}") for n in range(3)]
-
-    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=1)
-    searcher.index(items("red fox"), tmp_path / "index")
-    assert searcher.refresh() is False
-    Searcher([Bm25Retriever()]).index(items("blue fox"), tmp_path / "index", replace=True)
-    assert searcher.search("fox")[0][0].item.content.startswith("red")
-    assert searcher.refresh() is True
-    assert searcher.search("fox")[0][0].item.content.startswith("blue")
-    assert len(searcher.index_records()) == 1
-
-
 def test_without_a_model_the_error_says_what_to_pass(index):
     with pytest.raises(ConfigurationError, match="lm=LanguageModel"):
         HoverMultiHop([Bm25Retriever()]).open(index)(claim="the island of a king")
-
-
-def test_it_lives_as_every_searcher_does(played, model, claims, tmp_path):
-    def film(name):
-        return SearchableItem(item_id=name, content=f"{name} was filmed by Kubrick", metadata={"title": name})
-
-    items = [film("Lolita"), film("Spartacus")]
-    searcher = MultiHopSearcher([Bm25Retriever()], model())
-    searcher.index(items, tmp_path / "index")
-    reader = MultiHopSearcher([Bm25Retriever()], model()).open(tmp_path / "index")
-    searcher.add([film("Barry Lyndon")])
-    assert set(ids(searcher.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus", "Barry Lyndon"}
-    assert set(ids(reader.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus"}
-    assert reader.refresh()
-    assert not reader.refresh()
-    assert set(ids(reader.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus", "Barry Lyndon"}
-    searcher.delete(["Lolita"])
-    searcher.compact()
-    assert set(ids(searcher.search("filmed by Kubrick")[0])) == {"Spartacus", "Barry Lyndon"}
-    assert [record.config["name"] for record in searcher.index_records()] == ["bm25"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from chat_server import asked, fields
 
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover import compiling as module
@@ -97,17 +97,6 @@ def test_several_steps_are_optimised_together_and_on_recall(server, model, index
     HoverMultiHop([Bm25Retriever()], model(), hops=2, program=tmp_path / "p.json")
 
 
-def test_a_second_run_is_answered_from_disk_as_far_as_it_asks_the_same(program, model, index):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        first = optimize(program, EXAMPLES, optimizer="gepa", budget=30)
-        again = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
-        second = optimize(again, EXAMPLES, optimizer="gepa", budget=30)
-    assert second.after == first.after
-    assert second.counts.cache_hits > 0
-    assert second.counts.calls < first.counts.calls, "only proposals are made anew"
-
-
 def test_what_is_worse_than_before_is_not_taken(server, model, index):
     def worsens(body: dict[str, Any]) -> str:
         if "`phrases` (" in body["messages"][0]["content"]:
@@ -154,9 +143,3 @@ def test_the_model_is_the_programs_own_or_has_to_be_given(program, model):
         optimize(program, EXAMPLES, model())
     with pytest.raises(ConfigurationError, match="pass lm"):
         optimize(HoverMultiHop([Bm25Retriever()]), EXAMPLES)
-
-
-def test_an_optimiser_that_is_not_installed_is_named_with_its_cure(program, monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(DependencyError, match=r"needs optuna: pip install 'nlp_retrieval\[llm\]'"):
-        optimize(program, EXAMPLES)

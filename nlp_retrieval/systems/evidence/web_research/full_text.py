@@ -121,7 +121,8 @@ class FullTextModule(ABC, Generic[AnswerT]):
         self.lm, self.characters, self.most_parts = LanguageModel.of_client(lm), characters, most_parts
         self.compiled: CompiledProgram | None = None
         if program is not None:
-            self.compiled = read_program(program, {self.predictor: self.fields})
+            self.compiled = read_program(program)
+            load_program(self.program(), self.compiled)
         self._program: Any = None
 
     @classmethod
