@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,8 @@ from nlp_retrieval.agents.transcripts import (
     ITEM_IDS,
     QUESTION_IDS,
     TranscriptReading,
-    is_browsecomp,
     is_transcript,
     plain_question,
-    read_browsecomp,
     read_transcript,
 )
 from nlp_retrieval.core.files.atomic import write_output
@@ -33,19 +32,10 @@ from nlp_retrieval.reports.view import counted
 
 _ALIASES = (
     dict.fromkeys(QUESTION_IDS, "question_id")
-    | {
-        "type": "kind",
-        "search_query": "query",
-        "docids": "results",
-        "doc_ids": "results",
-        "retrieved": "results",
-        "hits": "results",
-        "top_k": "k",
-        "filter": "where",
-    }
+    | {"type": "kind", "search_query": "query", "top_k": "k", "filter": "where"}
+    | dict.fromkeys(("docids", "doc_ids", "retrieved", "hits"), "results")
     | {name: "item_id" for name in ITEM_IDS if name not in (*QUESTION_IDS, "url")}
 )
-_OF_STEPS = frozenset(AgentStep.model_fields)
 _OF_ANSWERS = ("answer", "citations", "complete", "input_tokens", "output_tokens", "price", "metadata")
 
 
@@ -84,13 +74,13 @@ def read_trajectories(
     """Read trajectories, in whatever form they were kept.
 
     Args:
-        path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, run files
-            of BrowseComp-Plus, messages of OpenAI or Anthropic, or JSON lines with one step each.
+        path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI or
+            Anthropic, or JSON lines with one step each.
         agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
         fields: names in JSON lines that differ from those of :class:`AgentStep` and :class:`Trajectory`:
             ``{"their name": "our name"}``.
-        questions: give transcripts their question ids, by equal text, and run files the texts of their questions.
+        questions: give transcripts their question ids, by equal text, and sessions the texts of their questions.
 
     Raises:
         SourceError: it cannot be read, is in no such form, is damaged, or has two answers to one question.
@@ -102,31 +92,30 @@ def read_trajectories(
         >>> trajectory.agent, trajectory.question_id, trajectory.seen()
         ('steps', 'q1', ['whale'])
     """
-    place = Path(path)
-    reading = TranscriptReading(dict(tools or {}))
+    place, reading = Path(path), TranscriptReading(dict(tools or {}))
     if wrong := [name for name, does in reading.tools.items() if does not in ("search", "open", "note", "other")]:
         raise ConfigurationError(f"tools: {wrong[0]!r} is {reading.tools[wrong[0]]!r}; a tool is 'search', 'open' or 'other'")
     ids = {plain_question(query.text): query.query_id for query in questions}
-    texts = {query.query_id: query.text for query in questions}
     named = agent if agent is not None else place.name.removesuffix(".gz").rpartition(".")[0] or place.name
     trajectories: list[Trajectory] = []
     for file in _files(place):
-        lines = _StepLines(named, fields or {}, texts, ids)
+        sessions = _Sessions(named, _ALIASES | dict(fields or {}), questions, ids)
         for location, row in _rows(file):
             with _located(location):
-                if is_browsecomp(row):
-                    trajectories.append(read_browsecomp(row, location, named, texts, reading))
-                elif is_transcript(row):
+                if is_transcript(row):
                     trajectories.append(read_transcript(row, location, file.name.partition(".")[0], named, ids, reading))
                 elif "steps" in row:
-                    trajectories.append(_whole(row, named))
+                    own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if name in row), {})
+                    values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
+                    trajectories.append(_made({"agent": named, **values, **own}))
                 else:
-                    lines.add(row, location)
-        trajectories += lines.trajectories()
+                    sessions.add(row, location)
+        trajectories += sessions.trajectories()
     if not trajectories:
         raise SourceError(f"{path} holds no trajectory; is it the right file?")
     require_one_each(trajectories, SourceError, str(path))
-    _warn(path, reading)
+    for note in _notes(reading):
+        warnings.warn(f"{path}: {note}", RetrievalWarning, stacklevel=2)
     return trajectories
 
 
@@ -143,32 +132,20 @@ def require_one_each(trajectories: Sequence[Trajectory], error: type[Exception],
         known.add(key)
 
 
-def _warn(path: str | Path, reading: TranscriptReading) -> None:
-    notes = []
+def _notes(reading: TranscriptReading) -> Iterator[str]:
     if reading.unknown:
         names = quoted(list(reading.unknown)[:3])
         calls = counted(reading.unknown.total(), "call of a tool that is", "calls of tools that are")
-        notes.append(
+        yield (
             f"{calls} neither a search nor a read by name ({names}) are kept as other steps; "
             'say what they do with tools={"name": "search"} (--tool name=search)'
         )
     if reading.unreadable:
         searches = counted(reading.unreadable, "search", "searches")
-        notes.append(f"{searches} returned something without ids that can be read; the results are missing")
+        yield f"{searches} returned something without ids that can be read; the results are missing"
     if reading.cut:
         ends = counted(reading.cut, "trajectory ends", "trajectories end")
-        notes.append(f"{ends} before an answer; what came back until then counts")
-    if reading.other_union:
-        files = counted(reading.other_union, "run file lists", "run files list")
-        notes.append(f"{files} fewer retrieved documents than the searches in it returned")
-    if reading.unplaced:
-        files = counted(reading.unplaced, "run file lists", "run files list")
-        notes.append(
-            f"{files} documents that no recorded call returned; they count with the last search, so only the recall at the end "
-            "is known, and not when it was reached"
-        )
-    for note in notes:
-        warnings.warn(f"{path}: {note}", RetrievalWarning, stacklevel=3)
+        yield f"{ends} before an answer; what came back until then counts"
 
 
 def _files(place: Path) -> list[Path]:
@@ -188,77 +165,68 @@ def _rows(file: Path) -> Iterator[tuple[str, Any]]:
             content = stream.read()
     except READ_ERRORS as error:
         raise read_error(str(file), error) from error
-    if ".jsonl" in file.name:
-        yield from _lines(file, content)
-        return
+    rows = _lines(file, content) if ".jsonl" in file.name else _objects(file, content)
+    for location, row in rows:
+        if not isinstance(row, dict):
+            raise SourceError(f"{location} is {kind(row)}; an object is expected")
+        yield location, row
+
+
+def _objects(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
     try:
         value = parse_json(content)
     except ValueError as error:
         raise SourceError(
             f"{file} is no JSON ({error}); was it cut off? Write it again, or give .jsonl for JSON lines"
         ) from None
-    if isinstance(value, list) and value and isinstance(value[0], dict) and ("role" in value[0] or "type" in value[0]):
-        value = {"messages": value}
-    rows = value if isinstance(value, list) else [value]
-    for number, row in enumerate(rows, 1):
-        location = str(file) if row is value else f"{file}: object {number}"
-        if not isinstance(row, dict):
-            raise SourceError(f"{location} is {kind(row)}; an object is expected")
-        yield location, row
+    if not isinstance(value, list):
+        yield str(file), value
+    elif value and isinstance(value[0], dict) and ("role" in value[0] or "type" in value[0]):
+        yield str(file), {"messages": value}
+    else:
+        yield from ((f"{file}: object {number}", row) for number, row in enumerate(value, 1))
 
 
 def _lines(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
         location = f"{file} line {number}"
-        if not line.strip():
-            continue
         try:
-            row = parse_json(line)
+            if line.strip():
+                yield location, parse_json(line)
         except ValueError as error:
-            if number == len(lines) or file.match(SESSION_FILES):  # its writer was killed
-                warnings.warn(f"{location} was torn while it was written, and is left out", RetrievalWarning, stacklevel=4)
-                continue
-            raise SourceError(f"{location} is no JSON ({error})") from None
-        if not isinstance(row, dict):
-            raise SourceError(f"{location} is {kind(row)}; an object is expected")
-        yield location, row
+            if number < len(lines) and not file.match(SESSION_FILES):
+                raise SourceError(f"{location} is no JSON ({error})") from None
+            note = f"{location} was torn while it was written, and is left out"  # its writer was killed
+            warnings.warn(note, RetrievalWarning, stacklevel=4)
 
 
 @contextmanager
 def _located(location: str) -> Iterator[None]:
-    """Say where a value is that a trajectory cannot have.
-
-    Raises:
-        SourceError: there is one.
-    """
+    """Say where a value is that a trajectory cannot have."""
     try:
         yield
     except ValidationError as error:
         raise SourceError(f"{location}: {_fault(error)}") from None
 
 
-def _whole(row: Mapping[str, Any], agent: str) -> Trajectory:
-    values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
-    given = next((row[name] for name in QUESTION_IDS if name in row), None)
-    return Trajectory.model_validate_json(
-        json.dumps({"agent": agent} | values | ({} if given is None else {"question_id": str(given)}))
-    )
+def _made(values: Mapping[str, Any]) -> Trajectory:
+    return Trajectory.model_validate_json(json.dumps(values))
 
 
-class _StepLines:
+class _Sessions:
     """Collects lines with a step or an answer each, by session; after an answer, another question begins."""
 
-    def __init__(self, agent: str, fields: Mapping[str, str], texts: Mapping[str, str], ids: Mapping[str, str]) -> None:
-        self._agent, self._texts, self._ids = agent, texts, ids
-        self._fields = _ALIASES | dict(fields)
+    def __init__(self, agent: str, names: Mapping[str, str], questions: Sequence[Query], ids: Mapping[str, str]) -> None:
+        self._agent, self._names, self._ids = agent, names, ids
+        self._texts = {query.query_id: query.text for query in questions}
         self._sessions: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
 
     def add(self, row: Mapping[str, Any], location: str) -> None:
         """Add a line.
 
         Raises:
-            SourceError: it names no question, a field that does not exist, or a step that is there already.
+            SourceError: it names no question, or a field that does not exist.
         """
         values = self._named(row, location)
         agent = str(values.pop("agent", "") or self._agent)
@@ -268,88 +236,64 @@ class _StepLines:
                 f"{location} names no question ({quoted(list(row)[:5])}); it needs question_id, or say which field is with "
                 'fields={"their name": "question_id"}'
             )
-        key = (agent, str(question if session is None else session))
-        questions = self._sessions.setdefault(key, {})
-        name = next(reversed(questions), key[1]) if question is None else str(question)  # that which the session is at
+        session = str(question if session is None else session)
+        questions = self._sessions.setdefault((agent, session), {})
+        name = next(reversed(questions), session) if question is None else str(question)  # that which the session is at
         questions[name] = parts = questions.pop(name, [])
         if not parts or "answer" in parts[-1]:
-            parts.append({"steps": {}, "location": location})
+            parts.append({"steps": [], "location": location})
         own = parts[-1]
         if text := values.pop("question", ""):
             own["question"] = str(text)
         values.pop("time", None)
         number = values.pop("step", None)
-        if "answer" in values or (values.keys() <= set(_OF_ANSWERS) and number is None and values):
+        if "answer" in values or (values and values.keys() <= set(_OF_ANSWERS)):
             own |= {name: values.pop(name) for name in list(values) if name in _OF_ANSWERS}
-        if not values and number is None:
-            return
-        own["steps"][self._number(own["steps"], number, location)] = self._step(values, location)
+        if values:
+            place = number if type(number) is int else len(own["steps"]) + 1
+            own["steps"].append((place, _step(values, location)))
 
     def _named(self, row: Mapping[str, Any], location: str) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, value in row.items():
-            ours = name if name in _OF_STEPS or name not in self._fields else self._fields[name]
-            if value is None:
-                continue
-            if ours in values:
+            ours = name if name in AgentStep.model_fields else self._names.get(name, name)
+            if ours in values and value is not None:
                 raise SourceError(f"{location}: {ours} is there twice, as {name!r} too; name one of them in fields")
-            values[ours] = value
+            if value is not None:
+                values[ours] = value
         return values
 
-    @staticmethod
-    def _number(steps: Mapping[int, AgentStep], number: object, location: str) -> int:
-        if number is None:
-            return len(steps) + 1
-        if type(number) is not int or number < 1:
-            raise SourceError(f"{location}: step is {number!r}; steps count from 1")
-        if number in steps:
-            raise SourceError(f"{location}: step {number} of this session is there already; are two runs in one file?")
-        return number
-
-    @staticmethod
-    def _step(values: dict[str, Any], location: str) -> AgentStep:
-        if "kind" not in values:
-            values["kind"] = "open" if "item_id" in values else "search" if "query" in values or "results" in values else "note"
-        if isinstance(values.get("results"), list):
-            values["results"] = [_id_in(result, location) for result in values["results"]]
-        if isinstance(values.get("item_id"), int):
-            values["item_id"] = str(values["item_id"])
-        return AgentStep.model_validate_json(json.dumps(values))
-
     def trajectories(self) -> list[Trajectory]:
-        """Return the sessions as trajectories.
-
-        Raises:
-            SourceError: a step is missing.
-        """
+        """Return the sessions as trajectories."""
         made = []
         for (agent, session), questions in self._sessions.items():
             for name, parts in questions.items():
                 for number, part in enumerate(parts, 1):
+                    steps, location = sorted(part.pop("steps"), key=itemgetter(0)), part.pop("location")
                     own = {"question": self._texts.get(name, "")} | part
                     asked = self._ids.get(plain_question(own["question"]), name) if name == session else name
-                    own["question_id"] = asked if number == 1 else f"{asked}:{number}"
-                    made.append(_session(agent, session, own))
+                    own |= {"agent": agent, "question_id": asked if number == 1 else f"{asked}:{number}"}
+                    with _located(location):
+                        made.append(_made(own).model_copy(update={"steps": tuple(step for _, step in steps)}))
         return made
 
 
-def _session(agent: str, session: str, own: dict[str, Any]) -> Trajectory:
-    steps: dict[int, AgentStep] = own.pop("steps")
-    location = own.pop("location")
-    if steps and max(steps) != len(steps):
-        missing = next(number for number in range(1, max(steps)) if number not in steps)
-        raise SourceError(f"{location}: session {session!r} has step {max(steps)} and no step {missing}; a part is missing")
-    with _located(location):
-        whole = Trajectory.model_validate_json(json.dumps({"agent": agent} | own))
-    return whole.model_copy(update={"steps": tuple(steps[number] for number in sorted(steps))})
+def _step(values: dict[str, Any], location: str) -> AgentStep:
+    if "kind" not in values:
+        values["kind"] = "open" if "item_id" in values else "search" if "query" in values or "results" in values else "note"
+    if isinstance(values.get("results"), list):
+        values["results"] = [_id_in(result, location) for result in values["results"]]
+    if isinstance(values.get("item_id"), int):
+        values["item_id"] = str(values["item_id"])
+    return AgentStep.model_validate_json(json.dumps(values))
 
 
-def _id_in(result: object, location: str) -> str:
+def _id_in(result: Any, location: str) -> str:
     if isinstance(result, dict):
         result = next((result[name] for name in ITEM_IDS if name in result), None)
     if isinstance(result, str | int) and not isinstance(result, bool) and str(result):
         return str(result)
-    raise SourceError(f"{location}: a result is {kind(result)}; ids, or objects with an id, are expected")  # type: ignore[arg-type]
+    raise SourceError(f"{location}: a result is {kind(result)}; ids, or objects with an id, are expected")
 
 
 def _fault(error: ValidationError) -> str:

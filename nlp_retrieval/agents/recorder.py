@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import os
-import string
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,8 +31,6 @@ from nlp_retrieval.errors import ConfigurationError, OutputError
 SESSION_FILES = "session-*.jsonl"
 _LONGEST_NAME = 500
 _DAY = 86_400.0
-_EMPTY: tuple[Any, ...] = (None, "", (), [])
-_PLAIN = frozenset(string.ascii_letters + string.digits + "-_.")
 _log = logging.getLogger(__name__)
 
 
@@ -75,22 +73,12 @@ class Recorder:
             ) from None
 
     def session(self, name: str = "", *, question_id: str = "", question: str = "", agent: str = "") -> Session:
-        """Return a session of this folder; one that exists goes on.
-
-        Args:
-            name: of the session; by default a new one.
-            question_id: the id under which the question has gold; by default the session's name.
-            question: its text.
-            agent: name of the agent.
-
-        Raises:
-            ConfigurationError: a name is longer than 500 characters.
-        """
+        """Return a session of this folder; one that exists goes on. Arguments and errors are those of :class:`Session`."""
         return Session(self, name, question_id=question_id, question=question, agent=agent)
 
     def path_of(self, session: str) -> Path:
         """Return the file of a session: a name that is safe for any file system, and a digest that tells similar ones apart."""
-        plain = "".join(sign if sign in _PLAIN else "-" for sign in session[:60])
+        plain = re.sub(r"[^A-Za-z0-9_.-]", "-", session[:60])
         return self.folder / f"session-{plain}-{_digest(session)}.jsonl"
 
     def write(self, session: str, line: Mapping[str, Any]) -> bool:
@@ -115,7 +103,6 @@ class Recorder:
         return True
 
     def _tidy(self) -> None:
-        """Remove old sessions."""
         self._tidied = time.monotonic()
         for file in self.folder.glob(SESSION_FILES):
             with suppress(FileNotFoundError):  # another process removed it
@@ -154,17 +141,15 @@ class Session:
                 raise ConfigurationError(
                     f"{field}={str(value)[:40]!r}...: expected a text of at most {_LONGEST_NAME} characters"
                 )
-        about = {"session": name or uuid.uuid4().hex, "question_id": question_id or name, "question": question, "agent": agent}
+        about = without_secrets({"question_id": question_id or name, "question": question, "agent": agent})
+        name = name or uuid.uuid4().hex
+        self.name = name if without_secrets(name) == name else f"hidden-{_digest(name)}"
+        """Its name; one that looks like a secret is told by its digest."""
+        self.steps: list[AgentStep] = []
+        """Steps of this object; another process may have recorded more of the session."""
         self._about = {field: value for field, value in about.items() if value}
         self._recorder = recorder
-        self._steps: list[dict[str, Any]] = []
         self._answer: dict[str, Any] = {}
-
-    @property
-    def name(self) -> str:
-        """Its name; one that looks like a secret is told by its digest."""
-        name = self._about["session"]
-        return name if without_secrets(name) == name else f"hidden-{_digest(name)}"
 
     def add(self, step: AgentStep | Mapping[str, Any]) -> bool:
         """Record a step, and return whether it was; the log says why if it was not.
@@ -172,31 +157,10 @@ class Session:
         Args:
             step: a step, or its fields.
         """
-        taken = step if isinstance(step, AgentStep) else _step_of(step)
-        return self._keep(taken.model_dump(mode="json", exclude_defaults=True))
-
-    def take(self, fields: Mapping[str, Any]) -> bool:
-        """Record a step as :meth:`add` does; faster, because its fields are not checked unless they cannot be kept.
-
-        Args:
-            fields: of the step, of their types.
-        """
-        given = {name: value for name, value in fields.items() if value not in _EMPTY}
-        try:
-            return self._keep(given)
-        except (TypeError, ValueError):  # a filter that is no JSON
-            return self.add(fields)
-
-    def _keep(self, fields: dict[str, Any]) -> bool:
-        line = self._hidden(fields)
-        recorded = self._write(line)
-        self._steps.append({name: line[name] for name in fields})
-        return recorded
-
-    @property
-    def steps(self) -> list[AgentStep]:
-        """Steps of this object; another process may have recorded more of the session."""
-        return [_step_of(fields) for fields in self._steps]
+        given = step.model_dump(mode="json", exclude_defaults=True) if isinstance(step, AgentStep) else step
+        taken = _step_of(without_secrets(dict(given)))
+        self.steps.append(taken)
+        return self._write(taken.model_dump(mode="json", exclude_defaults=True))
 
     def add_answer(self, text: str, citations: Sequence[str] | None = None) -> bool:
         """Record the answer, and return whether it was. What follows in the session belongs to another question.
@@ -205,34 +169,25 @@ class Session:
             text: the answer.
             citations: ids of the items that it cites; None if its own marks say so (``[whale]``).
         """
-        answer = {"answer": text} | ({} if citations is None else {"citations": list(citations)})
-        line = self._hidden(answer)
-        self._answer = {field: line[field] for field in answer}
-        return self._write(line)
-
-    def _hidden(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """A line of the session without what looks like a secret in any of its texts."""
-        line: dict[str, Any] = without_secrets({**self._about, **fields})
-        return line | {"session": self.name}
+        self._answer = without_secrets({"answer": text} | ({} if citations is None else {"citations": list(citations)}))
+        return self._write(self._answer)
 
     @contextmanager
     def active(self) -> Iterator[Session]:
         """Record the searches of the block: by any searcher, in this thread and in threads that copy its context."""
-        with changed_context(record=self.take):
+        with changed_context(record=self.add):
             yield self
 
     def trajectory(self) -> Trajectory:
         """Return what this object recorded as a trajectory."""
-        about = {"question_id": self.name} | self._hidden({})
-        del about["session"]
-        whole = about | {"steps": self._steps, "complete": bool(self._answer)}
-        return Trajectory.model_validate_json(json.dumps(whole | self._answer))
+        whole = {"question_id": self.name, **self._about, "complete": bool(self._answer), **self._answer}
+        return Trajectory.model_validate_json(json.dumps(whole)).model_copy(update={"steps": tuple(self.steps)})
 
-    def _write(self, line: Mapping[str, Any]) -> bool:
+    def _write(self, fields: Mapping[str, Any]) -> bool:
         if self._recorder is None:
             return True
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return self._recorder.write(line["session"], {**line, "time": now})
+        return self._recorder.write(self.name, {"session": self.name, **self._about, **fields, "time": now})
 
 
 @contextmanager
@@ -280,9 +235,8 @@ def _step_of(fields: Mapping[str, Any]) -> AgentStep:
     except ValidationError as error:
         wrong = {str(fault["loc"][0]) if fault["loc"] else "kind" for fault in error.errors()}
         left = {key: value for key, value in fields.items() if key not in wrong}
-        return AgentStep.model_validate(
-            {"kind": "other", **left, "text": f"left out, cannot be kept: {', '.join(sorted(wrong))}"}
-        )
+        said = f"left out, cannot be kept: {', '.join(sorted(wrong))}"
+        return AgentStep.model_validate({"kind": "other", **left, "text": said})
 
 
 def _digest(name: str) -> str:

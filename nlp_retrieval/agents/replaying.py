@@ -8,23 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import groupby
+from typing import Any
 
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.agents.transcripts import NO_IDS
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.reports.view import counted
 
 USUAL_K = 10
 """Number of results of a search that does not say how many it asked for, and got none."""
-
-
-class Answers(Protocol):
-    """A searcher with an opened index."""
-
-    def search(self, queries: Sequence[str], k: int, where: Where | None = None) -> Sequence[Sequence[RetrievalResult]]: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +32,6 @@ class Replay:
         same: share of them that returned exactly the recorded results.
         undisturbed: share of them before the first of their trajectory that returned other results: what the agent would
             have done in any case.
-        kept: share of the recorded results that came back.
         lost_reads: reads of items that did not come back, and are left out.
 
     Examples:
@@ -51,23 +45,16 @@ class Replay:
     searches: int
     same: float
     undisturbed: float
-    kept: float
     lost_reads: int
 
     def __repr__(self) -> str:
         named = sorted({trajectory.agent for trajectory in self.trajectories})
-        many = f"{self.searches:,} {'search' if self.searches == 1 else 'searches'}"
         shares = f"{self.same:.0%} with the same results, {self.undisturbed:.0%} before the first change"
-        return f"<{', '.join(named)}: {many} replayed, {shares}>"
+        return f"<{', '.join(named)}: {counted(self.searches, 'search', 'searches')} replayed, {shares}>"
 
 
 def replay(
-    trajectories: Sequence[Trajectory],
-    searcher: Answers,
-    *,
-    agent: str = "",
-    k: int | None = None,
-    where: Where | None = None,
+    trajectories: Sequence[Trajectory], searcher: Any, *, agent: str = "", k: int | None = None, where: Where | None = None
 ) -> Replay:
     """Ask the searches of trajectories of a searcher.
 
@@ -92,71 +79,55 @@ def replay(
     agents = dict.fromkeys(trajectory.agent for trajectory in trajectories)
     if agent and len(agents) > 1:
         raise ConfigurationError(f"one name, {agent!r}, for {len(agents)} agents ({', '.join(agents)}); leave it out")
-    asked = [step for trajectory in trajectories for step in trajectory.searches if _is_asked(step)]
-    if not asked:
-        raise QueryError("the trajectories have no searches with a query, so there is nothing to replay")
     if k is not None:
         check_k(k, "k")
-    found = _search(asked, searcher, k, where)
-    replayed, same, before, kept, lost = [], 0, 0, [0, 0], 0
+
+    def asked(step: AgentStep) -> AgentStep:
+        """A search as it is asked again."""
+        wanted = k or step.k or len(step.results) or USUAL_K
+        return AgentStep(kind="search", query=step.query, k=wanted, where=step.where if where is None else None)
+
+    found = _search([asked(step) for each in trajectories for step in each.searches if _can_be_asked(step)], searcher, where)
+    if not found:
+        raise QueryError("the trajectories have no searches with a query, so there is nothing to replay")
+    replayed, searches, same, undisturbed, lost = [], 0, 0, 0, 0
     for trajectory in trajectories:
         steps: list[AgentStep] = []
-        came_back = set(trajectory.seen())
-        seen: set[str] = set()
-        changed = False
+        lacking, changed = set(trajectory.seen()), False
         for step in trajectory.steps:
-            if step.kind == "open" and step.item_id not in seen and step.item_id in came_back:
-                lost += 1
-                continue
-            if _is_asked(step):
-                results = found[_key(step, k, where)]
-                before += not changed
+            if _can_be_asked(step):
+                again = asked(step)
+                results = found[again.model_dump_json()]
+                searches, undisturbed, same = searches + 1, undisturbed + (not changed), same + (results == step.results)
                 changed |= results != step.results
-                same += results == step.results
-                kept[0] += len(set(results) & set(step.results))
-                kept[1] += len(set(step.results))
-                seen.update(results)
-                step = step.model_copy(  # noqa: PLW2901 -- the same step with other results
-                    update={"results": results, "k": _key(step, k, where)[1], "error": "", "seconds": None}
-                )
-            steps.append(step)
-        replayed.append(
-            trajectory.model_copy(
-                update={
-                    "agent": agent or f"replay of {trajectory.agent}",
-                    "steps": tuple(steps),
-                    "answer": "",
-                    "citations": None,
-                    "metadata": trajectory.metadata | {"replay_of": trajectory.agent},
-                }
-            )
-        )
-    searches = len(asked)
-    return Replay(replayed, searches, same / searches, before / searches, kept[0] / kept[1] if kept[1] else 1.0, lost)
+                lacking -= set(results)
+                steps.append(step.model_copy(update={"results": results, "k": again.k, "error": "", "seconds": None}))
+            elif step.kind == "open" and step.item_id in lacking:
+                lost += 1
+            else:
+                steps.append(step)
+        changes = {"agent": agent or f"replay of {trajectory.agent}", "steps": tuple(steps), "answer": "", "citations": None}
+        changes["metadata"] = trajectory.metadata | {"replay_of": trajectory.agent}
+        replayed.append(trajectory.model_copy(update=changes))
+    return Replay(replayed, searches, same / searches, undisturbed / searches, lost)
 
 
-def _is_asked(step: AgentStep) -> bool:
+def _can_be_asked(step: AgentStep) -> bool:
     """Whether a step is a search that can be asked again: one that failed is kept as it was."""
     return step.kind == "search" and bool(step.query) and step.error in ("", NO_IDS)
 
 
-_Key = tuple[str, int, str]
+def _search(asked: Sequence[AgentStep], searcher: Any, where: Where | None) -> dict[str, tuple[str, ...]]:
+    """Return the results of every different search; those of one k and filter are asked together."""
 
+    def together(step: AgentStep) -> str:
+        return step.model_dump_json(include={"k", "where"})
 
-def _key(step: AgentStep, k: int | None, where: Where | None) -> _Key:
-    wanted = k or step.k or len(step.results) or USUAL_K
-    return step.query, wanted, repr(step.where if where is None else where)
-
-
-def _search(asked: Sequence[AgentStep], searcher: Answers, k: int | None, where: Where | None) -> dict[_Key, tuple[str, ...]]:
-    """Ask every different search once, those of one k and filter together."""
-    together: dict[tuple[int, str], dict[str, Where | None]] = {}
-    for step in asked:
-        query, wanted, written = _key(step, k, where)
-        together.setdefault((wanted, written), {})[query] = step.where if where is None else where
-    found: dict[_Key, tuple[str, ...]] = {}
-    for (wanted, written), queries in together.items():
-        lists = searcher.search([*queries], wanted, where=next(iter(queries.values())))
-        for query, results in zip(queries, lists, strict=True):
-            found[query, wanted, written] = tuple(result.item.item_id for result in results)
+    found: dict[str, tuple[str, ...]] = {}
+    different = {step.model_dump_json(): step for step in asked}.values()
+    for _, group in groupby(sorted(different, key=together), key=together):
+        steps = list(group)
+        lists = searcher.search([step.query for step in steps], steps[0].k, where=where or steps[0].where)
+        for step, results in zip(steps, lists, strict=True):
+            found[step.model_dump_json()] = tuple(result.item.item_id for result in results)
     return found

@@ -33,17 +33,12 @@ from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
 from nlp_retrieval.core.search.results import RankedLists
 from nlp_retrieval.core.search.retriever import Stages, using_stages
-from nlp_retrieval.errors import (
-    ConfigurationError,
-    EngineError,
-    RetrievalWarning,
-    SourceError,
-)
+from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning, SourceError
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.lm.endpoint import side_by_side
 from nlp_retrieval.lm.language_model import LanguageModel
 
-TrajectoryKey = tuple[str, str]
+_Key = tuple[str, str]
 """Id of a question, and its filter."""
 
 MOST_KEPT = 10_000
@@ -86,10 +81,9 @@ class BaseAgentSearcher(BaseSearcher):
         self.searcher, self.k, self.steps, self.tokens, self.record = searcher, k, steps, tokens, record
         self.retrievers = searcher.retrievers
         self._opened, self._opened_before = searcher._opened, searcher._opened_before
-        self._trajectories: dict[TrajectoryKey, Trajectory] = {}
+        self._trajectories: dict[_Key, Trajectory] = {}
         self._keeping = Lock()
         self._id_of: dict[str, str] = {}
-        self._file = None if record is None else _TrajectoryFile(Path(record), self.agent_name)
 
     @property
     @abstractmethod
@@ -159,8 +153,7 @@ class BaseAgentSearcher(BaseSearcher):
         (ids, questions), cut = texts_of(queries), check_k(k)
         searcher = self._searching()
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
-        if self._file is not None:
-            self._file.read()
+        kept = {} if self.record is None else _read_kept(Path(self.record), self.agent_name)
         names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
         what = f"agent {self.agent_name}"
         with suppress_empty_notes(), using_stages(Stages()), self.answering() as answer, progress(what, len(ids)) as advance:
@@ -171,8 +164,10 @@ class BaseAgentSearcher(BaseSearcher):
                 return ran
 
             runs = side_by_side(run, list(zip(names, questions, strict=True)), self.at_once)
-        if self._file is not None:
-            self._file.write({ran.key: ran.trajectory for ran in runs})
+        if self.record is not None:
+            kept |= {_key(ran.trajectory): ran.trajectory for ran in runs}
+            lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in kept.values())
+            write_output(Path(self.record), "".join(lines).encode())
         self._report(runs)
         return RankedLists(questions, (ran.results[:cut] for ran in runs), ids)
 
@@ -185,7 +180,6 @@ class BaseAgentSearcher(BaseSearcher):
         begin, failure, answered = time.perf_counter(), None, AgentAnswer("")
         with record_calls() as calls:
             tools = AgentTools(question, search, self.k, self.steps, self.tokens, calls)
-
             try:
                 with using_tools(tools):
                     answered = answer(question, tools)
@@ -198,26 +192,25 @@ class BaseAgentSearcher(BaseSearcher):
             seconds["agent"] = seconds.get("agent", 0.0) + time.perf_counter() - begin - tools.searching
         metadata: dict[str, Any] = {"error": clean_text(answered.error)} if answered.error else {}
         metadata |= {"where": where} if where is not None else {}
-        citations = None if answered.citations is None else [clean_text(cited) for cited in answered.citations]
+        cited = None if answered.citations is None else filter(None, map(clean_text, answered.citations))
         values = {
             "question_id": question_id,
             "question": question,
             "agent": self.agent_name,
             "steps": tuple(tools.steps),
             "answer": clean_text(answered.text),
-            "citations": None if citations is None else tuple(filter(None, citations)),
+            "citations": None if cited is None else tuple(cited),
             "complete": not (tools.spent or answered.error),
             **known_tokens(calls.counts),
             "metadata": metadata,
         }
         trajectory = Trajectory.model_validate(values)
-        key = question_id, "" if where is None else canonical_json(where)
         with self._keeping:
-            self._trajectories.pop(key, None)
-            self._trajectories[key] = trajectory
+            self._trajectories.pop(_key(trajectory), None)
+            self._trajectories[_key(trajectory)] = trajectory
             if len(self._trajectories) > MOST_KEPT:
                 del self._trajectories[next(iter(self._trajectories))]
-        return _Ran(key, trajectory, tools.results(trajectory.cited()), failure, tools.spent)
+        return _Ran(trajectory, tools.results(trajectory.cited()), failure, tools.spent)
 
     def _report(self, runs: Sequence[_Ran]) -> None:
         """Say for how many questions the agent did not come to an end, other than by its budget."""
@@ -332,7 +325,7 @@ class AgentSearcher(BaseAgentSearcher):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the agent, as far as that can be pickled."""
-        return _recreate, (type(self), self._arguments, self._kept())
+        return partial(type(self), **self._arguments), (), self._kept() or None
 
     @contextmanager
     def answering(self) -> Iterator[Answers]:
@@ -348,82 +341,56 @@ class AgentSearcher(BaseAgentSearcher):
         call = (
             partial(self.agent, **self._inputs(question, tools)) if self._is_program else partial(self.agent, question, tools)
         )
-        with self._kept_answers(tools):
-            return _as_answer(call())
-
-    def _inputs(self, question: str, tools: AgentTools) -> dict[str, Any]:
-        program: Any = self.agent
-        kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
-        names = [name for name, p in list(signature(type(program).forward).parameters.items())[1:] if p.kind not in kinds]
-        names = names or list(getattr(getattr(program, "signature", None), "input_fields", {})) or ["question"]
-        return {names[0]: question} | ({"tools": tools} if "tools" in names else {})
-
-    @contextmanager
-    def _kept_answers(self, tools: AgentTools) -> Iterator[None]:
         if self.lm is None:
-            yield
-            return
+            return _as_answer(call())
         from nlp_retrieval.lm.engine import answers_kept_if_good
         from nlp_retrieval.lm.programs import fingerprint_of_program
 
         program = fingerprint_of_program(self.agent) if self._is_program else f"agent {self._label}"
         with answers_kept_if_good(program) as scope:
             tools.after_step = scope.keep
-            yield
+            answer = _as_answer(call())
             scope.keep()
+            return answer
+
+    def _inputs(self, question: str, tools: AgentTools) -> dict[str, Any]:
+        """The inputs of a DSPy program."""
+        program: Any = self.agent
+        kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+        names = [name for name, p in list(signature(type(program).forward).parameters.items())[1:] if p.kind not in kinds]
+        names = names or list(getattr(getattr(program, "signature", None), "input_fields", {})) or ["question"]
+        return {names[0]: question} | ({"tools": tools} if "tools" in names else {})
 
 
-class _TrajectoryFile:
-    """Trajectories of one agent as lines of JSON: earlier ones stay, unless the same question was asked again."""
+def _read_kept(path: Path, agent: str) -> dict[_Key, Trajectory]:
+    """Return what a file of one agent holds; written again, earlier lines stay, unless the same question was asked again."""
+    check_file_for_output(path)
+    kept = {}
+    for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), start=1):
+        try:
+            trajectory = Trajectory.model_validate_json(line)
+        except ValueError:
+            raise SourceError(
+                f"{path}: line {number:,} is no trajectory, so nothing is written there; name another file for record"
+            ) from None
+        if trajectory.agent != agent:
+            other = f"the agent {trajectory.agent!r:.80} did, and this one is {agent!r}"
+            raise SourceError(f"{path} holds what {other}; give each a file of its own")
+        kept[_key(trajectory)] = trajectory
+    return kept
 
-    def __init__(self, path: Path, agent: str) -> None:
-        self._path, self._agent = path, agent
-        self._lines: dict[TrajectoryKey, Trajectory] = {}
 
-    def read(self) -> None:
-        """Read what is there, before anything is asked.
-
-        Raises:
-            SourceError: the file is something else, or another agent's.
-            OutputError: it cannot be written.
-        """
-        check_file_for_output(self._path)
-        lines = self._path.read_bytes().splitlines() if self._path.exists() else []
-        for number, line in enumerate(lines, start=1):
-            try:
-                trajectory = Trajectory.model_validate_json(line)
-            except ValueError:
-                raise SourceError(
-                    f"{self._path}: line {number:,} is no trajectory, so nothing is written there; name another file for record"
-                ) from None
-            if trajectory.agent != self._agent:
-                raise SourceError(
-                    f"{self._path} holds what the agent {trajectory.agent!r:.80} did, and this one is {self._agent!r}; give "
-                    "each a file of its own"
-                )
-            where = trajectory.metadata.get("where")
-            self._lines[trajectory.question_id, "" if where is None else canonical_json(where)] = trajectory
-
-    def write(self, trajectories: Mapping[TrajectoryKey, Trajectory]) -> None:
-        """Write these with those before, as a whole."""
-        self._lines |= trajectories
-        lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in self._lines.values())
-        write_output(self._path, "".join(lines).encode())
+def _key(trajectory: Trajectory) -> _Key:
+    where = trajectory.metadata.get("where")
+    return trajectory.question_id, "" if where is None else canonical_json(where)
 
 
 @dataclass(frozen=True)
 class _Ran:
-    key: TrajectoryKey
     trajectory: Trajectory
     results: list[RetrievalResult]
     failure: Exception | None
     spent: bool
-
-
-def _recreate(cls: type[AgentSearcher], arguments: dict[str, Any], kept: dict[str, Any]) -> AgentSearcher:
-    searcher = cls(**arguments)
-    searcher.__dict__.update(kept)
-    return searcher
 
 
 def _are_texts(queries: Queries) -> bool:

@@ -58,12 +58,8 @@ class AgentTools:
         calls: CallCounter | None = None,
     ) -> None:
         self.question = question
-        self._search = search
-        self._k = k
-        self._most_steps = steps
-        self._most_tokens = tokens
-        self._calls = calls or CallCounter()
-        self._counted = CallCounts()
+        self._search, self._k, self._most_steps, self._most_tokens = search, k, steps, tokens
+        self._calls, self._counted = calls or CallCounter(), CallCounts()
         self._since = time.perf_counter()
         self._items: dict[str, SearchableItem] = {}
         self.steps: list[AgentStep] = []
@@ -83,21 +79,9 @@ class AgentTools:
         done = sum(step.kind != "note" for step in self.steps)
         return None if self._most_steps is None else max(self._most_steps - done, 0)
 
-    @property
-    def tokens(self) -> int:
-        """Tokens of language models so far, those of answers from disk included."""
-        return sum(_tokens_of(self._calls.counts))
-
     def check_tokens(self) -> None:
         """End the agent if its tokens are spent."""
-        if self._most_tokens is not None and self.tokens >= self._most_tokens:
-            self.spent = True
-            raise BudgetSpentError
-
-    def check_budget(self) -> None:
-        """End the agent if no call is allowed any more."""
-        self.check_tokens()
-        if self.steps_left == 0:
+        if self._most_tokens is not None and sum(_tokens_of(self._calls.counts)) >= self._most_tokens:
             self.spent = True
             raise BudgetSpentError
 
@@ -112,7 +96,7 @@ class AgentTools:
         Raises:
             QueryError: an argument cannot be used; it is a step with an error.
         """
-        with self._step("search", "search", query=clean_text(query)) as fields:
+        with self._step("search", query=clean_text(query)) as fields:
             fields["k"] = check_k(self._k if k is None else k)
             if where is not None:
                 parse_filter(where)
@@ -134,7 +118,7 @@ class AgentTools:
         Raises:
             ItemError: no search has found it; it is a step with an error.
         """
-        with self._step("open", "open", item_id=clean_text(item_id)):
+        with self._step("open", item_id=clean_text(item_id)):
             if item_id not in self._items:
                 raise ItemError(f"{item_id!r:.80} is the id of nothing that was found; search for it first")
         return self._items[item_id]
@@ -145,18 +129,12 @@ class AgentTools:
         Args:
             text: the note.
         """
-        self._add("note", {"text": clean_text(text)})
+        self._add("note", text=clean_text(text))
 
     def fail(self, tool: str, error: str, text: str = "") -> None:
-        """Keep a call that cannot be made as a step with an error.
-
-        Args:
-            tool: name of the tool that was asked for.
-            error: what is wrong.
-            text: what it was asked.
-        """
-        self.check_budget()
-        self._add("other", {"tool": clean_text(tool, 200), "text": clean_text(text), "error": clean_text(error)})
+        """Keep a call that cannot be made as a step with an error."""
+        self._check_budget()
+        self._add("other", tool=clean_text(tool, 200), text=clean_text(text), error=clean_text(error))
 
     def count_tokens(self, model: str, input_tokens: int, output_tokens: int) -> None:
         """Count a call of a language model that this package does not see.
@@ -169,39 +147,38 @@ class AgentTools:
         count(CallCounter(model), CallCounts(calls=1, tokens_in=input_tokens, tokens_out=output_tokens))
 
     def results(self, cited: Sequence[str] = ()) -> list[RetrievalResult]:
-        """Return the union of all results in order of first appearance, with ``agent.`` signals.
-
-        Args:
-            cited: ids that the answer cites, in order.
-        """
-        came: dict[str, int] = {}
-        opened: dict[str, int] = {}
+        """Return the union of all results in order of first appearance, with ``agent.`` signals; ``cited`` are ids in order."""
+        came: dict[str, dict[str, float]] = {}
         for number, step in enumerate(self.steps, start=1):
             for item_id in step.results:
-                came.setdefault(item_id, number)
+                came.setdefault(item_id, {"agent.step": float(number)})
             if step.kind == "open" and not step.error:
-                opened.setdefault(step.item_id, number)
-        place = {item_id: rank for rank, item_id in enumerate(cited, start=1)}
-        ranked = []
-        for rank, (item_id, number) in enumerate(came.items(), start=1):
-            signals = {"agent.step": float(number)}
-            signals |= {"agent.opened": float(opened[item_id])} if item_id in opened else {}
-            signals |= {"agent.cited": float(place[item_id])} if item_id in place else {}
-            ranked.append(RetrievalResult.trusted(self._items[item_id], 1.0 / rank, signals))
-        return ranked
+                came[step.item_id].setdefault("agent.opened", float(number))
+        for place, item_id in enumerate(cited, start=1):
+            if item_id in came:
+                came[item_id]["agent.cited"] = float(place)
+        ranked = enumerate(came.items(), start=1)
+        return [RetrievalResult.trusted(self._items[item_id], 1.0 / rank, signals) for rank, (item_id, signals) in ranked]
+
+    def _check_budget(self) -> None:
+        self.check_tokens()
+        if self.steps_left == 0:
+            self.spent = True
+            raise BudgetSpentError
 
     @contextmanager
-    def _step(self, kind: str, tool: str, **fields: Any) -> Iterator[dict[str, Any]]:
-        self.check_budget()
+    def _step(self, kind: str, **fields: Any) -> Iterator[dict[str, Any]]:
+        """A call of the tool of this name: a step with these fields, to be completed by the block."""
+        self._check_budget()
         try:
             yield fields
         except Exception as error:
-            self._add(kind, {"tool": tool, **fields, "error": reason_of(error)})
+            self._add(kind, tool=kind, **fields, error=reason_of(error))
             raise
-        self._add(kind, {"tool": tool, **fields})
+        self._add(kind, tool=kind, **fields)
         self.after_step()
 
-    def _add(self, kind: str, fields: dict[str, Any]) -> None:
+    def _add(self, kind: str, **fields: Any) -> None:
         counts, now = self._calls.counts, time.perf_counter()
         if self.thought:
             fields, self.thought = {"text": clean_text(self.thought)} | fields, ""

@@ -1,4 +1,4 @@
-"""Transcripts of tool calls as trajectories: messages of OpenAI and Anthropic, and the run files of BrowseComp-Plus.
+"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses) and Anthropic.
 
 A transcript is data: nothing in it is run, and no text in it decides what is read.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from nlp_retrieval.agents.trajectory import MOST, AgentStep, StepKind, Trajectory
 from nlp_retrieval.core.files.json_text import parse_json
@@ -19,20 +19,20 @@ from nlp_retrieval.errors import SourceError
 
 QUESTION_IDS = ("question_id", "query_id", "qid", "id", "_id")
 ITEM_IDS = ("item_id", "docid", "doc_id", "docno", "document_id", "pid", "passage_id", "id", "_id", "url")
-LISTS = ("results", "hits", "documents", "passages", "items", "chunks", "data", "result", "structuredContent", "content")
-
-_QUERIES = ("query", "q", "search_query", "question", "text", "input")
+_LISTS = ("results", "hits", "documents", "passages", "items", "chunks", "data", "result", "structuredContent", "content")
+_QUERIES = ("query", "q", "search_query", "question", "text", "input", "queries")
 _COUNTS = ("k", "top_k", "topk", "n", "num_results", "limit")
 _FILTERS = ("where", "filter", "filters")
 _SEARCHES = ("search", "retriev", "query", "lookup")
 _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "browse")
+_TEXTS = ("text", "output_text", "input_text")
 _WRITTEN_ID = re.compile(
     r"""\b(?:docid|doc_id|docno|item_id|document_id)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})""", re.IGNORECASE
 )
 _FAILURE = re.compile(r"error\s*(?::|\Z)", re.IGNORECASE)
-_MOST_CALLS = 10_000
-_NO_RESULT = "the transcript ends before its result"
 NO_IDS = "no ids can be read in what came back"
+
+_Tokens = tuple[int | None, int | None]
 
 
 @dataclass
@@ -43,8 +43,6 @@ class TranscriptReading:
     unknown: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
     cut: int = 0
-    other_union: int = 0
-    unplaced: int = 0
 
     def kind_of(self, tool: str) -> StepKind:
         """Return what a tool does, by the given kinds or by its name."""
@@ -58,45 +56,31 @@ class TranscriptReading:
         self.unknown[tool] += 1
         return "other"
 
-    def step(self, tool: str, arguments: object, output: object, *, failed: bool = False, finished: bool = True) -> AgentStep:
-        """Return a call of a tool as a step."""
-        given = _as_object(arguments)
-        values: dict[str, Any] = {"kind": self.kind_of(tool), "tool": tool[:200]}
-        error = _NO_RESULT if not finished else _error_in(output, failed)
-        if given is None:
-            given, error = {}, error or "its arguments are no JSON object"
-        if values["kind"] == "search":
-            values |= {"query": _first_text(given, _QUERIES), "k": _first_count(given), "where": _first_object(given)}
-            if not error:
-                ids = ids_in(output)
-                if ids is None:
-                    error, self.unreadable = NO_IDS, self.unreadable + 1
-                values["results"] = tuple(ids or ())
-        elif values["kind"] == "open":
-            values["item_id"] = _first_id(given) or next(iter(given.values()), "") if given else ""
-            if not isinstance(values["item_id"], str) or not values["item_id"]:
-                values["item_id"], error = "", error or "it does not say what it reads"
-        return AgentStep(**values, error=error)
+
+class _Text(NamedTuple):
+    by: Literal["user", "agent"]
+    text: str
+
+
+class _Call(NamedTuple):
+    call_id: str
+    tool: str
+    arguments: object
+
+
+class _Result(NamedTuple):
+    call_id: str
+    output: object
+    failed: bool = False
 
 
 @dataclass
-class _ToolCall:
-    name: str
-    arguments: object
-    output: object = None
-    failed: bool = False
-    finished: bool = False
-    tokens: tuple[int | None, int | None] = (None, None)
+class _Made:
+    """A call with its result, once that came, and the tokens of the message that made it."""
 
-
-Event = str | _ToolCall
-"""A text that the agent wrote, or a call."""
-
-
-class _Asked(str):
-    """A text of the user behind the question, which is no answer."""
-
-    __slots__ = ()
+    call: _Call
+    result: _Result | None = None
+    tokens: _Tokens = (None, None)
 
 
 def is_transcript(row: Mapping[str, Any]) -> bool:
@@ -105,9 +89,9 @@ def is_transcript(row: Mapping[str, Any]) -> bool:
     return isinstance(row.get("messages"), list) or isinstance(given, list) or (isinstance(given, str) and "output" in row)
 
 
-def is_browsecomp(row: Mapping[str, Any]) -> bool:
-    """Return whether an object is a run file of BrowseComp-Plus."""
-    return isinstance(row.get("result"), list) and "query_id" in row
+def plain_question(text: str) -> str:
+    """Return a question without what writers of it differ in: case and spaces."""
+    return " ".join(text.casefold().split())
 
 
 def read_transcript(
@@ -122,28 +106,23 @@ def read_transcript(
     if not isinstance(given, list):
         given = [{"role": "user", "content": row["input"]}] if isinstance(row["input"], str) else row["input"]
         given = [*given, *(row.get("output") or ())]
-    asked, events, usage = _events(given, location)
-    while events and isinstance(events[-1], _Asked):  # the user's last words
+    events, usage = _events(given, location)
+    asked = next((event for event in events if isinstance(event, _Text) and event.by == "user"), _Text("user", ""))
+    events = [event for event in events if event is not asked]
+    while events and isinstance(events[-1], _Text) and events[-1].by == "user":  # the user's last words are no answer
         events.pop()
-    answer = events.pop() if events and isinstance(events[-1], str) else ""
-    steps = [
-        AgentStep(kind="note", text=event)
-        if isinstance(event, str)
-        else reading.step(event.name, event.arguments, event.output, failed=event.failed, finished=event.finished).model_copy(
-            update={"input_tokens": event.tokens[0], "output_tokens": event.tokens[1]}
-        )
-        for event in events
-    ]
-    complete = bool(answer) and all(event.finished for event in events if isinstance(event, _ToolCall))
+    answer = events.pop().text if events and isinstance(events[-1], _Text) else ""
+    steps = [AgentStep(kind="note", text=event.text) if isinstance(event, _Text) else _step(event, reading) for event in events]
+    complete = bool(answer) and not any(isinstance(event, _Made) and event.result is None for event in events)
     reading.cut += not complete
     own = next((row[name] for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
     total = _usage(row.get("usage"))
     return Trajectory(
-        question_id=str(own) if own is not None else questions.get(plain_question(asked), named),
-        question=asked,
+        question_id=str(own) if own is not None else questions.get(plain_question(asked.text), named),
+        question=asked.text,
         agent=str(row.get("agent") or agent),
         steps=tuple(steps),
-        answer=str(answer),
+        answer=answer,
         complete=complete,
         input_tokens=usage[0] if total[0] is None else total[0],
         output_tokens=usage[1] if total[1] is None else total[1],
@@ -151,70 +130,129 @@ def read_transcript(
     )
 
 
-def plain_question(text: str) -> str:
-    """Return a question without what writers of it differ in: case and spaces."""
-    return " ".join(text.casefold().split())
+def _step(made: _Made, reading: TranscriptReading) -> AgentStep:
+    tool, arguments = made.call.tool, made.call.arguments
+    given = _as_object(arguments)
+    values: dict[str, Any] = {"kind": reading.kind_of(tool), "tool": tool[:200]}
+    error = "the transcript ends before its result" if made.result is None else _error_in(made.result)
+    if given is None:
+        given, error = {}, error or "its arguments are no JSON object"
+    if values["kind"] == "search":
+        values |= {"query": _query_in(given), "k": _first_count(given)}
+        values["where"] = next((value for name in _FILTERS if isinstance(value := given.get(name), dict) and value), None)
+        if made.result is not None and not error:
+            ids = ids_in(made.result.output)
+            if ids is None:
+                error, reading.unreadable = NO_IDS, reading.unreadable + 1
+            values["results"] = tuple(ids or ())
+    elif values["kind"] == "open":
+        read = _first_id(given) or next(iter(given.values()), "")
+        values["item_id"] = read if isinstance(read, str) else ""
+        error = error if values["item_id"] else error or "it does not say what it reads"
+    return AgentStep(**values, error=error, input_tokens=made.tokens[0], output_tokens=made.tokens[1])
 
 
-def read_browsecomp(
-    row: Mapping[str, Any], location: str, agent: str, texts: Mapping[str, str], reading: TranscriptReading
-) -> Trajectory:
-    """Return a run file of BrowseComp-Plus as a trajectory.
-
-    Raises:
-        SourceError: a part of it is no object.
-    """
-    events: list[AgentStep | str] = []
-    for number, part in enumerate(row["result"], 1):
-        if not isinstance(part, dict):
-            raise SourceError(f"{location}: part {number} of 'result' is {kind(part)}; an object is expected")
-        if part.get("type") == "tool_call":
-            events.append(reading.step(str(part.get("tool_name")), part.get("arguments"), part.get("output")))
-        elif text := _plain(part.get("output")):
-            events.append(text)
-    complete = row.get("status") == "completed"
-    answer = events.pop() if events and isinstance(events[-1], str) and row["result"][-1].get("type") == "output_text" else ""
-    reading.cut += not complete
-    steps = [event if isinstance(event, AgentStep) else AgentStep(kind="note", text=event) for event in events]
-    tokens = _usage(row.get("usage"))
-    metadata = row.get("metadata")
-    query_id = str(row["query_id"])
-    return Trajectory(
-        question_id=query_id,
-        question=texts.get(query_id, ""),
-        agent=agent,
-        steps=tuple(_with_listed(steps, row, reading)),
-        answer=str(answer),
-        complete=complete,
-        input_tokens=tokens[0],
-        output_tokens=tokens[1],
-        metadata={"model": metadata["model"]} if isinstance(metadata, dict) and isinstance(metadata.get("model"), str) else {},
-    )
+def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Made], _Tokens]:
+    """Return the texts and the calls with their results, in order, and the tokens of all messages."""
+    events: list[_Text | _Made] = []
+    calls: dict[str, _Made] = {}
+    spent: list[_Tokens] = []
+    for number, message in enumerate(messages, 1):
+        where = f"{location}: message {number}"
+        if not isinstance(message, dict):
+            raise SourceError(f"{where} is {kind(message)}; an object with a role is expected")
+        tokens = _usage(message.get("usage"))
+        spent.append(tokens)
+        for part in _parts(message, where):
+            if isinstance(part, _Text):
+                events.append(part)
+            elif isinstance(part, _Call):
+                if part.call_id in calls and calls[part.call_id].result is None:
+                    raise SourceError(f"{where}: the call {part.call_id!r} is there already; is a part repeated?")
+                events.append(made := _Made(part, tokens=tokens))
+                calls[part.call_id or f"call {len(calls) + 1}"] = made
+                tokens = (None, None)  # they count once
+            else:
+                _give(calls, part, where)
+    totals = [[tokens[side] for tokens in spent if tokens[side] is not None] for side in (0, 1)]
+    return events, (sum(totals[0]) if totals[0] else None, sum(totals[1]) if totals[1] else None)  # type: ignore[arg-type]
 
 
-def _with_listed(steps: list[AgentStep], row: Mapping[str, Any], reading: TranscriptReading) -> list[AgentStep]:
-    """Return the steps with what a run file lists beyond them: agents of several parts keep no calls, only what came back.
+def _give(calls: Mapping[str, _Made], result: _Result, where: str) -> None:
+    call = calls.get(result.call_id)
+    if call is None and not result.call_id:  # forms without ids answer the calls in order
+        call = next((waiting for waiting in calls.values() if waiting.result is None), None)
+    if call is None:
+        raise SourceError(
+            f"{where} is the result of the call {result.call_id!r}, which is not before it; the steps are out of order, or the "
+            "beginning of the transcript is missing"
+        )
+    if call.result is not None:
+        raise SourceError(f"{where} is a second result of the call {result.call_id!r}; keep the one that the agent saw")
+    call.result = result
 
-    Nothing says which search found it. It counts with the last one, so that no recall before the end is too high.
-    """
-    listed = row.get("retrieved_docids")
-    if not isinstance(listed, list):
-        return steps
-    ids = [str(item_id) for part in listed for item_id in (part if isinstance(part, list) else [part])]
-    seen = {item_id for step in steps for item_id in step.results}
-    reading.other_union += not seen <= set(ids)
-    missing = [item_id for item_id in dict.fromkeys(ids) if item_id and item_id not in seen]
-    if not missing:
-        return steps
-    reading.unplaced += 1
-    if not any(step.kind == "search" for step in steps):
-        counts = row.get("tool_call_counts")
-        calls = counts.get("search") if isinstance(counts, dict) else None
-        made = min(calls, _MOST_CALLS) if type(calls) is int and calls > 0 else 1
-        steps = [*steps, *[AgentStep(kind="search", tool="search")] * made]
-    last = max(number for number, step in enumerate(steps) if step.kind == "search")
-    steps[last] = steps[last].model_copy(update={"results": (*steps[last].results, *missing)})
-    return steps
+
+def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _Result]:
+    form, role, content = message.get("type"), message.get("role"), message.get("content")
+    if form == "function_call":
+        yield _Call(str(message.get("call_id") or message.get("id") or ""), str(message.get("name")), message.get("arguments"))
+    elif form == "function_call_output":
+        yield _Result(str(message.get("call_id") or ""), message.get("output"))
+    elif form in ("web_search_call", "file_search_call", "mcp_call"):
+        yield from _hosted(form, message)
+    elif form == "reasoning":
+        if text := _plain(message.get("summary")):
+            yield _Text("agent", text)
+    elif role in ("tool", "function"):
+        yield _Result(str(message.get("tool_call_id") or ""), content)
+    elif role in ("user", "assistant"):
+        by: Literal["user", "agent"] = "user" if role == "user" else "agent"
+        if isinstance(content, list):
+            yield from _blocks(content, by)
+        elif text := _plain(content):
+            yield _Text(by, text)
+        for call in message.get("tool_calls") or ():
+            function = (call.get("function") or call) if isinstance(call, dict) else None
+            if not isinstance(function, dict):
+                raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
+            yield _Call(str(call.get("id") or ""), str(function.get("name")), function.get("arguments"))
+    elif role not in ("system", "developer"):
+        raise SourceError(f"{where} has the role {role!r}; known are {quoted(['system', 'user', 'assistant', 'tool'])}")
+
+
+def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
+    """Yield a call of a tool that OpenAI runs itself, and its result; the id of a file is that of the item."""
+    call_id, unlisted = str(call.get("id") or ""), {"results": "not in the transcript"}
+    if form == "mcp_call":
+        tool, arguments, output = str(call.get("name")), call.get("arguments"), call.get("output")
+    elif form == "file_search_call":
+        listed = call.get("results")
+        found = [{"item_id": row["file_id"]} for row in listed if "file_id" in row] if isinstance(listed, list) else unlisted
+        tool, arguments, output = "file_search", {"queries": call.get("queries")}, found
+    else:
+        arguments = action if isinstance(action := call.get("action"), dict) else {}
+        does = str(arguments.get("type") or "search")
+        tool, output = "web_search" if does == "search" else does, arguments.get("sources") or unlisted
+    yield _Call(call_id, tool, arguments)
+    yield _Result(call_id, call.get("error") or output, bool(call.get("error")) or call.get("status") == "failed")
+
+
+def _blocks(content: list[Any], by: Literal["user", "agent"]) -> Iterator[_Text | _Call | _Result]:
+    """Yield the parts of a list of blocks; texts in a row are one text."""
+    texts: list[str] = []
+    for block in content:
+        form = block.get("type") if isinstance(block, dict) else None
+        if form in ("tool_use", "server_tool_use", "mcp_tool_use"):
+            if texts:
+                yield _Text(by, "\n".join(texts))
+                texts = []
+            yield _Call(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
+        elif form in ("tool_result", "web_search_tool_result", "mcp_tool_result"):
+            yield _Result(str(block.get("tool_use_id") or ""), block.get("content"), bool(block.get("is_error")))
+        elif text := _plain([block]):
+            texts.append(text)
+    if texts:
+        yield _Text(by, "\n".join(texts))
 
 
 def ids_in(output: Any) -> list[str] | None:
@@ -227,11 +265,12 @@ def ids_in(output: Any) -> list[str] | None:
     if isinstance(output, str):
         return _ids_in_text(output.strip())
     if isinstance(output, list):
-        if output and all(_is_block(part) for part in output):
-            return _ids_in_blocks([part["text"] for part in output])
+        texts = [part["text"] for part in output if isinstance(part, dict) and part.get("type") in _TEXTS and "text" in part]
+        if output and len(texts) == len(output):
+            return _ids_in_blocks([str(text) for text in texts])
         listed = [item_id for part in output if (item_id := _id_of(part))]
         return listed if listed or not output else None
-    for name in LISTS if isinstance(output, dict) else ():
+    for name in _LISTS if isinstance(output, dict) else ():
         if isinstance(output.get(name), list | dict | str) and (ids := ids_in(output[name])) is not None:
             return ids
     return [] if output is None else None
@@ -254,35 +293,22 @@ def _ids_in_text(text: str) -> list[str] | None:
     return written or (None if text else [])
 
 
-def _is_block(part: object) -> bool:
-    return (
-        isinstance(part, dict)
-        and part.get("type") in ("text", "output_text", "input_text")
-        and isinstance(part.get("text"), str)
-    )
-
-
 def _id_of(part: object) -> str:
-    if isinstance(part, str):
-        return part
     if not isinstance(part, dict):
-        return ""
-    direct = _first_id(part)
-    inner = next((part[name] for name in ("item", "document", "metadata") if isinstance(part.get(name), dict)), None)
-    return direct or (_first_id(inner) if inner else "")
+        return part if isinstance(part, str) else ""
+    inner = next((part[name] for name in ("item", "document", "metadata") if isinstance(part.get(name), dict)), {})
+    return _first_id(part) or _first_id(inner)
 
 
 def _first_id(given: Mapping[str, Any]) -> str:
-    for name in ITEM_IDS:
-        value = given.get(name)
-        if isinstance(value, str | int) and not isinstance(value, bool) and str(value):
-            return str(value)
-    return ""
+    values = (given.get(name) for name in ITEM_IDS)
+    return next(
+        (str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool) and str(value)), ""
+    )
 
 
-def _first_text(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    for name in (*names, "queries"):
-        value = given.get(name)
+def _query_in(given: Mapping[str, Any]) -> str:
+    for value in map(given.get, _QUERIES):
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
             return "\n".join(value)
         if isinstance(value, str) and value:
@@ -291,55 +317,40 @@ def _first_text(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _first_count(given: Mapping[str, Any]) -> int | None:
-    values = (given.get(name) for name in _COUNTS)
-    return next((value for value in values if type(value) is int and 0 <= value <= MOST), None)
-
-
-def _first_object(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    values = (given.get(name) for name in _FILTERS)
-    return next((value for value in values if isinstance(value, dict) and value), None)
+    return next((value for name in _COUNTS if type(value := given.get(name)) is int and 0 <= value <= MOST), None)
 
 
 def _as_object(arguments: object) -> dict[str, Any] | None:
+    """Return arguments as an object, {} if there are none; None if they are no object."""
     if isinstance(arguments, str):
-        if (text := arguments.strip()) and text[0] not in '{["':
-            name, colon, value = text.partition(":")
-            named = colon and name.strip() in (*_QUERIES, *ITEM_IDS)
-            return {name.strip(): value.strip()} if named else {"query": text, "item_id": text}
         try:
             arguments = parse_json(arguments) if arguments.strip() else {}
         except ValueError:
             return None
-    if arguments is None:
-        return {}
-    return arguments if isinstance(arguments, dict) else None
+    return {} if arguments is None else arguments if isinstance(arguments, dict) else None
 
 
-def _error_in(output: object, failed: bool) -> str:
-    text = _plain(output)
-    if failed or (_FAILURE.match(text) and not ids_in(output)):
+def _error_in(result: _Result) -> str:
+    text, value = _plain(result.output), result.output
+    if result.failed or (_FAILURE.match(text) and not ids_in(value)):
         return text[:500] or "the call failed"
-    try:
-        value = parse_json(text) if text[:1] == "{" else output
-    except ValueError:
-        return ""
-    error = value.get("error") if isinstance(value, dict) else None
-    return _plain(error)[:500] if error else ""
+    if text[:1] == "{":
+        with suppress(ValueError):
+            value = parse_json(text)
+    return _plain(value["error"])[:500] if isinstance(value, dict) and value.get("error") else ""
 
 
 def _plain(value: object) -> str:
     """The text of a message's content."""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, list):
-        texts = [part if isinstance(part, str) else part.get("text") for part in value if isinstance(part, str | dict)]
-        return "\n".join(text for text in texts if isinstance(text, str)).strip()
     if isinstance(value, dict):
-        return _plain(value.get("text") or value.get("message") or "")
-    return ""
+        value = value.get("text") or value.get("message") or ""
+    if isinstance(value, list):
+        texts = [part.get("text") if isinstance(part, dict) else part for part in value]
+        value = "\n".join(text for text in texts if isinstance(text, str))
+    return value.strip() if isinstance(value, str) else ""
 
 
-def _usage(given: object) -> tuple[int | None, int | None]:
+def _usage(given: object) -> _Tokens:
     if not isinstance(given, dict):
         return None, None
     counts = {name: count for name, count in given.items() if type(count) is int and 0 <= count <= MOST}
@@ -348,132 +359,3 @@ def _usage(given: object) -> tuple[int | None, int | None]:
     if incoming is not None or cached:  # Anthropic counts what it cached beside the rest
         incoming = min((incoming or 0) + sum(cached), MOST)
     return incoming, counts.get("output_tokens", counts.get("completion_tokens"))
-
-
-def _events(messages: list[Any], location: str) -> tuple[str, list[Event], tuple[int | None, int | None]]:
-    """Return the question, what the agent wrote and called in order, and the tokens of all messages."""
-    question: str | None = None
-    events: list[Event] = []
-    calls: dict[str, _ToolCall] = {}
-    spent: list[tuple[int | None, int | None]] = []
-    for number, message in enumerate(messages, 1):
-        where = f"{location}: message {number}"
-        if not isinstance(message, dict):
-            raise SourceError(f"{where} is {kind(message)}; an object with a role is expected")
-        began = len(events)
-        for said, part in _parts(message, where):
-            if said == "user":
-                if question is None:
-                    question = part
-                else:
-                    events.append(_Asked(part))
-            elif said == "text":
-                events.append(part)
-            elif said == "call":
-                call_id, name, arguments = part
-                if call_id in calls and not calls[call_id].finished:
-                    raise SourceError(f"{where}: the call {call_id!r} is there already; is a part of the transcript repeated?")
-                call = _ToolCall(name, arguments)
-                events.append(call)
-                calls[call_id or f"call {len(calls) + 1}"] = call
-            else:
-                call_id, output, failed = part
-                _give_result(calls, call_id, output, failed, where)
-        tokens = _usage(message.get("usage"))
-        spent.append(tokens)
-        for event in events[began:]:
-            if isinstance(event, _ToolCall):
-                event.tokens = tokens
-                break
-    totals = [[tokens[side] for tokens in spent if tokens[side] is not None] for side in (0, 1)]
-    return question or "", events, (sum(totals[0]) if totals[0] else None, sum(totals[1]) if totals[1] else None)  # type: ignore[arg-type]
-
-
-def _give_result(calls: dict[str, _ToolCall], call_id: str, output: object, failed: bool, where: str) -> None:
-    call = calls.get(call_id)
-    if call is None and not call_id:  # forms without ids answer the calls in order
-        call = next((waiting for waiting in calls.values() if not waiting.finished), None)
-    if call is None:
-        raise SourceError(
-            f"{where} is the result of the call {call_id!r}, which is not before it; the steps are out of order, or the "
-            "beginning of the transcript is missing"
-        )
-    if call.finished:
-        raise SourceError(f"{where} is a second result of the call {call_id!r}; keep the one that the agent saw")
-    call.output, call.failed, call.finished = output, failed, True
-
-
-def _parts(message: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a message: texts ("user", "text"), calls (id, name, arguments), results (id of a call, output)."""
-    form = message.get("type")
-    if form in ("function_call", "tool_call"):
-        yield (
-            "call",
-            (str(message.get("call_id") or message.get("id") or ""), str(message.get("name")), message.get("arguments")),
-        )
-        return
-    if form in ("function_call_output", "tool_result"):
-        yield "result", (str(message.get("call_id") or ""), message.get("output"), False)
-        return
-    if form in ("web_search_call", "file_search_call", "mcp_call"):
-        yield from _hosted(form, message)
-        return
-    if form == "reasoning":
-        if text := _plain(message.get("summary")):
-            yield "text", text
-        return
-    role, content = message.get("role"), message.get("content")
-    if role in ("system", "developer"):
-        return
-    if role in ("tool", "function"):
-        yield "result", (str(message.get("tool_call_id") or ""), content, False)
-        return
-    if role not in ("user", "assistant"):
-        raise SourceError(f"{where} has the role {role!r}; known are {quoted(['system', 'user', 'assistant', 'tool'])}")
-    said = "user" if role == "user" else "text"
-    if isinstance(content, list):
-        yield from _blocks(content, said)
-    elif text := _plain(content):
-        yield said, text
-    called = message.get("tool_calls") or ([message] if message.get("function_call") else [])
-    for call in called if isinstance(called, list) else []:
-        function = (call.get("function") or call.get("function_call") or call) if isinstance(call, dict) else None
-        if not isinstance(function, dict):
-            raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
-        yield "call", (str(call.get("id") or ""), str(function.get("name")), function.get("arguments", function.get("args")))
-
-
-def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield a call of a tool that OpenAI runs itself, and its result; the id of a file is that of the item."""
-    call_id = str(call.get("id") or "")
-    unlisted = {"results": "not in the transcript"}
-    if form == "mcp_call":
-        name, arguments, output = str(call.get("name")), call.get("arguments"), call.get("output")
-    elif form == "file_search_call":
-        listed = call.get("results")
-        found = [{"item_id": row["file_id"]} for row in listed if "file_id" in row] if isinstance(listed, list) else unlisted
-        name, arguments, output = "file_search", {"queries": call.get("queries")}, found
-    else:
-        action = call.get("action")
-        arguments = action if isinstance(action, dict) else {}
-        does = str(arguments.get("type") or "search")
-        name, output = "web_search" if does == "search" else does, arguments.get("sources") or unlisted
-    yield "call", (call_id, name, arguments)
-    yield "result", (call_id, call.get("error") or output, bool(call.get("error")) or call.get("status") == "failed")
-
-
-def _blocks(content: list[Any], said: str) -> Iterator[tuple[str, Any]]:
-    texts: list[str] = []
-    for block in content:
-        form = block.get("type") if isinstance(block, dict) else None
-        if form in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            if texts:
-                yield said, "\n".join(texts)
-                texts = []
-            yield "call", (str(block.get("id") or ""), str(block.get("name")), block.get("input"))
-        elif form in ("tool_result", "web_search_tool_result", "mcp_tool_result"):
-            yield "result", (str(block.get("tool_use_id") or ""), block.get("content"), bool(block.get("is_error")))
-        elif text := _plain([block]):
-            texts.append(text)
-    if texts:
-        yield said, "\n".join(texts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import parse_prices, say
+from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
 from nlp_retrieval.cli.search import (
     FusionName,
@@ -27,17 +27,15 @@ from nlp_retrieval.cli.search import (
 
 if TYPE_CHECKING:
     from nlp_retrieval.agents.measures import TrajectoryEvaluation
-    from nlp_retrieval.agents.page import ShownTrajectory
     from nlp_retrieval.agents.trajectory import Trajectory
-    from nlp_retrieval.core.models import Gold, Query
+    from nlp_retrieval.core.models import Query
 
 app = typer.Typer(help="Measure what agents searched, step by step.", no_args_is_help=True, add_completion=False)
 
 Files = Annotated[
     list[Path],
     typer.Argument(
-        help="Files of trajectories, or a folder of an agent: JSON lines, recordings, runs of BrowseComp-Plus, "
-        "transcripts of OpenAI or Anthropic."
+        help="Files of trajectories, or a folder of an agent: JSON lines, recordings, transcripts of OpenAI or Anthropic."
     ),
 ]
 Tools = Annotated[
@@ -80,12 +78,6 @@ def evaluate(
         int | None, typer.Option(min=1, help="Number of searches of recall by search; default: the most made.")
     ] = None,
     relevant_from: Annotated[int, typer.Option("--relevant-from", help="The lowest grade that is relevant.")] = 1,
-    price: Annotated[
-        str | None, typer.Option(help="Price of a million tokens, in and out, where none is recorded: 0.15,0.60.")
-    ] = None,
-    all_questions: Annotated[
-        bool, typer.Option("--all-questions", help="Count questions that an agent was not asked as if it had found nothing.")
-    ] = False,
     tool: Tools = None,
     field: Fields = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the steps of each question.")] = None,
@@ -102,20 +94,8 @@ def evaluate(
 
     for path in filter(None, (page, json_file, csv_file)):
         check_file_for_output(path)
-    evaluation, trajectories, titles = _evaluated(
-        files,
-        config,
-        qrels,
-        corpus,
-        loader,
-        option,
-        relevant_from,
-        limit,
-        tool,
-        field,
-        price=parse_prices(price),
-        all_questions=all_questions,
-    )
+    gold = (config, qrels, corpus, loader, option)
+    evaluation, trajectories, titles = _evaluated(files, gold, tool, field, relevant_from=relevant_from, limit=limit)
     comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
     typer.echo(headline_of(evaluation, comparisons, measure))
     _print_table(evaluation)
@@ -152,7 +132,6 @@ def show(
     field: Fields = None,
 ) -> None:
     """Show what each agent did for one question; with gold, where it came in."""
-    from nlp_retrieval.agents.page import shown_trajectory
     from nlp_retrieval.errors import QueryError, nearest
 
     trajectories = _read(files, tool, field, [])
@@ -162,11 +141,11 @@ def show(
         raise QueryError(f"no agent was asked {question!r}; {nearest(question, known)}")
     evaluation, titles = None, None
     if config is not None or qrels is not None:
-        evaluation, _, titles = _evaluated(files, config, qrels, corpus, loader, option, 1, None, tool, field, only=question)
-    shown = [shown_trajectory(trajectory, evaluation, titles) for trajectory in own]
+        gold = (config, qrels, corpus, loader, option)
+        evaluation, _, titles = _evaluated(files, gold, tool, field, only=question)
     typer.echo(next((trajectory.question for trajectory in own if trajectory.question), question))
-    for each in shown:
-        _print_steps(each)
+    for trajectory in own:
+        _print_steps(trajectory, evaluation, titles)
 
 
 @app.command("replay")
@@ -204,9 +183,8 @@ def replay(
     replayed = ask_again(trajectories, chosen, agent=agent, k=k, where=None if where is None else parse_filter(where))
     write_trajectories(output, replayed.trajectories)
     typer.echo(
-        f"{replayed.searches:,} searches: {replayed.same:.0%} return the same results; {replayed.kept:.0%} of the recorded "
-        f"results came back. {replayed.undisturbed:.0%} were asked before any result of their question had changed, so the "
-        "agent would have asked them in any case."
+        f"{replayed.searches:,} searches: {replayed.same:.0%} return the same results. {replayed.undisturbed:.0%} were asked "
+        "before any result of their question had changed, so the agent would have asked them in any case."
     )
     if replayed.lost_reads:
         say(f"note: {replayed.lost_reads:,} reads are left out, because their items did not come back")
@@ -262,64 +240,43 @@ def _read(
 
 def _evaluated(
     files: Sequence[Path],
-    config: Path | None,
-    qrels: Path | None,
-    corpus: str | None,
-    loader: str | None,
-    option: list[str] | None,
-    relevant_from: int,
-    limit: int | None,
+    gold: tuple[Path | None, Path | None, str | None, str | None, list[str] | None],
     tool: list[str] | None,
     field: list[str] | None,
     *,
     only: str | None = None,
-    price: tuple[float, float] | None = None,
-    all_questions: bool = False,
+    relevant_from: int = 1,
+    limit: int | None = None,
 ) -> tuple[TrajectoryEvaluation, list[Trajectory], dict[str, str] | None]:
+    """Evaluate all trajectories, or those of one question, by the options ``--config``, ``--qrels`` and of the corpus."""
     from nlp_retrieval.agents.measures import evaluate_trajectories
-    from nlp_retrieval.benchmarks.benchmarker import group_labels
     from nlp_retrieval.benchmarks.evaluate import read_gold
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
-    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.errors import ConfigurationError, GoldError
 
-    if (config is None) == (qrels is None):
-        raise ConfigurationError("say what is relevant: --config BENCHMARK.yaml (its queries, gold and corpus) or --qrels FILE")
+    config, qrels, corpus, loader, option = gold
     queries: Sequence[Query] = []
-    groups: dict[str, str | None] = {}
     items: Any = None if corpus is None else corpus_loader(corpus, loader, option)
-    if config is not None:
+    if config is not None and qrels is None:
         settings: Any = read_benchmark_config(config).loaded()
-        queries, gold = settings.queries, list(settings.gold)
-        groups = dict(zip((query.query_id for query in queries), group_labels(queries, settings.group_by), strict=True))
+        queries, judged = settings.queries, list(settings.gold)
         items = settings.loader if items is None else items
+    elif qrels is not None and config is None:
+        judged = read_gold(qrels)
     else:
-        gold = read_gold(qrels)  # type: ignore[arg-type]  # not None here
+        raise ConfigurationError("say what is relevant: --config BENCHMARK.yaml (its queries, gold and corpus) or --qrels FILE")
     titles = None if items is None else {item.item_id: item.title for item in items.stream()}
     trajectories = _read(files, tool, field, queries)
     if only is not None:
-        gold = [judged for judged in gold if judged.query_id == only]
+        judged = [each for each in judged if each.query_id == only]
         trajectories = [trajectory for trajectory in trajectories if trajectory.question_id == only]
-        _require_gold(gold, only)
+        if not judged:
+            raise GoldError(f"question {only!r} has no gold; leave --config and --qrels out to see its steps alone")
     families = {query.query_id: query.family for query in queries}
     evaluation = evaluate_trajectories(
-        trajectories,
-        gold,
-        titles=titles,
-        families=families,
-        groups=groups,
-        relevant_from=relevant_from,
-        limit=limit,
-        price=price,
-        all_questions=all_questions,
+        trajectories, judged, titles=titles, families=families, relevant_from=relevant_from, limit=limit
     )
     return evaluation, trajectories, titles
-
-
-def _require_gold(gold: Sequence[Gold], question: str) -> None:
-    from nlp_retrieval.errors import GoldError
-
-    if not gold:
-        raise GoldError(f"question {question!r} has no gold; leave --config and --qrels out to see its steps alone")
 
 
 def _print_table(evaluation: TrajectoryEvaluation) -> None:
@@ -349,28 +306,30 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
     typer.echo(f"{len(evaluation.query_ids):,} questions; intervals of recall over families.")
 
 
-def _print_steps(shown: ShownTrajectory) -> None:
+def _print_steps(trajectory: Trajectory, evaluation: TrajectoryEvaluation | None, titles: dict[str, str] | None) -> None:
+    from nlp_retrieval.agents.citations import trajectory_citations
+    from nlp_retrieval.agents.page import shown_steps
     from nlp_retrieval.text.printing import visible
 
-    trajectory = shown.trajectory
-    typer.echo(f"\n{visible(trajectory.agent)}" + (f": recall {shown.figures['recall']:.2f}" if shown.figures else ""))
-    for each in shown.steps:
-        step = each.step
+    recall = "" if evaluation is None else f": recall {evaluation.per_query[trajectory.agent]['recall'][0]:.2f}"
+    typer.echo(f"\n{visible(trajectory.agent)}{recall}")
+    steps = shown_steps(trajectory, evaluation, titles)
+    for number, (step, results, more) in enumerate(steps, 1):
         unnamed = "(its query is not recorded)" if step.kind == "search" else step.tool
         what = visible(step.text[:300]) if step.kind == "note" else visible(step.query or unnamed)
         error = f" ({visible(step.error)})" if step.error else ""
-        typer.echo(f"{each.number:4}  {step.kind:6} {what}{error}")
-        for result in each.results:
+        typer.echo(f"{number:4}  {step.kind:6} {what}{error}")
+        for result in results:
             gold, again = ("*" if result.is_gold else " "), (" (again)" if result.seen_before else "")
             title = f"  {visible(result.title)}" if result.title else ""
             typer.echo(f"           {gold} {visible(result.item_id)}{title}{again}")
-        if each.more:
-            typer.echo(f"             {each.more:,} more")
-    if shown.more:
-        typer.echo(f"      {shown.more:,} more steps")
+        if more:
+            typer.echo(f"             {more:,} more")
+    if more := len(trajectory.steps) - len(steps):
+        typer.echo(f"      {more:,} more steps")
     if trajectory.answer:
         typer.echo(f"      answer {visible(trajectory.answer)}")
-    for citation in shown.citations:
+    for citation in trajectory_citations(trajectory):
         came = f"came in step {citation.came}" if citation.came else "never came back"
         opened = f", opened in step {citation.opened}" if citation.opened else ""
         typer.echo(f"             [{visible(citation.item_id)}] {came}{opened}")
@@ -382,12 +341,11 @@ def _as_json(evaluation: TrajectoryEvaluation, comparisons: Sequence[Any]) -> by
             "means": {name: None if math.isnan(value) else value for name, value in evaluation.means(agent).items()},
             "intervals": evaluation.intervals[agent],
             "recall_by_searches": evaluation.curve(agent, most=evaluation.limit).tolist(),
-            "groups": {group: evaluation.means(agent, group)["recall"] for group in evaluation.groups},
         }
         for agent in evaluation.agents
     }
     value = {
-        "format": 1,
+        "format": 2,
         "questions": len(evaluation.query_ids),
         "limit": evaluation.limit,
         "agents": agents,

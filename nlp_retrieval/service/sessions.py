@@ -95,7 +95,7 @@ class SessionRecord:
             def record(step: Mapping[str, Any]) -> None:
                 gone = search_context().abandoned
                 late = {"results": (), "error": _GONE} if gone is not None and gone.is_set() else {}
-                session.take({**step, "tool": tool, **late})
+                session.add({**step, "tool": tool, **late})
 
             with changed_context(record=record):
                 if not other:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from nlp_retrieval import SearchableItem, Searcher
 from nlp_retrieval.agents import AgentStep, Trajectory, evaluate_trajectories, trajectories_page, write_trajectories
-from nlp_retrieval.agents.page import MOST_RESULTS, MOST_STEPS, shown_trajectory
+from nlp_retrieval.agents.page import MOST_RESULTS, MOST_STEPS, shown_steps
 from nlp_retrieval.cli.app import app
 
 TEXTS = {
@@ -138,10 +138,10 @@ def test_a_page_escapes_texts_links_citations_and_says_what_it_leaves_out(folder
         answer="So [p1]. And [p2].",
     )
     evaluation = evaluate_trajectories([long], {"q1": ["p1", "p2"]})
-    shown = shown_trajectory(long, evaluation)
-    assert (len(shown.steps), shown.more) == (MOST_STEPS, 101 - MOST_STEPS)
-    assert [result.item_id for result in shown.steps[0].results][-1] == "p1"  # gold beyond what is shown
-    assert shown.steps[0].more == 40 - MOST_RESULTS
+    shown = shown_steps(long, evaluation)
+    assert len(shown) == MOST_STEPS
+    assert [result.item_id for result in shown[0].results][-1] == "p1"  # gold beyond what is shown
+    assert shown[0].more == 40 - MOST_RESULTS
     page = trajectories_page(evaluation, [long])
     assert "<script>alert" not in page
     assert "\x1b" not in page
