@@ -1,1 +1,0 @@
-"""Agents that search, measured: rules whose figures are known, and a small language model."""
