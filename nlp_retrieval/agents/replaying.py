@@ -106,8 +106,13 @@ def replay(
                 lost += 1
             else:
                 steps.append(step)
-        changes = {"agent": agent or f"replay of {trajectory.agent}", "steps": tuple(steps), "answer": "", "citations": None}
-        changes["metadata"] = trajectory.metadata | {"replay_of": trajectory.agent}
+        changes: dict[str, object] = {
+            "agent": agent or f"replay of {trajectory.agent}",
+            "steps": tuple(steps),
+            "answer": "",
+            "citations": None,
+            "metadata": trajectory.metadata | {"replay_of": trajectory.agent},
+        }
         replayed.append(trajectory.model_copy(update=changes))
     return Replay(replayed, searches, same / searches, undisturbed / searches, lost)
 

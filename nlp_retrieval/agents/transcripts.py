@@ -57,7 +57,7 @@ class TranscriptReading:
         return "other"
 
 
-class _Said(NamedTuple):
+class _Utterance(NamedTuple):
     by: Literal["user", "agent"]
     text: str
 
@@ -107,12 +107,16 @@ def read_transcript(
         given = [{"role": "user", "content": row["input"]}] if isinstance(row["input"], str) else row["input"]
         given = [*given, *(row.get("output") or ())]
     events, usage = _events(given, location)
-    asked = next((event for event in events if isinstance(event, _Said) and event.by == "user"), _Said("user", ""))
+    asked = next((event for event in events if isinstance(event, _Utterance) and event.by == "user"), _Utterance("user", ""))
     events = [event for event in events if event is not asked]
-    while events and isinstance(events[-1], _Said) and events[-1].by == "user":  # the user's last words are no answer
+    while events and isinstance(events[-1], _Utterance) and events[-1].by == "user":  # the user's last words are no answer
         events.pop()
-    answer = events.pop().text if events and isinstance(events[-1], _Said) else ""
-    steps = [AgentStep(kind="note", text=event.text) if isinstance(event, _Said) else _step(event, reading) for event in events]
+    last = events[-1] if events else None
+    answer = last.text if isinstance(last, _Utterance) else ""
+    events = events[:-1] if isinstance(last, _Utterance) else events
+    steps = [
+        AgentStep(kind="note", text=event.text) if isinstance(event, _Utterance) else _step(event, reading) for event in events
+    ]
     complete = bool(answer) and not any(isinstance(event, _Made) and event.result is None for event in events)
     reading.cut += not complete
     own = next((row[name] for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
@@ -152,9 +156,9 @@ def _step(made: _Made, reading: TranscriptReading) -> AgentStep:
     return AgentStep(**values, error=error, input_tokens=made.tokens[0], output_tokens=made.tokens[1])
 
 
-def _events(messages: list[Any], location: str) -> tuple[list[_Said | _Made], _Tokens]:
+def _events(messages: list[Any], location: str) -> tuple[list[_Utterance | _Made], _Tokens]:
     """Return the texts and the calls with their results, in order, and the tokens of all messages."""
-    events: list[_Said | _Made] = []
+    events: list[_Utterance | _Made] = []
     calls: dict[str, _Made] = {}
     spent: list[_Tokens] = []
     for number, message in enumerate(messages, 1):
@@ -164,7 +168,7 @@ def _events(messages: list[Any], location: str) -> tuple[list[_Said | _Made], _T
         tokens = _usage(message.get("usage"))
         spent.append(tokens)
         for part in _parts(message, where):
-            if isinstance(part, _Said):
+            if isinstance(part, _Utterance):
                 events.append(part)
             elif isinstance(part, _Call):
                 if part.call_id in calls and calls[part.call_id].result is None:
@@ -192,7 +196,7 @@ def _give(calls: Mapping[str, _Made], result: _Result, where: str) -> None:
     call.result = result
 
 
-def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Said | _Call | _Result]:
+def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Utterance | _Call | _Result]:
     form, role, content = message.get("type"), message.get("role"), message.get("content")
     if form == "function_call":
         yield _Call(str(message.get("call_id") or message.get("id") or ""), str(message.get("name")), message.get("arguments"))
@@ -202,7 +206,7 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Said | _Call | _
         yield from _hosted(form, message)
     elif form == "reasoning":
         if text := _plain(message.get("summary")):
-            yield _Said("agent", text)
+            yield _Utterance("agent", text)
     elif role in ("tool", "function"):
         yield _Result(str(message.get("tool_call_id") or ""), content)
     elif role in ("user", "assistant"):
@@ -210,7 +214,7 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Said | _Call | _
         if isinstance(content, list):
             yield from _blocks(content, by)
         elif text := _plain(content):
-            yield _Said(by, text)
+            yield _Utterance(by, text)
         for call in message.get("tool_calls") or ():
             function = (call.get("function") or call) if isinstance(call, dict) else None
             if not isinstance(function, dict):
@@ -237,14 +241,14 @@ def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
     yield _Result(call_id, call.get("error") or output, bool(call.get("error")) or call.get("status") == "failed")
 
 
-def _blocks(content: list[Any], by: Literal["user", "agent"]) -> Iterator[_Said | _Call | _Result]:
+def _blocks(content: list[Any], by: Literal["user", "agent"]) -> Iterator[_Utterance | _Call | _Result]:
     """Yield the parts of a list of blocks; texts in a row are one text."""
     texts: list[str] = []
     for block in content:
         form = block.get("type") if isinstance(block, dict) else None
         if form in ("tool_use", "server_tool_use", "mcp_tool_use"):
             if texts:
-                yield _Said(by, "\n".join(texts))
+                yield _Utterance(by, "\n".join(texts))
                 texts = []
             yield _Call(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
         elif form in ("tool_result", "web_search_tool_result", "mcp_tool_result"):
@@ -252,7 +256,7 @@ def _blocks(content: list[Any], by: Literal["user", "agent"]) -> Iterator[_Said 
         elif text := _plain([block]):
             texts.append(text)
     if texts:
-        yield _Said(by, "\n".join(texts))
+        yield _Utterance(by, "\n".join(texts))
 
 
 def ids_in(output: Any) -> list[str] | None:
@@ -296,7 +300,9 @@ def _ids_in_text(text: str) -> list[str] | None:
 def _id_of(part: object) -> str:
     if not isinstance(part, dict):
         return part if isinstance(part, str) else ""
-    inner = next((part[name] for name in ("item", "document", "metadata") if isinstance(part.get(name), dict)), {})
+    inner: Mapping[str, Any] = next(
+        (part[name] for name in ("item", "document", "metadata") if isinstance(part.get(name), dict)), {}
+    )
     return _first_id(part) or _first_id(inner)
 
 
