@@ -57,8 +57,8 @@ EVIDENCE = {
         "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.systems.evidence.index.urls import canonical_url",
     ),
     "systems/evidence/claim_files.py": in_prose(
-        "[pattern.match(one) for pattern in (_DASHED, _NUMBERED, _ITEM) for one in (text, '- ' * N, '1' * N, ' ' * N)]",
-        "from nlp_retrieval.systems.evidence.claim_files import _DASHED, _ITEM, _NUMBERED",
+        "[pattern.match(one) for pattern in (_DASHED, _NUMBERED) for one in (text, '- ' * N, '1' * N, ' ' * N)]",
+        "from nlp_retrieval.systems.evidence.claim_files import _DASHED, _NUMBERED",
     ),
     "systems/evidence/source_files.py": in_prose(
         "\n    ".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import chain
@@ -16,7 +17,7 @@ import typer
 from nlp_retrieval.cli import say
 
 if TYPE_CHECKING:
-    from nlp_retrieval.systems.evidence.claim_files import ClaimFile, FiledClaim
+    from nlp_retrieval.systems.evidence.claim_files import FiledClaim
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.commands.project import (
     Project,
@@ -74,7 +75,6 @@ def verify(
     csv_file: Annotated[
         Path | None, typer.Option("--csv", help="Of a file of claims: write a row for each as soon as it is verified.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the rows of the --csv file, and go on after them.")] = False,
     fail_on: Annotated[
         ClaimFailOn,
         typer.Option(
@@ -90,24 +90,20 @@ def verify(
     verifier is not sure of; DISPUTED: both; REFUTED: only against it; UNVERIFIED: neither.
 
     A file is read to its end before the first claim is verified; one that stands there twice is verified once. Columns id and
-    type (C1, C2, C3) are optional, others are copied. After an interruption, --csv FILE --resume goes on.
+    type (C1, C2, C3) are optional, others are copied.
     """
     from nlp_retrieval.errors import ConfigurationError, QueryError
-    from nlp_retrieval.systems.evidence.claim_files import ClaimFile, is_claim_file
+    from nlp_retrieval.systems.evidence.claim_files import is_claim_file, read_claims
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")
-    claims = ClaimFile(claim, claim_type.value) if is_claim_file(claim) else None
-    if claims is None and (csv_file is not None or resume):
-        raise ConfigurationError(
-            "--csv and --resume are for a file of claims, and there is no file of this name; check the path"
-        )
-    if resume and csv_file is None:
-        raise ConfigurationError("--resume continues a --csv FILE; name it")
+    claims = read_claims(claim, claim_type.value) if is_claim_file(claim) else None
+    if claims is None and csv_file is not None:
+        raise ConfigurationError("--csv is for a file of claims, and there is no file of this name; check the path")
     judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
     if claims is not None:
-        statuses = _verify_file(claims, judging, csv_file, as_json=as_json, resume=resume)
+        statuses = _verify_file(claims, judging, csv_file, as_json=as_json)
     else:
         verdict = judging.verify(claim, claim_type.value)
         statuses = {verdict.verification_status}
@@ -119,38 +115,25 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verify_file(claims: ClaimFile, judging: ClaimVerifier, csv_file: Path | None, *, as_json: bool, resume: bool) -> set[str]:
+def _verify_file(claims: Sequence[FiledClaim], judging: ClaimVerifier, csv_file: Path | None, *, as_json: bool) -> set[str]:
     """Verify claims, print each verdict and add it to a table, and return the statuses."""
     from nlp_retrieval.core import hidden_progress, progress
     from nlp_retrieval.reports import counted
-    from nlp_retrieval.systems.evidence.claim_files import VerdictTable
+    from nlp_retrieval.systems.evidence.claim_files import verdict_table, verdicts_of
 
     statuses: Counter[str] = Counter()
-    done = 0
     with ExitStack() as open_files:
-        if claims.column != "claim":
-            say(f"note: {claims.path} has no column claim; the claims are read from its column {claims.column!r}")
-        table = None if csv_file is None else open_files.enter_context(VerdictTable(csv_file, claims, resume=resume))
-        if table is not None and table.done:
-            done, statuses = table.done, table.statuses
-            say(f"{counted(done, 'claim')} of {len(claims):,} done before")
+        add = None if csv_file is None else open_files.enter_context(verdict_table(csv_file, claims))
         if sys.stdout.isatty():  # the claims that are printed there show how far it is
             open_files.enter_context(hidden_progress())
         advance = open_files.enter_context(progress("verifying", len(claims)))
-        advance(done)
-        try:
-            for verdicts in claims.verdicts(judging, after=done):
-                if table is not None:
-                    table.add(verdicts)
-                for each, verdict in verdicts:
-                    statuses[verdict["verification_status"]] += 1
-                    _print_filed_verdict(each, verdict, as_json=as_json)
-                done += len(verdicts)
-                advance(len(verdicts))
-        except KeyboardInterrupt:
-            cure = f"; add --resume to go on after them in {csv_file}" if csv_file is not None else ""
-            say(f"interrupted: {done:,} of {counted(len(claims), 'claim')} done{cure}")
-            raise
+        for verdicts in verdicts_of(claims, judging):
+            if add is not None:
+                add(verdicts)
+            for each, verdict in verdicts:
+                statuses[verdict["verification_status"]] += 1
+                _print_filed_verdict(each, verdict, as_json=as_json)
+            advance(len(verdicts))
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
     say(f"{counted(len(claims), 'claim')}: {counts}" + (f"; written: {csv_file}" if csv_file is not None else ""))
     return set(statuses)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from cli.commands import refused, run
 
-from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.systems.evidence.claim_files import COLUMNS, ClaimFile, VerdictTable, is_claim_file
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.evidence.claim_files import COLUMNS, is_claim_file, read_claims, verdicts_of
 from nlp_retrieval.systems.evidence.commands.project import open_project
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -90,7 +89,7 @@ CLAIMS = [("1", CLAIM, "C2"), ("2", OTHER, "C2")]
     ("name", "content"),
     [
         ("a.csv", f"\ufeffclaim\n{CLAIM}\n\n{OTHER}\n"),
-        ("a.csv", f"Statement;topic\n{CLAIM};x\n{OTHER};y\n"),
+        ("a.csv", f"Claim;topic\n{CLAIM};x\n{OTHER};y\n"),
         ("a.tsv", f"type\tclaim\n\t{CLAIM}\nC2\t{OTHER}\n"),
         ("a.jsonl", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}", "id": 2}}\n'),
         ("a.txt", f"{CLAIM}\r\n\r\n{OTHER}"),
@@ -103,8 +102,7 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
     path = tmp_path / name
     path.write_text(content, newline="")
     assert is_claim_file(str(path))
-    claims = ClaimFile(str(path))
-    assert [(each.id, each.claim, each.claim_type) for each in claims.claims] == CLAIMS
+    assert [(each.id, each.claim, each.claim_type) for each in read_claims(str(path))] == CLAIMS
 
 
 @pytest.mark.parametrize(
@@ -119,21 +117,19 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
 )
 def test_marks_of_a_list_are_no_part_of_its_claims(content: str, claims: list[str], tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(content)
-    read = ClaimFile(str(tmp_path / "a.txt"))
-    assert [each.claim for each in read.claims] == claims
+    assert [each.claim for each in read_claims(str(tmp_path / "a.txt"))] == claims
 
 
 def test_empty_rows_of_a_spreadsheet_are_no_claims(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"id;claim;note\n;;\n1;{CLAIM};\n; ;\n2;{OTHER};x\n;;\n")
-    read = ClaimFile(str(tmp_path / "a.csv"))
-    assert [(each.id, each.claim) for each in read.claims] == [("1", CLAIM), ("2", OTHER)]
+    assert [(each.id, each.claim) for each in read_claims(str(tmp_path / "a.csv"))] == [("1", CLAIM), ("2", OTHER)]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("a.csv", b'claim\nfine\n"never closed\nx\n', r"a\.csv, line 3: not a row of CSV: unexpected end of data"),
-        ("a.csv", b"topic,year\nx,1\n", r'a\.csv: no column "claim" \(found: "topic", "year"\)'),
+        ("a.csv", b"topic,year\nx,1\n", r'a\.csv, line 2: no column "claim" \(found: "topic", "year"\)'),
         ("a.csv", b"claim,id\nfine,1\n ,2\n", r'a\.csv, line 3: "claim" has no text'),
         ("a.csv", b"claim,type\nfine,C1\nfine,C4\n", r"""a\.csv, line 3: "type" is 'C4'; a type is C1, C2 or C3"""),
         ("a.csv", b"claim\n", r"a\.csv: there is no claim in it"),
@@ -149,7 +145,7 @@ def test_empty_rows_of_a_spreadsheet_are_no_claims(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_is_told_with_the_line(name: str, content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=said):
-        ClaimFile(str(tmp_path / name))
+        read_claims(str(tmp_path / name))
 
 
 def test_standard_input_says_by_its_first_line_what_it_is_and_is_named_in_errors(world: Path) -> None:
@@ -166,53 +162,14 @@ def test_a_claim_is_no_file(text: str) -> None:
 
 def test_a_file_that_is_not_there_is_no_claim(world: Path) -> None:
     refused(run("evidence", "verify", "project", "nowhere.csv", folder=world), 2, "nowhere.csv: no such file")
-    refused(run("evidence", "verify", "project", CLAIM, "--csv", "a.csv", folder=world), 2, "are for a file of claims")
+    refused(run("evidence", "verify", "project", CLAIM, "--csv", "a.csv", folder=world), 2, "is for a file of claims")
 
 
 def test_a_claim_is_verified_once_however_often_and_far_apart_it_comes(judging: Counting, tmp_path: Path) -> None:
     fillers = [f"Claim number {number}." for number in range(20)]
     (tmp_path / "claims.txt").write_text("\n".join([CLAIM, CLAIM, *fillers, CLAIM]))
-    claims = ClaimFile(str(tmp_path / "claims.txt"))
-    done = [pair for verdicts in claims.verdicts(judging) for pair in verdicts]
-    assert [each.number for each, _ in done] == list(range(1, 24))
+    claims = read_claims(str(tmp_path / "claims.txt"))
+    done = [pair for verdicts in verdicts_of(claims, judging) for pair in verdicts]
+    assert [each.id for each, _ in done] == [str(number) for number in range(1, 24)]
     assert sorted(judging.verified) == sorted([CLAIM, *fillers])
     assert len({json.dumps(verdict) for each, verdict in done if each.claim == CLAIM}) == 1
-
-
-@pytest.mark.parametrize("torn", ["", "2,Wal", '2,"Walnut\norchards'])
-def test_an_interrupted_table_has_whole_rows_and_is_resumed(torn: str, judging: Counting, tmp_path: Path) -> None:
-    (tmp_path / "claims.txt").write_text(f'{CLAIM}\n{OTHER}\n-5 degrees, said "they".\n')
-    path, whole = tmp_path / "table.csv", tmp_path / "whole.csv"
-    claims = ClaimFile(str(tmp_path / "claims.txt"))
-    (verdicts,) = claims.verdicts(judging)
-    with VerdictTable(whole, claims) as table:
-        table.add(verdicts)
-    with VerdictTable(path, claims) as table:
-        table.add(verdicts[:1])
-    with path.open("a") as file:
-        file.write(torn)
-    with VerdictTable(path, claims, resume=True) as table:
-        assert table.done == 1
-        ((rest),) = claims.verdicts(judging, after=table.done)
-        table.add(rest)
-    assert path.read_bytes() == whole.read_bytes()
-    with VerdictTable(path, claims, resume=True) as table:
-        assert table.done == 3
-
-
-def test_the_table_of_other_claims_is_not_resumed_and_stays(judging: Counting, tmp_path: Path) -> None:
-    (tmp_path / "claims.txt").write_text(f"{CLAIM}\n{OTHER}\n")
-    table, other = tmp_path / "table.csv", tmp_path / "other.txt"
-    claims = ClaimFile(str(tmp_path / "claims.txt"))
-    with VerdictTable(table, claims) as made:
-        made.add(next(claims.verdicts(judging)))
-    before = table.read_bytes()
-    other.write_text(f"{CLAIM}\nAnother claim.\n")
-    claims = ClaimFile(str(other))
-    with pytest.raises(ConfigurationError, match="row 3: not a row of the claims in"):
-        VerdictTable(table, claims, resume=True)
-    assert table.read_bytes() == before
-    shutil.copy(other, tmp_path / "notes.csv")
-    with pytest.raises(ConfigurationError, match="row 1: not a row"):
-        VerdictTable(tmp_path / "notes.csv", claims, resume=True)
-    assert (tmp_path / "notes.csv").read_bytes() == other.read_bytes()
