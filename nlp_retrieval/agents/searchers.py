@@ -80,7 +80,7 @@ class BaseAgentSearcher(BaseSearcher):
     def _take(self, searcher: BaseSearcher, k: int, steps: int | None, tokens: int | None, record: str | Path | None) -> None:
         self.searcher, self.k, self.steps, self.tokens, self.record = searcher, k, steps, tokens, record
         self.retrievers = searcher.retrievers
-        self._opened, self._opened_before = searcher._opened, searcher._opened_before
+        self._opened, self._opens = searcher._opened, searcher._opens
         self._trajectories: dict[_Key, Trajectory] = {}
         self._keeping = Lock()
         self._id_of: dict[str, str] = {}
@@ -230,7 +230,7 @@ class BaseAgentSearcher(BaseSearcher):
         return searcher
 
     def open_retrievers(self) -> OpenedRetrievers:
-        if self._opened is None and self._opened_before is None and self.searcher._opened is not None:
+        if self._opened is None and self._opens is None and self.searcher._opened is not None:
             self._opened = self.searcher._opened
         return super().open_retrievers()
 

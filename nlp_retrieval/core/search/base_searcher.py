@@ -37,7 +37,6 @@ from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
 from nlp_retrieval.errors import (
     ConfigurationError,
-    IndexConflictError,
     IndexMismatchError,
     IndexMissingError,
     SourceError,
@@ -150,14 +149,6 @@ class OpenedRetrievers(NamedTuple):
     retrievers: dict[str, BaseRetriever]
 
 
-class OpenedBefore(NamedTuple):
-    """An index as a copied searcher knows it: in another process it opens the same index, and no other."""
-
-    path: Path
-    fingerprints: list[str]
-    generation: int
-
-
 class BaseSearcher(Component, ABC):
     """Holds retrievers and the opened index; a subclass decides how they are searched.
 
@@ -173,7 +164,8 @@ class BaseSearcher(Component, ABC):
     """``searcher.open(path)`` opens an index; ``Searcher.open(path)`` creates a searcher from its retrievers."""
 
     _opened: OpenedRetrievers | None = None
-    _opened_before: OpenedBefore | None = None
+    _opens: Path | None = None
+    """The index that a copy of an opened searcher opens at its first use."""
 
     @classmethod
     def _open_of_index(
@@ -342,19 +334,10 @@ class BaseSearcher(Component, ABC):
 
     # what is opened
 
-    def _open(self, path: str | Path, before: OpenedBefore | None = None) -> Self:
-        """Open an index, or again the one that was opened before this searcher was copied; returns the searcher itself."""
+    def _open(self, path: str | Path) -> Self:
+        """Open an index; returns the searcher itself."""
         with self._index_lock:  # otherwise a slow refresh could replace a newer generation by an older one
-            if before is not None and self._opened is not None:
-                return self
-            generation = open_generation(path)
-            if before is not None and self._known(generation).fingerprints != before.fingerprints:
-                raise IndexConflictError(
-                    f"{path} holds another index now (generation {generation.manifest.generation}) than the one that this "
-                    f"searcher had opened when it was copied (generation {before.generation}); call open() to search what is "
-                    "there now"
-                )
-            self._opened = self.opened_on(generation)
+            self._opened = self.opened_on(open_generation(path))
         return self
 
     def opened_on(self, generation: Generation) -> OpenedRetrievers:
@@ -363,13 +346,11 @@ class BaseSearcher(Component, ABC):
         return OpenedRetrievers(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
 
     def open_retrievers(self) -> OpenedRetrievers:
-        """Return the opened retrievers; a copy opens its index now.
-
-        Raises:
-            IndexMissingError: no index was opened.
-        """
-        if self._opened is None and self._opened_before is not None:
-            self._open(self._opened_before.path, self._opened_before)
+        """Return the opened retrievers; a copy opens its index now; IndexMissingError if no index was opened."""
+        if self._opened is None and self._opens is not None:
+            with self._index_lock:
+                if self._opened is None:
+                    self._open(self._opens)
         if self._opened is None:
             raise IndexMissingError("this searcher has no index yet; call index(items, path) or open(path) first")
         return self._opened
@@ -392,20 +373,12 @@ class BaseSearcher(Component, ABC):
         return True
 
     def extra_state(self) -> dict[str, Any]:
-        """The opened index: a copy opens it at first use, and raises IndexConflictError if it has been replaced."""
-        return {"_opened_before": self._opened_before if self._opened is None else self._known(self._opened.generation)}
-
-    def _known(self, generation: Generation) -> OpenedBefore:
-        manifest = generation.manifest
-        prints = [manifest.corpus.fingerprint, *(record.fingerprint for record in self._records(manifest))]
-        return OpenedBefore(generation.path, prints, manifest.generation)
+        """Where the index is: a copy opens it at first use."""
+        return {"_opens": self._opens if self._opened is None else self._opened.generation.path}
 
     def index_records(self) -> list[RetrieverRecord]:
         """The opened index's records of this searcher's retrievers and their parts: their files, and what they cost."""
-        return self._records(self.opened.manifest)
-
-    def _records(self, manifest: Manifest) -> list[RetrieverRecord]:
-        needed = with_parts(self.retrievers.values())
+        manifest, needed = self.opened.manifest, with_parts(self.retrievers.values())
         prints = {fingerprint_of(manifest.corpus.fingerprint, retriever.identity) for retriever in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 

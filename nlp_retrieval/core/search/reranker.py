@@ -145,18 +145,14 @@ class BaseReranker(Component, Expression, ABC):
         return self.rerank_batch(queries, batch, items.items(batch.rows), label)
 
     def scored(self, queries: list[str], items: list[SearchableItem]) -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
-        """Score pairs, entirely equal ones once, and return the columns, and what :meth:`cut_off` says of these pairs."""
+        """Score pairs, one query with one object once, and return the columns, and what :meth:`cut_off` says of them."""
         use_one_thread_after_fork()
+        number_of: dict[tuple[str, int], int] = {}
         first: list[int] = []
-        known: dict[tuple[str, str], list[int]] = {}
         numbers = []
         for at, (query, item) in enumerate(zip(queries, items, strict=True)):
-            alike = known.setdefault((query, item.item_id), [])
-            number = next((earlier for earlier in alike if items[first[earlier]] == item), None)
-            if number is None:
-                number = len(first)
-                first.append(at)
-                alike.append(number)
+            number = number_of.setdefault((query, id(item)), len(first))
+            first += [at] * (number == len(first))
             numbers.append(number)
         distinct = [queries[at] for at in first], [items[at] for at in first]
         columns = self._score_by_length(*distinct)

@@ -1,7 +1,4 @@
-"""Rows become results: the last step of a search, for the final k only.
-
-Each result has its own item, including metadata: changing one changes no other.
-"""
+"""Rows become results: the last step of a search, for the final k only."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ import pyarrow as pa
 
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem, excerpt
+from nlp_retrieval.core.models import RetrievalResult, excerpt
 from nlp_retrieval.core.tables import AsTable, columns_of, html_table, imported
 
 # Results of a search: lists of results, which behave like ordinary lists, and convert to tables.
@@ -187,10 +184,7 @@ def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalRe
     """Return one list of results per list of candidates."""
     signals = _signals(batch)
     with no_collection():
-        found = items.items(batch.rows)
-        if len(np.unique(batch.rows)) < len(found):
-            found = _copied_repeats(found)
-        created = list(map(RetrievalResult.trusted, found, batch.scores.tolist(), signals))
+        created = list(map(RetrievalResult.trusted, items.items(batch.rows), batch.scores.tolist(), signals))
     return [created[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
@@ -204,22 +198,6 @@ def no_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _copied_repeats(items: list[SearchableItem]) -> list[SearchableItem]:
-    """The same items, with a copy for each repetition."""
-    seen: set[int] = set()
-    for position, item in enumerate(items):
-        if id(item) in seen:
-            items[position] = SearchableItem.trusted(item.item_id, item.content, _copied(item.metadata))
-        seen.add(id(item))
-    return items
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _signals(batch: CandidateBatch) -> Iterator[dict[str, float]]:

@@ -62,19 +62,6 @@ def test_copies_are_equal_and_know_their_queries(found):
     assert other.to_arrow(details=True).equals(found.to_arrow(details=True))
 
 
-def test_hits_of_one_item_are_equal_and_share_nothing_that_can_be_changed(tmp_path):
-    items = [SearchableItem(item_id="fox", content="the red fox", metadata={"of": {"tags": ["a", {"b": 2}]}})]
-    searcher = Searcher(["bm25"])
-    searcher.index(items, tmp_path / "fox")
-    hits = [hit.item for found in searcher.search(["red fox", "fox", "red"]) for hit in found]
-    assert hits == items * 3
-    changed = hits[1].metadata
-    changed["of"]["tags"][1]["b"] = 99
-    changed["of"]["tags"].append("c")
-    assert [hit == items[0] for hit in hits] == [True, False, True]
-    assert searcher.search("red")[0][0].item == items[0]
-
-
 def rows_by_hand(found: RankedLists) -> list[dict[str, object]]:
     return [
         {"qid": str(number), "docno": hit.item.item_id, "rank": rank, "score": hit.score}
