@@ -10,18 +10,18 @@ import os
 import shutil
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Protocol
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make_folder, publish_folder, sync
 from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.files.frames import Items, items_of
@@ -55,37 +55,51 @@ _MARK = ".nlp_retrieval"
 """An empty marker file in every published folder; only folders that have it are ever removed."""
 
 
-class Builder(Protocol):
-    """A retriever, as far as an index directory needs it; :class:`BaseRetriever` describes the methods."""
+class Builder(Component, ABC):
+    """A retriever, as far as an index directory needs it."""
 
-    name: ClassVar[str]
+    @abstractmethod
+    def build(self, items: ItemTable, folder: Path) -> None:
+        """Write this engine's index of ``items`` into ``folder``, flat files only.
+
+        Args:
+            items: ``len(items)`` of them; ``items.texts(batch_size)`` streams their texts in row order.
+            folder: empty; synced, checksummed and published when this returns.
+        """
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        """Write the index of added items; rows count from 0. Same as :meth:`build` by default.
+
+        Args:
+            items: the added items.
+            folder: empty.
+            segments: the existing segments before it.
+            everything: the items of all segments and the added ones, by their rows in the index.
+        """
+        del segments, everything
+        self.build(items, folder)
 
     @property
     def joins_by_extending(self) -> bool:
-        """Whether segments behind the first are joined as if their items were added."""
-
-    @property
-    def identity(self) -> Config:
-        """All that determines the content of its index, apart from the items."""
-
-    @property
-    def recorded_config(self) -> Config:
-        """All its parameters."""
-
-    def build(self, items: ItemTable, folder: Path) -> None:
-        """Write the index of these items into an empty folder."""
-
-    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write the index of items added to an index."""
+        """Return whether a segment depends on those before it: then later ones are joined as if their items were added."""
+        return False
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        """Join several segments into one."""
+        """Write one index of the items of consecutive segments. By default it is built again from the items.
+
+        Args:
+            segments: segments of these items and some deleted ones.
+            items: the items that are not deleted, in order.
+            folder: empty.
+        """
+        del segments
+        self.build(items, folder)
 
     def settle(self, directory: Path) -> None:
-        """Remove external data that no folder names; called after every write."""
+        """Remove external data that no folder of an index names: see docs/STORES.md. Does nothing by default."""
 
     def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Raise an IndexDamagedError if external data is missing."""
+        """Raise an IndexDamagedError if external data of segments is missing. Does nothing by default."""
 
 
 class IndexWriter:

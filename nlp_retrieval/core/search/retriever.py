@@ -31,7 +31,7 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.build import IndexReport, build_index
+from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, index_directory, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
@@ -110,7 +110,7 @@ def using_stages(stages: Stages) -> Iterator[None]:
         yield
 
 
-class BaseRetriever(Component, Expression, ABC):
+class BaseRetriever(Builder, Expression, ABC):
     """Finds items for queries.
 
     ``merge`` says how the sub-queries of one query are merged (:mod:`nlp_retrieval.core.search.joining`); an engine
@@ -152,56 +152,16 @@ class BaseRetriever(Component, Expression, ABC):
             check_signature(cls, "retrieve", "processed_queries", "output_path", "k")
 
     @abstractmethod
-    def build(self, items: ItemTable, folder: Path) -> None:
-        """Write this engine's index of ``items`` into ``folder``, flat files only.
-
-        Args:
-            items: ``len(items)`` of them; ``items.texts(batch_size)`` streams their texts in row order.
-            folder: empty; synced, checksummed and published when this returns.
-        """
-
-    @abstractmethod
     def load(self, folder: Path) -> None:
         """Open the output of ``build`` for searching. Called once, on a copy of this retriever that serves one index."""
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write the index of added items; rows count from 0. Same as :meth:`build` by default.
-
-        Args:
-            items: the added items.
-            folder: empty.
-            segments: the existing segments before it.
-            everything: the items of all segments and the added ones, by their rows in the index.
-        """
-        del segments, everything
         if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
             raise ConfigurationError(
                 f"{self.name} searches with other retrievers, whose rows are numbered across the whole index; "
                 "override load_segments, so that items can be added to its index"
             )
-        self.build(items, folder)
-
-    @property
-    def joins_by_extending(self) -> bool:
-        """Return whether a segment depends on those before it: then later ones are joined as if their items were added."""
-        return False
-
-    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        """Write one index of the items of consecutive segments. By default it is built again from the items.
-
-        Args:
-            segments: segments of these items and some deleted ones.
-            items: the items that are not deleted, in order.
-            folder: empty.
-        """
-        del segments
-        self.build(items, folder)
-
-    def settle(self, directory: Path) -> None:
-        """Remove external data that no folder of an index names: see docs/STORES.md. Does nothing by default."""
-
-    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Raise an IndexDamagedError if external data of segments is missing. Does nothing by default."""
+        super().extend(items, folder, segments, everything)
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are merged by score.
