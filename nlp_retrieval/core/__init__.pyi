@@ -4,7 +4,6 @@ from nlp_retrieval.core.candidates import Hits as Hits
 from nlp_retrieval.core.candidates import Mask as Mask
 from nlp_retrieval.core.candidates import Rows as Rows
 from nlp_retrieval.core.candidates import Scores as Scores
-from nlp_retrieval.core.candidates import entries_of as entries_of
 from nlp_retrieval.core.candidates import offsets_of as offsets_of
 from nlp_retrieval.core.candidates import scaled as scaled
 from nlp_retrieval.core.candidates import top_k as top_k
@@ -36,7 +35,6 @@ from nlp_retrieval.core.files.atomic import check_folder_for_output as check_fol
 from nlp_retrieval.core.files.atomic import clear_asides as clear_asides
 from nlp_retrieval.core.files.atomic import explained_writes as explained_writes
 from nlp_retrieval.core.files.atomic import file_names as file_names
-from nlp_retrieval.core.files.atomic import make_folder as make_folder
 from nlp_retrieval.core.files.atomic import remove_output as remove_output
 from nlp_retrieval.core.files.atomic import write_atomically as write_atomically
 from nlp_retrieval.core.files.atomic import write_output as write_output
@@ -52,7 +50,6 @@ from nlp_retrieval.core.files.columns import check_numbers as check_numbers
 from nlp_retrieval.core.files.columns import check_offsets as check_offsets
 from nlp_retrieval.core.files.columns import damaged as damaged
 from nlp_retrieval.core.files.columns import mapped as mapped
-from nlp_retrieval.core.files.columns import read_blocks as read_blocks
 from nlp_retrieval.core.files.database_file import DatabaseFile as DatabaseFile
 from nlp_retrieval.core.files.database_file import DatabaseRow as DatabaseRow
 from nlp_retrieval.core.files.frames import BaseLoader as BaseLoader
@@ -105,7 +102,6 @@ from nlp_retrieval.core.search.joining import MergeRule as MergeRule
 from nlp_retrieval.core.search.joining import RawScore as RawScore
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.joining import WeightedSum as WeightedSum
-from nlp_retrieval.core.search.joining import reciprocal_ranks as reciprocal_ranks
 from nlp_retrieval.core.search.reranker import BaseListReranker as BaseListReranker
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
 from nlp_retrieval.core.search.results import RankedList as RankedList
@@ -113,7 +109,6 @@ from nlp_retrieval.core.search.results import RankedLists as RankedLists
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher as Searcher
 from nlp_retrieval.core.secrets import without_secrets as without_secrets
-from nlp_retrieval.core.tables import DataTable as DataTable
 from nlp_retrieval.core.unicode import find_lone_surrogate as find_lone_surrogate
 from nlp_retrieval.core.unicode import normalize as normalize
 from nlp_retrieval.core.unicode import refuse_lone_surrogates as refuse_lone_surrogates

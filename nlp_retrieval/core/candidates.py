@@ -210,18 +210,7 @@ def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:
 
 
 def entries_of(offsets: Rows, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
-    """Return the positions of the entries of some rows, row by row, and the number of entries of each row.
-
-    Args:
-        offsets: row r has the entries ``offsets[r]:offsets[r + 1]``.
-        rows: the rows, in any order.
-
-    Examples:
-        >>> offsets = np.array([0, 2, 3, 6])  # row 0 has entries 0 and 1, row 1 entry 2, row 2 entries 3 to 5
-        >>> positions, counts = entries_of(offsets, np.array([2, 0]))
-        >>> positions.tolist(), counts.tolist()
-        ([3, 4, 5, 0, 1], [3, 2])
-    """
+    """Return the positions of the entries of rows, row by row, and how many each row r has, ``offsets[r]:offsets[r + 1]``."""
     starts = offsets[rows]
     counts = offsets[rows + 1] - starts
     ends = np.cumsum(counts)

@@ -46,17 +46,7 @@ def imported(package: str, method: str) -> Any:
 
 
 class DataTable(AsTable):
-    """A table of figures, accepted directly by ``polars.DataFrame(...)``, DuckDB and other readers of Arrow.
-
-    Args:
-        table: an Arrow table.
-
-    Examples:
-        >>> import pyarrow as pa
-        >>> table = DataTable(pa.table({"name": ["bm25"], "recall@5": [0.5]}))
-        >>> table.to_pandas()["recall@5"].tolist()
-        [0.5]
-    """
+    """A table of figures, accepted directly by ``polars.DataFrame(...)``, DuckDB and other readers of Arrow."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table

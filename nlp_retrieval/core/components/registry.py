@@ -212,10 +212,7 @@ def _described_by(
 
 
 def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:
-    """Build a component that must be of a given class.
-
-    Raises:
-        ConfigurationError: as :func:`build`; or the component is of another class.
+    """Build a component as :func:`build` does; a ConfigurationError if it is not of a given class.
 
     Examples:
         >>> build_as(Searcher, "searchers", {"name": "searcher", "retrievers": ["bm25"]})

@@ -29,11 +29,7 @@ _LARGEST_TABLE = 2**31
 
 
 def open_parquet(source: str | Path) -> tuple[pq.ParquetFile, int]:
-    """Open a Parquet file; return it and how many of its rows to read at a time.
-
-    Raises:
-        pa.ArrowInvalid: it is no Parquet file, or one that unpacks to much more than it holds.
-    """
+    """Open a Parquet file, and say how many rows to read at a time; ArrowInvalid for none, or one that unpacks to much more."""
     file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)
     rows = BATCH
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
@@ -50,12 +46,7 @@ def open_parquet(source: str | Path) -> tuple[pq.ParquetFile, int]:
 
 
 def read_parquet(path: str | Path) -> pa.Table:
-    """Return a Parquet file as a table of at most 2 GiB.
-
-    Raises:
-        pa.ArrowInvalid: it is no Parquet file, or a larger one.
-        OSError: it cannot be read.
-    """
+    """Return a Parquet file as a table of at most 2 GiB; ArrowInvalid for none, or a larger one."""
     file, rows = open_parquet(path)
     batches: list[pa.RecordBatch] = []
     size = 0

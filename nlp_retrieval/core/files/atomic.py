@@ -70,19 +70,13 @@ def publish_folder(scratch: Path, target: Path) -> None:
     sync(target.parent)
 
 
-def make_folder(path: Path) -> list[Path]:
-    """Create a folder and its missing parents, and make their names durable; return those that were missing.
-
-    Examples:
-        >>> make_folder(Path("a/b"))
-        [PosixPath('a/b'), PosixPath('a')]
-    """
+def make_folder(path: Path) -> None:
+    """Create a folder and its missing parents, and make their names durable."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in reversed(missing):
         with suppress(PermissionError):  # a folder may be writable and not readable
             sync(folder.parent)
-    return missing
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:

@@ -48,14 +48,7 @@ def digest_of_key(key: object) -> bytes:
 
 
 class ContentCache:
-    """Files named by the digest of their key; a reader compares the key in the file with its own, and checks the rest.
-
-    Args:
-        folder: where they are stored; created with the first file.
-        suffix: of the files.
-        what: name of their content in the warning, in the plural.
-        durable: whether a file must survive a power failure.
-    """
+    """Files named by the digest of their key; a reader compares the key in the file with its own, and checks the rest."""
 
     def __init__(self, folder: Path, suffix: str, what: str, *, durable: bool) -> None:
         self.folder, self.suffix, self.what, self.durable = folder, suffix, what, durable

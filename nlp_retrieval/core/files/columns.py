@@ -107,17 +107,7 @@ def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
 
 
 def read_texts(path: Path) -> list[str]:
-    """Return the texts of a file that holds them as a list in JSON.
-
-    Raises:
-        IndexDamagedError: it is missing, or holds something else; the message names ``path``.
-
-    Examples:
-        >>> Path("terms.json").write_text('["krill", "whale"]')
-        18
-        >>> read_texts(Path("terms.json"))
-        ['krill', 'whale']
-    """
+    """Return the texts of a file that holds them as a list in JSON; IndexDamagedError for anything else."""
     try:
         texts = read_json_file(path)
     except (OSError, ValueError) as error:
@@ -171,15 +161,7 @@ class Stream:
 
 
 def read_blocks(path: Path, size: int) -> Iterator[NDArray[Any]]:
-    """Yield the rows of a ``.npy`` file, ``size`` at a time; for a file without rows, one empty block.
-
-    They are read, not mapped, so that they do not stay in memory.
-
-    Examples:
-        >>> np.save("scores.npy", np.array([0.5, 1.0, 1.5]))
-        >>> [block.tolist() for block in read_blocks(Path("scores.npy"), 2)]
-        [[0.5, 1.0], [1.5]]
-    """
+    """Yield the rows of a ``.npy`` file, ``size`` at a time, read and not mapped; for a file without rows, one empty block."""
     with path.open("rb") as file:
         np.lib.format.read_magic(file)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)

@@ -43,11 +43,7 @@ _LIMIT_CURE = "raise the limit (ulimit -n), or open fewer files; compact() gives
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """Open a file without waiting for a pipe or a device at its place.
-
-    Raises:
-        OSError: it is missing, unreadable, or no regular file.
-    """
+    """Open a regular file; OSError for a pipe or a device at its place, which is not waited for."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -57,11 +53,7 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 @contextmanager
 def explain_file_limit(path: Path) -> Iterator[None]:
-    """Tell the error of a process that has reached its limit of open files or memory from that of a damaged file.
-
-    Raises:
-        IndexStateError: no more files can be opened.
-    """
+    """Raise an IndexStateError where the process has reached its limit of open files or memory: no file is damaged then."""
     try:
         yield
     except Exception as error:

@@ -193,8 +193,7 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
 ) -> JsonValue:
     """Turn a value of a driver or a table into a JSON value; NaN, which tables use for missing values, becomes null.
 
-    With ``whole``, a decimal without fraction becomes an integer (Oracle's ids). SourceError, with the cure, for bytes and
-    other values that have no form in JSON.
+    With ``whole``, a decimal without fraction becomes an integer (Oracle's ids). SourceError for what JSON cannot hold.
     """
     match value:
         case None | bool() | int() | str():

@@ -212,6 +212,7 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
         KeyboardInterrupt: the user interrupted it; the message says what remains.
     """
     with explained_writes(directory):
+        is_new = not directory.exists()
         make_folder(directory)
         lock = FileLock(directory / _LOCK_FILE, timeout=0)
         try:
@@ -228,6 +229,10 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
         finally:
             try:
                 writer.clear_scratch()
+                with suppress(OSError):
+                    if is_new and os.listdir(directory) == [_LOCK_FILE]:  # nothing was published
+                        (directory / _LOCK_FILE).unlink()
+                        directory.rmdir()
             finally:
                 lock.release()
 

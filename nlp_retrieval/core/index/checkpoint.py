@@ -128,13 +128,9 @@ EncodeAll = Callable[[Iterator[list[str]]], Iterator[tuple[list[str], EncodedBat
 def resumed_batches(
     settings: Config, batches: Iterator[list[str]], encode: EncodeAll, dtype: DTypeLike
 ) -> Iterator[EncodedBatch]:
-    """Yield the result of ``encode`` for each batch; batches already encoded with the same settings are reused.
+    """Yield the result of ``encode`` for each batch, reused where it is stored; ``settings`` decides all but the texts.
 
-    Args:
-        settings: everything that determines the result of ``encode``, apart from the texts.
-        batches: the texts, in the same batches in every build.
-        encode: encodes the batches that are missing.
-        dtype: type of the stored rows; it must be precise enough for the caller.
+    Rows are stored as ``dtype``, which must be precise enough for the caller.
     """
     site = _current.get()
     if site is None:

@@ -42,16 +42,7 @@ Batches = Sequence[tuple[str, pa.Array]]
 
 
 def mask_of(wanted: Filter, kinds: Mapping[str, str], batches_of: Callable[[str], Batches]) -> Mask:
-    """Return the items that meet a filter.
-
-    Args:
-        wanted: the filter.
-        kinds: for each metadata key, the kind of its values in the whole index.
-        batches_of: returns the values of such a key.
-
-    Raises:
-        QueryError: it names a key that no item has, or a value of another type than the key's.
-    """
+    """Return the items that meet a filter, given the kind of each key and what returns its values; QueryError if it cannot."""
     if isinstance(wanted, Combination):
         masks = [mask_of(part, kinds, batches_of) for part in wanted.parts]
         if wanted.operator == "not":

@@ -46,13 +46,7 @@ def check_signature(cls: type, method: str, *wanted: str) -> None:
 
 
 def read_lists(returned: object, row_of: Sequence[Mapping[str, int]], said: str) -> list[Found]:
-    """Read what a method returned: for each query the rows of its hits, and their scores, 1 / rank where they have none.
-
-    Args:
-        returned: one list of hits for each query.
-        row_of: for each query, the row of each item that it may find.
-        said: the method, for messages.
-    """
+    """Read what ``said`` returned: the rows of each query's hits, by ``row_of``, and their scores, 1 / rank if it gave none."""
     if not isinstance(returned, list | tuple) or len(returned) != len(row_of):
         shown = f"{len(returned)} lists" if isinstance(returned, list | tuple) else type(returned).__name__
         raise EngineError(f"{said} returned {shown} for {len(row_of)} queries; return one list of hits for each")

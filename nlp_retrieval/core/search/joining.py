@@ -78,12 +78,7 @@ RRF_K = 60
 
 
 def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: float | Scores = 1.0) -> Scores:
-    """Return what each rank adds in reciprocal rank fusion: ``weights / (k + ranks)``, with ranks from 1.
-
-    Examples:
-        >>> reciprocal_ranks(np.array([1, 2, 10]), k=60).round(4).tolist()
-        [0.0164, 0.0161, 0.0143]
-    """
+    """Return what each rank adds in reciprocal rank fusion: ``weights / (k + ranks)``, with ranks from 1."""
     shares: Scores = weights / (k + np.asarray(ranks, np.float64))
     return shares
 

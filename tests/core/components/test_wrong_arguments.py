@@ -60,6 +60,7 @@ def test_items_that_are_no_list_are_told_how(searcher: Searcher, tmp_path: Path)
     for attempt in attempts:
         with pytest.raises(ItemError, match=r"write \[item\]|or \[item, \.\.\.\]"):
             attempt(ITEM)
+    assert not (tmp_path / "new").exists()
     assert len(searcher.search("fox")[0]) == 1
 
 
