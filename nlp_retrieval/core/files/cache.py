@@ -19,7 +19,12 @@ from nlp_retrieval.errors import RetrievalWarning
 
 
 def cache_folder() -> Path:
-    """Return the user's own cache folder for this project (not created)."""
+    """Return the user's own cache folder for this project (not created).
+
+    Examples:
+        >>> cache_folder().name
+        'nlp-retrieval'
+    """
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         return Path(base).expanduser() / "nlp-retrieval"
@@ -43,12 +48,30 @@ def read_own(path: Path) -> bytes:
 
 
 def digest_of_key(key: object) -> bytes:
-    """Return the SHA-256 of a key: everything that decides a content, in values of JSON."""
+    """Return the SHA-256 of a key: everything that decides a content, in values of JSON.
+
+    Examples:
+        >>> len(digest_of_key(["model", {"temperature": 0}]))
+        32
+    """
     return hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).digest()
 
 
 class ContentCache:
-    """Files named by the digest of their key; a reader compares the key in the file with its own, and checks the rest."""
+    """Files named by the digest of their key; a reader compares the key in the file with its own, and checks the rest.
+
+    Args:
+        folder: where they are stored; created with the first file.
+        suffix: of the files.
+        what: name of their content in the warning, in the plural.
+        durable: whether a file must survive a power failure.
+
+    Examples:
+        >>> cache, key = ContentCache(Path("answers"), ".json", "answers", durable=False), digest_of_key("krill")
+        >>> cache.keep(key, b"{}")
+        >>> cache.find(key)
+        b'{}'
+    """
 
     def __init__(self, folder: Path, suffix: str, what: str, *, durable: bool) -> None:
         self.folder, self.suffix, self.what, self.durable = folder, suffix, what, durable

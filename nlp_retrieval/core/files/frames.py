@@ -88,7 +88,12 @@ Queries: TypeAlias = str | Iterable[Query | Record] | Mapping[str, Any] | ArrowS
 
 
 def items_of(source: Items) -> Iterator[SearchableItem]:
-    """Yield the items of a loader, a table, records, or texts, which is read once; ItemError for anything else."""
+    """Yield the items of a loader, a table, records, or texts, which is read once; ItemError for anything else.
+
+    Examples:
+        >>> [item.item_id for item in items_of({"whale": "It eats krill.", "fox": "It hunts."})]
+        ['whale', 'fox']
+    """
     if isinstance(source, SearchableItem):
         raise ItemError(f"one item ({source.item_id!r}) is given and a list is expected; write [item]")
     yield from source.stream() if isinstance(source, BaseLoader) else _read(source, _ITEM)
