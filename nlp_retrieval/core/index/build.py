@@ -230,7 +230,7 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
             try:
                 writer.clear_scratch()
                 with suppress(OSError):
-                    if is_new and os.listdir(directory) == [_LOCK_FILE]:  # nothing was published
+                    if is_new and [file.name for file in directory.iterdir()] == [_LOCK_FILE]:  # nothing was published
                         (directory / _LOCK_FILE).unlink()
                         directory.rmdir()
             finally:
