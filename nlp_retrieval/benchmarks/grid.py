@@ -21,11 +21,8 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
 
-# Dotted paths into the settings of a searcher, and copies of the settings with another value at a path.
-#
-# A path goes through mappings by key and through lists by registry name, or by number if a name occurs twice. A
-# component given by name alone, or as an object, counts as a mapping of its settings. All but the last key must
-# exist. Nothing is changed in place.
+# Dotted paths into the settings of a searcher: through mappings by key, and through lists by registry name, or by number if a
+# name occurs twice. A component given by name alone, or as an object, counts as a mapping of its settings.
 
 Place = tuple[str | int, ...]
 """A path as keys and numbers: two paths to the same setting are equal as places."""
@@ -76,10 +73,8 @@ def _dotted(segments: Place) -> str:
     return ".".join(map(str, segments)) or "the searcher"
 
 
-# Labels of values: the text for a value in names of configurations, in skips and in plans.
-#
-# The label of a component is its registry name. Values with equal labels get additional parts that distinguish them. Two values
-# are equal if the components that they describe are equal: ``10`` and ``10.0``, ``rrf`` and ``{name: rrf}``.
+# Labels of values in names of configurations, in skips and in plans: the registry name of a component, and what distinguishes
+# values of one name. Two values are equal if they describe equal components: ``10`` and ``10.0``, ``rrf`` and ``{name: rrf}``.
 
 
 def value_key(value: object) -> str:
@@ -91,13 +86,11 @@ def labels_of(values: Sequence[object]) -> list[str]:
     """Return the label of each of distinct values, which are plain or components."""
     plain = [to_plain(value) for value in values]
     labels = [_short(value) for value in plain]
-    places: dict[str, list[int]] = {}
-    for number, label in enumerate(labels):
-        places.setdefault(label, []).append(number)
-    for alike in places.values():
+    for label in list(dict.fromkeys(labels)):
+        alike = [number for number, other in enumerate(labels) if other == label]
         if len(alike) > 1:
-            for number, label in zip(alike, _distinct_labels([plain[number] for number in alike]), strict=True):
-                labels[number] = label
+            for number, distinct in zip(alike, _distinct_labels([plain[number] for number in alike]), strict=True):
+                labels[number] = distinct
     return labels
 
 
@@ -163,23 +156,19 @@ _STAGES = ("processor", "retrievers", "reranker")
 def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
     """Return searchers by names made of their parts (``bm25+faiss >> cross_encoder``) and of what else distinguishes them."""
     configs = [searcher.config for searcher in searchers]
-    paths = [Path(searcher.path).stem if isinstance(searcher, TrecRun) else "" for searcher in searchers]
     columns = [_column([config.get(key) for config in configs]) for key in _STAGES]
-    columns[-1] = [
-        label.replace("+", " >> ") if isinstance(config.get("reranker"), list) else label
-        for label, config in zip(columns[-1], configs, strict=True)
-    ]
-    names = [
-        path or " >> ".join(label for key, label in zip(_STAGES, stages, strict=True) if config.get(key)) or str(config["name"])
-        for path, config, stages in zip(paths, configs, zip(*columns, strict=True), strict=True)
-    ]
+    names = []
+    for searcher, config, labels in zip(searchers, configs, zip(*columns, strict=True), strict=True):
+        parts = [label for key, label in zip(_STAGES, labels, strict=True) if config.get(key)]
+        if isinstance(config.get("reranker"), list):
+            parts[-1] = parts[-1].replace("+", " >> ")
+        own = Path(searcher.path).stem if isinstance(searcher, TrecRun) else ""
+        names.append(own or " >> ".join(parts) or str(config["name"]))
     for name in list(dict.fromkeys(names)):
         alike = [number for number, other in enumerate(names) if other == name]
         if len(alike) > 1:
-            rest = [
-                {"name": name} | {k: v for k, v in configs[number].items() if k not in ("name", *_STAGES)} for number in alike
-            ]
-            for number, label in zip(alike, labels_of(rest), strict=True):
+            rest = [{k: v for k, v in configs[number].items() if k not in ("name", *_STAGES)} for number in alike]
+            for number, label in zip(alike, labels_of([{"name": name} | each for each in rest]), strict=True):
                 names[number] = label
     if (repeated := first_repeated(names)) is not None:
         first, second = [number + 1 for number, name in enumerate(names) if name == repeated][:2]
@@ -245,10 +234,10 @@ def build_grid(
     seed: int = 0,
     where: str = "grid",
 ) -> Grid:
-    """Build every configuration of a grid; the arguments are those of :func:`expand_grid`."""
+    """Build every configuration of a grid; of equal ones the first."""
     expanded = expand_grid(searcher, vary, skip=skip, sample=sample, seed=seed, where=where)
     searchers: dict[str, Benchmarkable] = {}
-    equal = dict(expanded.equal)
+    equal: dict[str, str] = {}
     name_of: dict[str, str] = {}
     for name, settings in expanded.searchers.items():
         # everything registered as a searcher has the interface that a benchmark needs
@@ -258,18 +247,11 @@ def build_grid(
             searchers[name] = composed
         else:
             equal[name] = first
-    equal = {name: equal.get(first, first) for name, first in equal.items()}
     return replace(expanded, searchers=searchers, equal=equal, values={name: expanded.values[name] for name in searchers})
 
 
 def expand_grid(
-    searcher: object,
-    vary: object,
-    *,
-    skip: object = (),
-    sample: object = None,
-    seed: int = 0,
-    where: str = "grid",
+    searcher: object, vary: object, *, skip: object = (), sample: object = None, seed: int = 0, where: str = "grid"
 ) -> Grid:
     """Return the settings of every configuration of a grid, by name."""
     if isinstance(searcher, BaseSearcher):
@@ -278,68 +260,49 @@ def expand_grid(
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
         raise ConfigurationError(f"{where}.sample: expected an integer from 1 to {MOST:,}, found {sample!r}")
-    axes = _axes(vary, f"{where}.vary")
+    if not isinstance(vary, Mapping) or not vary:
+        raise ConfigurationError(
+            f"{where}.vary: expected axes by their paths, such as {{fusion: [rrf, combsum]}}, found {_shown(vary)}"
+        )
+    axes = [_axis(str(path), values, f"{where}.vary.{path}") for path, values in vary.items()]
     left, count = _left(axes, skip, f"{where}.skip")
     if sample is None and count > MOST:
         raise ConfigurationError(
             f"{where}: {count:,} combinations are more than {MOST:,}; draw some of them (sample: 50), or vary less"
         )
     drawn = _drawn(axes, left, count, sample, seed)
-    settings: dict[str, Config] = {}
-    name_of: dict[str, str] = {}
-    equal: dict[str, str] = {}
     short = [_short_path(axis, axes) for axis in axes]
+    settings: dict[str, Config] = {}
     values: dict[str, dict[str, str | int | float]] = {}
     for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
-        combined = _settings(searcher, axes, chosen, name, where)
-        first = name_of.setdefault(value_key(combined), name)
-        if first == name:
-            settings[name] = combined
-            values[name] = {key: axis.recorded(value) for key, axis, value in zip(short, axes, chosen, strict=True)}
-        else:
-            equal[name] = first
-    return Grid(settings, count, equal, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
-
-
-def _axes(vary: object, where: str) -> list[_Axis]:
-    if not isinstance(vary, Mapping) or not vary:
-        raise ConfigurationError(
-            f"{where}: expected axes by their paths, such as {{fusion: [rrf, combsum]}}, found {_shown(vary)}"
-        )
-    for path in vary:
-        if not isinstance(path, str) or not all(segment.strip() for segment in path.split(".")):
-            raise ConfigurationError(f"{where}: {path!r} is not a path; write keys with dots between them, such as fusion.k")
-    return [_axis(path, values, f"{where}.{path}") for path, values in vary.items()]
+        settings[name] = _settings(searcher, axes, chosen, name, where)
+        values[name] = {key: axis.recorded(value) for key, axis, value in zip(short, axes, chosen, strict=True)}
+    return Grid(settings, count, {}, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
 
 
 def _axis(path: str, given: object, where: str) -> _Axis:
     if isinstance(given, Mapping) and isinstance(given.get("name"), str):
         raise ConfigurationError(
-            f"{where}: a component is given where a list of values is expected; write a list, even of one: [{{name: "
-            f"{given['name']}, ...}}]"
+            f"{where}: a component is given where a list of values is expected; write a list, even of one: "
+            f"[{{name: {given['name']}, ...}}]"
         )
     if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
         raise ConfigurationError(f"{where}: expected a list of values, or values by name, found {_shown(given)}")
+    if not given:
+        raise ConfigurationError(f"{where}: no values; give at least one, or leave the axis out")
     named = isinstance(given, Mapping)
     values = list(given.values()) if isinstance(given, Mapping) else list(given)
-    if not values:
-        raise ConfigurationError(f"{where}: no values; give at least one, or leave the axis out")
-    for label in given if named else ():
-        if not isinstance(label, str) or not label.strip():
-            raise ConfigurationError(f"{where}: {label!r} is not a name for a value; write text, in quotation marks")
-    seen: dict[str, int] = {}
-    for number, value in enumerate(values):
-        if (before := seen.setdefault(value_key(value), number)) != number:
+    labels = list(map(str, given)) if named else labels_of(values)
+    keys = list(map(value_key, values))
+    for number, (key, label) in enumerate(zip(keys, labels, strict=True)):
+        if keys.index(key) != number:
             raise ConfigurationError(
-                f"{where}: values {before + 1} and {number + 1} are equal ({_shown(value)}); leave one out"
+                f"{where}: values {keys.index(key) + 1} and {number + 1} are equal ({_shown(values[number])}); leave one out"
             )
-    labels = list(given) if named else labels_of(values)
-    for number, label in enumerate(labels):
-        before = labels.index(label)
-        if before != number or not label.strip():
-            which = f"values {before + 1} and {number + 1} would both" if before != number else f"value {number + 1} would"
+        if labels.index(label) != number:
             raise ConfigurationError(
-                f"{where}: {which} be called {label!r}; give them names of their own: {{name: value, ...}}"
+                f"{where}: values {labels.index(label) + 1} and {number + 1} would both be called {label!r}; give them names "
+                "of their own: {name: value, ...}"
             )
     return _Axis(path, labels, values, named)
 
@@ -384,8 +347,6 @@ def _skips(skip: object, axes: Sequence[_Axis], where: str) -> list[dict[int, se
             if path not in numbers:
                 raise ConfigurationError(f"{where}[{place}]: there is no axis {path!r}; {nearest(str(path), numbers)}")
             several = list(wanted) if isinstance(wanted, Sequence) and not isinstance(wanted, str) else [wanted]
-            if not several:
-                raise ConfigurationError(f"{where}[{place}].{path}: no values; name at least one")
             axis = axes[numbers[path]]
             chosen[numbers[path]] = {_value_of(value, axis, f"{where}[{place}].{path}") for value in several}
         rules.append(chosen)

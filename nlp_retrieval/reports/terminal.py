@@ -64,7 +64,7 @@ class PlanTables:
 def _parts(plan: Plan, options: ConsoleOptions) -> Iterator[RenderableType]:
     searchers = plan.settings.searchers
     stages = sorted(plan.stages, key=lambda stage: -len(stage.used_by))
-    tables = {
+    tables: dict[tuple[str, str], list[tuple[str, str, list[str]]]] = {
         ("computed once for all", ""): [(one.name, one.kind, one.used_by) for one in stages],
         ("index", ""): [(one.name, one.state, one.used_by) for one in plan.indexes],
         ("model", "where"): [
