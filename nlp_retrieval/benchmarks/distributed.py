@@ -6,7 +6,6 @@ then searches as always and finds them there; it measures latency itself, and co
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import using_stages
 from nlp_retrieval.encoders.passages import names_gpu, pool_at_hand
-from nlp_retrieval.errors import IndexMissingError, RetrievalError, RetrievalWarning, first_line
+from nlp_retrieval.errors import IndexMissingError, RetrievalError, first_line
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
 
 
@@ -50,8 +49,7 @@ class ConfigurationTask:
         try:
             searcher: Any = build("searchers", config)
             searcher.open(self.index)
-            with using_stages(SharedStages(StageStore(self.stages))), warnings.catch_warnings():
-                warnings.simplefilter("ignore", RetrievalWarning)  # the reader of the results is warned
+            with using_stages(SharedStages(StageStore(self.stages))):
                 search_each(searcher, texts, self.k, filters)
         except Exception as error:  # the process that asked does it itself, and reports the error
             return str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"

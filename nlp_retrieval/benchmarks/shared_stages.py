@@ -1,19 +1,16 @@
 """Stages with a store: what one configuration computed is used by the next one, and after an interruption.
 
 Sub-queries are kept per processor and batch of queries, candidates per retriever, sub-queries and depth, scores per reranker
-and pair, vectors per encoder and query, answers per answerer, questions and passages. Warnings are repeated when a result is
-read, and calls of language models are counted again as answers from disk. What a model failed at serves its own run alone.
+and pair, vectors per encoder and query, answers per answerer, questions and passages. Calls of language models are counted
+again as answers from disk. What a model failed at serves its own run alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +34,10 @@ from nlp_retrieval.benchmarks.stage_store import (
 )
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config
-from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Answer, RetrievalResult
-from nlp_retrieval.core.search.joining import FOUND_NOTHING
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever, Encode, Stages
-from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
 
@@ -71,15 +65,14 @@ class SharedStages(Stages):
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
         key = key_of("subqueries", {"processor": identity_of(processor), "queries": nlqs})
         entry = self.store.find("subqueries", key)
-        if entry is None:
-            with record_calls() as calls, collected_warnings() as texts:
-                asked = super().subqueries(processor, nlqs)
-            entry = Entry({"subqueries": asked, "calls": _counted(calls.by_model), "warnings": texts})
+        if entry is not None:
+            _count_again(entry)
+        else:
+            with record_calls() as calls:
+                entry = Entry({"subqueries": super().subqueries(processor, nlqs)})
+            entry.about["calls"] = _counted(calls.by_model)
             put = self.store.hold if calls.counts.degraded else self.store.keep
             put("subqueries", key, entry)
-        else:
-            _count_again(entry)
-        _warn_again([entry.about])
         computed: list[list[str]] = entry.about["subqueries"]
         return computed
 
@@ -93,15 +86,11 @@ class SharedStages(Stages):
         allowed: Mask | None = None,
     ) -> CandidateBatch:
         key = candidates_key(retriever, processed, depth, generation, allowed)
-        entry = self.store.find("candidates", key)
-        if entry is not None:
-            batch, texts = unpacked_candidates(entry, label), entry.about["warnings"]
-        else:
-            with changed_context(notes_empty=True), collected_warnings() as texts:  # a later reader may want the note
-                batch = super().candidates(retriever, processed, depth, generation, label, allowed)
-            if (entry := packed_candidates(batch, label, {"warnings": texts})) is not None:
-                self.store.keep("candidates", key, entry)
-        _warn_again([{"warnings": texts}])
+        if (entry := self.store.find("candidates", key)) is not None:
+            return unpacked_candidates(entry, label)
+        batch = super().candidates(retriever, processed, depth, generation, label, allowed)
+        if (entry := packed_candidates(batch, label)) is not None:
+            self.store.keep("candidates", key, entry)
         return batch
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
@@ -134,20 +123,14 @@ class SharedStages(Stages):
         for first, last in _parts_between_lists(batch.offsets.tolist(), max(reranker.batch_size, _PAIRS_AT_ONCE)):
             missing = first + table.unknown(keys[first:last])
             if len(missing):
-                queries = [nlqs[position] for position in owner[missing].tolist()]
-                rows = batch.rows[missing]
-                with collected_warnings() as texts:
-                    columns, cut = reranker.scored(queries, generation.items.items(rows))
-                entry = pairs_entry(
-                    queries, rows, columns, {"warnings": texts, "cut": {name: list(of) for name, of in cut.items()}}
-                )
+                queries, rows = [nlqs[position] for position in owner[missing].tolist()], batch.rows[missing]
+                columns, cut = reranker.scored(queries, generation.items.items(rows))
+                reranker.warn_of_cut(cut)
+                entry = pairs_entry(queries, rows, columns)
                 pairs = {"queries": queries, "rows": hashlib.sha256(rows.astype(np.int64).tobytes()).hexdigest()}
                 self.store.keep(group, key_of("scores", pairs), entry)
                 table.add(entry)
-        columns, used = table.scores(keys)
-        _warn_again(used)
-        reranker.warn_of_cut(_summed(about["cut"] for about in used))
-        return reranker.reordered(batch, columns, label)
+        return reranker.reordered(batch, table.scores(keys), label)
 
 
 def _parts_between_lists(offsets: Sequence[int], at_least: int) -> Iterator[tuple[int, int]]:
@@ -157,36 +140,6 @@ def _parts_between_lists(offsets: Sequence[int], at_least: int) -> Iterator[tupl
         if end - first >= at_least or (end == offsets[-1] and end > first):
             yield first, end
             first = end
-
-
-def _summed(cuts: Iterable[Mapping[str, Sequence[int]]]) -> dict[str, tuple[int, int]]:
-    summed: dict[str, tuple[int, int]] = {}
-    for cut in cuts:
-        for what, (n_cut, n_all) in cut.items():
-            before = summed.get(what, (0, 0))
-            summed[what] = before[0] + n_cut, before[1] + n_all
-    return summed
-
-
-@contextmanager
-def collected_warnings() -> Iterator[list[str]]:
-    """Collect the project's own warnings inside the block instead of showing them; others pass."""
-    texts: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.filterwarnings("always", category=RetrievalWarning)
-        yield texts
-    for warning in caught:
-        if issubclass(warning.category, RetrievalWarning):
-            texts.append(str(warning.message))
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def _warn_again(used: Iterable[Config]) -> None:
-    """Warn as the stages did when they were computed."""
-    for text in dict.fromkeys(text for about in used for text in about["warnings"]):
-        if FOUND_NOTHING not in text or search_context().notes_empty:
-            warnings.warn(text, RetrievalWarning, stacklevel=4)
 
 
 def _counted(calls: Mapping[str, CallCounts]) -> Config:
@@ -227,11 +180,17 @@ def answer_stage(
 ) -> Answered:
     """Answer all questions from their results, or read the answers from the store, if there is one."""
     read = [list(hits[: answerer.passages]) for hits in results]
+    key = _answers_key(answerer, questions, read) if store is not None else ""
     with record_calls() as calls:
-        compute = partial(_answers, answerer, questions, read)
-        entry = compute() if store is None else _kept_answers(store, _answers_key(answerer, questions, read), compute)
+        entry = store.find("answers", key) if store is not None else None
+        if entry is not None:
+            _count_again(entry)
+        else:
+            entry = _answers(answerer, questions, read)
+            if store is not None:
+                put = store.hold if any(answer["failed"] for answer in entry.about["answers"]) else store.keep
+                put("answers", key, entry)
     answers = [Answer.model_validate(recorded, strict=False) for recorded in entry.about["answers"]]
-    _warn_again([entry.about])
     asked = summed(CallCounts(**counts) for counts in entry.about["calls"].values())
     cost = AnsweringCost(
         seconds=entry.about["seconds"],
@@ -245,24 +204,13 @@ def answer_stage(
     return Answered(whole, cost, calls.by_model)
 
 
-def _kept_answers(store: StageStore, key: str, compute: Callable[[], Entry]) -> Entry:
-    entry = store.find("answers", key)
-    if entry is not None:
-        _count_again(entry)
-        return entry
-    entry = compute()
-    put = store.hold if any(answer["failed"] for answer in entry.about["answers"]) else store.keep
-    put("answers", key, entry)
-    return entry
-
-
 def _answers(answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]) -> Entry:
-    with record_calls() as calls, collected_warnings() as texts:
+    with record_calls() as calls:
         begin = time.perf_counter()
         answers = answerer.answer(questions, read)
         seconds = time.perf_counter() - begin
     plain = [answer.model_dump(mode="json") for answer in answers]
-    return Entry({"answers": plain, "calls": _counted(calls.by_model), "seconds": seconds, "warnings": texts})
+    return Entry({"answers": plain, "calls": _counted(calls.by_model), "seconds": seconds})
 
 
 def _answers_key(answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]) -> str:

@@ -30,7 +30,7 @@ from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.errors import RetrievalWarning
 
-FORMAT = 3
+FORMAT = 4
 
 _SUFFIX = ".stage"
 _TYPES = ("<i8", "<i4", "<f8", "<f4")
@@ -182,7 +182,7 @@ def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
 _SCORES, _RANKS = "scores", "ranks"
 
 
-def packed_candidates(batch: CandidateBatch, label: str, about: Config) -> Entry | None:
+def packed_candidates(batch: CandidateBatch, label: str) -> Entry | None:
     """Return candidates as an entry; None if a signal does not begin with the label, so that another could not take them."""
     signals: list[list[str]] = []
     columns: dict[str, NDArray[np.float64]] = {}
@@ -205,7 +205,7 @@ def packed_candidates(batch: CandidateBatch, label: str, about: Config) -> Entry
     }
     if batch.subquery.any():
         arrays["subquery"] = batch.subquery.astype(np.int32, copy=False)
-    return Entry({"signals": signals} | about, arrays | columns)
+    return Entry({"signals": signals}, arrays | columns)
 
 
 def unpacked_candidates(entry: Entry, label: str) -> CandidateBatch:
@@ -224,7 +224,7 @@ def unpacked_candidates(entry: Entry, label: str) -> CandidateBatch:
 
 
 class PairTable:
-    """Scores of pairs of a query and an item row, each from the first entry that has it.
+    """Scores of pairs of a query and an item row.
 
     Args:
         n_items: number of items of the index.
@@ -236,8 +236,6 @@ class PairTable:
         self._numbers: dict[str, int] = {}
         self._keys: Rows = np.zeros(0, np.int64)
         self._columns: dict[str, Scores] = {}
-        self._sources: Rows = np.zeros(0, np.int64)
-        self._about: list[Config] = []
         self.add(*entries)
 
     def keys(self, queries: Sequence[str], owner: Rows, rows: Rows) -> Rows:
@@ -252,36 +250,31 @@ class PairTable:
         missing: Rows = np.sort(first[~np.isin(distinct, self._keys, assume_unique=True)])
         return missing
 
-    def scores(self, keys: Rows) -> tuple[dict[str, Scores], list[Config]]:
-        """Return the columns ``[pairs]`` of known pairs, and the metadata of the entries that they come from."""
+    def scores(self, keys: Rows) -> dict[str, Scores]:
+        """Return the columns ``[pairs]`` of known pairs."""
         positions = np.searchsorted(self._keys, keys)
-        used = [self._about[number] for number in np.unique(self._sources[positions]).tolist()]
-        names = dict.fromkeys(name for about in used for name in about["columns"])
-        return {name: self._columns[name][positions] for name in names}, used
+        return {name: column[positions] for name, column in self._columns.items()}
 
     def add(self, *entries: Entry) -> None:
         """Add the pairs of entries that are not known yet."""
-        keys, sources = [self._keys], [self._sources]
+        keys = [self._keys]
         columns = {name: [column] for name, column in self._columns.items()}
         size = len(self._keys)
         for entry in entries:
             added = self.keys(entry.about["queries"], entry.arrays["query"], entry.arrays["rows"])
             keys.append(added)
-            sources.append(np.full(len(added), len(self._about)))
             for name in dict.fromkeys([*columns, *entry.about["columns"]]):
                 known = columns.setdefault(name, [np.zeros(size)])
                 known.append(entry.arrays[f"column:{name}"] if name in entry.about["columns"] else np.zeros(len(added)))
             size += len(added)
-            self._about.append(entry.about)
         self._keys, first = np.unique(np.concatenate(keys), return_index=True)
-        self._sources = np.concatenate(sources)[first]
         self._columns = {name: np.concatenate(parts)[first] for name, parts in columns.items()}
 
 
-def pairs_entry(queries: Sequence[str], rows: Rows, columns: Mapping[str, Scores], about: Config) -> Entry:
+def pairs_entry(queries: Sequence[str], rows: Rows, columns: Mapping[str, Scores]) -> Entry:
     """Return scored pairs as an entry: ``[pairs]`` each."""
     numbers: dict[str, int] = {}
     owner = np.array([numbers.setdefault(query, len(numbers)) for query in queries], np.int32)
     arrays: dict[str, NDArray[Any]] = {"query": owner, "rows": rows.astype(np.int64)}
     arrays |= {f"column:{name}": column.astype(np.float64) for name, column in columns.items()}
-    return Entry({"queries": list(numbers), "columns": list(columns)} | about, arrays)
+    return Entry({"queries": list(numbers), "columns": list(columns)}, arrays)

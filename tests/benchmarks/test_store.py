@@ -105,7 +105,7 @@ def test_what_is_planted_well_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        "", "{", "[" * 10**5, [], {}, HEAD | {"about": 7}, HEAD | {"name": "other"}, HEAD | {"format": 2},
+        "", "{", "[" * 10**5, [], {}, HEAD | {"about": 7}, HEAD | {"name": "other"}, HEAD | {"format": 3},
         *({key: value for key, value in HEAD.items() if key != left_out} for left_out in HEAD),
         *(HEAD | {"arrays": {"x": described}} for described in (
             ["<f8", [3, 2]], ["<f8", [1]], ["<f8", [10**12]], ["<f8", [2**62, 4]], ["<f8", [-1]], ["<f8", [-2, -2]],
