@@ -124,24 +124,26 @@ def is_run_folder(folder: Path) -> bool:
 
 def _read_report(folder: Path) -> BenchmarkReport:
     """The report, after the files read with it have been compared with their checksums."""
-    path = folder / REPORT
+    path, damaged, report = folder / REPORT, list[Path](), None
     try:
         content = read_json_file(path)
         number = content["format"] if isinstance(content, dict) else None
         if number == FORMAT:
-            _check(path, content.pop("checksum") == _checksum(content))
+            damaged += [path] if content.pop("checksum") != _checksum(content) else []
             for name in _READ_BACK:
                 record, file = FileRecord.model_validate(content["files"][name]), folder / name
-                _check(file, file.stat().st_size == record.bytes and sha256_of(file) == record.sha256)
-            return _ADAPTER.validate_python(content["report"])
+                damaged += [file] if (file.stat().st_size, sha256_of(file)) != (record.bytes, record.sha256) else []
+            report = None if damaged else _ADAPTER.validate_python(content["report"])
     except OSError as error:
         missing, reason = error.filename or path, error.strerror or error
         raise SourceError(f"{missing} cannot be read ({reason}); give the output folder of a finished benchmark") from error
-    except SourceError:
-        raise
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(f"{path} is not what a benchmark writes ({error}); run the benchmark again") from error
-    raise SourceError(f"{path} is of format {number!r}, and this version reads {FORMAT}; run the benchmark again")
+    if damaged:
+        raise SourceError(f"{damaged[0]} is damaged: it is not what the benchmark wrote; run the benchmark again")
+    if report is None:
+        raise SourceError(f"{path} was made by another version (format {number!r}); run the benchmark again")
+    return report
 
 
 def _in_its_folder(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
@@ -153,11 +155,6 @@ def _in_its_folder(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
 def _checksum(content: dict[str, Any]) -> str:
     plain = json.loads(json.dumps(content))  # as read from a file: tuples become lists, and keys text
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
-def _check(path: Path, whole: object) -> None:
-    if not whole:
-        raise SourceError(f"{path} is damaged: it is not what the benchmark wrote; restore it, or run the benchmark again")
 
 
 def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> dict[str, Evaluation]:
@@ -260,12 +257,10 @@ def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
     for other_where, other in golds[1:]:
         if other == gold:
             continue
-        lacking = [(query_id, other_where) for query_id in gold if query_id not in other]
-        lacking += [(query_id, where) for query_id in other if query_id not in gold]
-        if lacking:
-            first = f"query {lacking[0][0]!r} is not in {lacking[0][1]}"
+        query_id = next(query_id for query_id in [*gold, *other] if gold.get(query_id) != other.get(query_id))
+        if query_id not in gold or query_id not in other:
+            first = f"query {query_id!r} is not in {other_where if query_id in gold else where}"
         else:
-            query_id = next(query_id for query_id in gold if gold[query_id] != other[query_id])
             ours, theirs = gold[query_id], other[query_id]
             item = next(item for item in [*ours, *theirs] if ours.get(item, 0) != theirs.get(item, 0))
             first = f"item {item!r} has grade {ours.get(item, 0)} and {theirs.get(item, 0)} for query {query_id!r}"
@@ -280,31 +275,29 @@ def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
     holding = [run for run in saved if any(run.lists.texts)]  # a comparison of run files alone has none
     for other in holding[1:]:
         ours, theirs = (_by_query(run, run.lists.texts) for run in (holding[0], other))
-        changed = [query_id for query_id, text in ours.items() if theirs[query_id] != text]
-        if changed:
-            texts = [
-                repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...") for text in (ours[changed[0]], theirs[changed[0]])
-            ]
+        if changed := [query_id for query_id, text in ours.items() if theirs[query_id] != text]:
+            one, two = (repr(texts[changed[0]][:_SHOWN]) for texts in (ours, theirs))
             raise QueryError(
                 f"{len(changed):,} of {len(ours):,} queries have other texts in {holding[0].folder} than in {other.folder}, "
-                f"the first: {changed[0]!r}, {' and '.join(texts)}; compare runs over the same queries"
+                f"the first: {changed[0]!r}, {one} and {two}; compare runs over the same queries"
             )
 
 
 def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
     """Return, in sentences, what of folders may make their figures differ, and the folders' own cautions."""
     cautions = [f"{run.folder}: {caution}" for run in saved for caution in cautions_in(run.report)]
+    cautions += [
+        f"{run.folder} does not hold the texts of its queries, so they were not compared."
+        for run in saved
+        if len(saved) > 1 and not any(run.lists.texts)
+    ]
     for first, other in ((saved[0], other) for other in saved[1:]):
         both, one, two = f"{first.folder} and {other.folder}", first.report, other.report
-        for run in (first, other):
-            if not any(run.lists.texts):
-                cautions.append(f"{run.folder} does not hold the texts of its queries, so they were not compared.")
         for what, ours, theirs in (
             ("families, by which differences are tested", _partition(first), _partition(other)),
             ("groups", _by_query(first, first.lists.groups), _by_query(other, other.lists.groups)),
         ):
-            changed = [query_id for query_id, value in ours.items() if theirs[query_id] != value]
-            if changed:
+            if changed := [query_id for query_id, value in ours.items() if theirs[query_id] != value]:
                 cautions.append(
                     f"{len(changed):,} of {len(ours):,} queries are in other {what}, in {other.folder} than in {first.folder} "
                     f"(the first: {changed[0]!r}); those of {first.folder} are taken for all."
@@ -427,30 +420,20 @@ def read_sources(
     refuse_other_texts(saved)
     named = [replace(entry, rankings=with_matched_numbers(entry.rankings, gold, entry.where)) for entry in named]
     unjudged = list(dict.fromkeys(query_id for entry in named for query_id in entry.rankings if query_id not in gold))
-    query_ids = [*gold, *unjudged]
-    first = saved[0].lists if saved else None
-    titles = _titles(saved)
-    none: list[str | None] = [None] * len(query_ids)
-    texts, families, groups = ([""] * len(gold), none, none) if first is None else (first.texts, first.families, first.groups)
-    rest, judged = len(unjudged), len(gold)
-    about = [*texts, *[""] * rest], [*families[:judged], *none[:rest]], [*groups[:judged], *none[:rest]]
-    empty = [Gold(query_id=query_id, relevance={}) for query_id in unjudged]
-    by_id = [Gold(query_id=query_id, relevance=grades) for query_id, grades in gold.items()]
-    builder = ListsBuilder(query_ids, *about, [*(by_id if first is None else first.gold), *empty], gold, titles)
+    titles = {item_id: title for run in saved for item_id, title in zip(run.lists.item_ids, run.lists.titles, strict=True)}
+    builder = ListsBuilder([*gold, *unjudged], *_about(saved, gold, unjudged), gold, titles)
     entrants: dict[str, Entrant] = {}
     depths: dict[str, int] = {}
     corpora: dict[str, RunCorpus | None] = {}
-    repeated = {entry.name for number, entry in enumerate(named) if entry.name in {other.name for other in named[:number]}}
+    names = [entry.name for entry in named]
     for entry in named:
-        name = f"{entry.where}: {entry.name}" if entry.name in repeated else entry.name
+        name = f"{entry.where}: {entry.name}" if names.count(entry.name) > 1 else entry.name
         if name in entrants:
             raise ConfigurationError(f"{name} is named twice; name each run once")
         entrants[name] = _added(builder, name, entry, list(gold), unjudged, titles)
-        corpora[name] = None
-        depths[name] = max(map(len, entry.rankings.values()), default=0)
-        if entry.saved is not None:
-            corpora[name] = corpora_of(entry.saved.report)[entry.name]
-            depths[name] = depth_of(entry.saved.report)
+        corpora[name] = corpora_of(entry.saved.report)[entry.name] if entry.saved is not None else None
+        longest = max(map(len, entry.rankings.values()), default=0)
+        depths[name] = depth_of(entry.saved.report) if entry.saved is not None else longest
     if not across_corpora:
         refuse_other_corpora(corpora)
     for folder in saved:
@@ -463,6 +446,21 @@ def read_sources(
     if own.ignored:
         lists = replace(lists, listings=without_own(lists, own))
     return Sources(lists, entrants, saved, depths, corpora, cautions_of(saved), unjudged, own)
+
+
+def _about(
+    saved: Sequence[SavedRun], gold: Judgements, unjudged: Sequence[str]
+) -> tuple[list[str], list[str | None], list[str | None], list[Gold]]:
+    """Return texts, families, groups and gold of the judged queries, as the first folder has them, and none of the others."""
+    nothing: list[str | None] = [None] * len(unjudged)
+    none: list[str | None] = [None] * len(gold)
+    texts, families, groups = [""] * len(gold), none, none
+    judged = [Gold(query_id=query_id, relevance=grades) for query_id, grades in gold.items()]
+    if saved:
+        first = saved[0].lists
+        texts, families, groups, judged = first.texts, first.families, first.groups, first.gold
+    rest = [Gold(query_id=query_id, relevance={}) for query_id in unjudged]
+    return [*texts, *[""] * len(unjudged)], [*families, *nothing], [*groups, *nothing], [*judged, *rest]
 
 
 def depth_of(report: BenchmarkReport) -> int:
@@ -497,28 +495,21 @@ def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
     run = os.path.expanduser(run)  # noqa: PTH111 -- as below
     path = Path(run)
     if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
-        saved = _opened(path, opened)
-        return [_Named(name, run, saved, {}) for name in saved.lists.listings]
+        return [_Named(name, run, saved, {}) for saved in [_opened(path, opened)] for name in saved.lists.listings]
     if path.parent.name == "trec" and is_run_folder(path.parent.parent):
         saved = _opened(path.parent.parent, opened)
         names = list(saved.lists.listings)
-        for name, stem in zip(names, file_names(names), strict=True):
-            if path.name == f"{stem}.trec":
-                return [_Named(name, str(path.parent.parent), saved, {})]
+        if (stem := path.name.removesuffix(".trec")) in (stems := file_names(names)):
+            return [_Named(names[stems.index(stem)], str(path.parent.parent), saved, {})]
     if os.path.exists(run):  # noqa: PTH110 -- as above
         return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
-    colons = [position for position, character in enumerate(run) if character == ":"]
-    folders = [(run[:position], run[position + 1 :]) for position in colons if is_run_folder(Path(run[:position]))]
-    tried = dict(opened)
-    for folder, name in reversed(folders):
-        saved = _opened(Path(folder), tried)
-        if name in saved.lists.listings:
-            opened[realpath(folder)] = saved
+    for position in (position for position in range(len(run) - 1, 0, -1) if run[position] == ":"):
+        folder, name = run[:position], run[position + 1 :]
+        if is_run_folder(Path(folder)):
+            saved = _opened(Path(folder), opened)
+            if name not in saved.lists.listings:
+                raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, list(saved.lists.listings))}")
             return [_Named(name, folder, saved, {})]
-    if folders:
-        folder, name = folders[-1]
-        known = list(_opened(Path(folder), tried).lists.listings)
-        raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, known)}")
     raise SourceError(
         f"{run}: there is no such run; name a TREC run file, the output folder of a benchmark, or FOLDER:CONFIGURATION"
     )
@@ -556,10 +547,3 @@ def _judgements(path: Path) -> dict[str, dict[str, int]]:
     if not any(grade > 0 for grades in gold.values() for grade in grades.values()):
         raise GoldError(f"{path}: no query has gold with a grade above 0; nothing can be judged by it")
     return gold
-
-
-def _titles(saved: list[SavedRun]) -> dict[str, str]:
-    titles: dict[str, str] = {}
-    for run in saved:
-        titles |= dict(zip(run.lists.item_ids, run.lists.titles, strict=True))
-    return titles
