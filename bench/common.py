@@ -69,6 +69,13 @@ class Data:
             return [json.loads(line)["text"] for line in lines][:1000]
 
 
+def arguments(usage: str | None, *counts: int) -> list[str]:
+    """The words of the command line; where there are not as many as that, the script ends with what it is for."""
+    if len(sys.argv) - 1 not in counts:
+        raise SystemExit(usage)
+    return sys.argv[1:]
+
+
 def compared(
     searchers: Mapping[str, Searcher], corpus: BaseLoader, queries: BaseQueryLoader, cutoffs: Sequence[int], index: Path
 ) -> BenchmarkRun:
@@ -81,21 +88,6 @@ def aside(module: str, *arguments: object, **environment: str) -> Any:
     command = [sys.executable, "-m", module, *map(str, arguments)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def python_with(venv: Path, what: str, packages: Sequence[str]) -> Path:
-    """The interpreter of a venv apart, which is made where it is missing, with packages that may contradict this project's.
-
-    Args:
-        venv: its folder.
-        what: name of these packages in it.
-        packages: as pip takes them.
-    """
-    if not (venv / what).exists():
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        subprocess.run([venv / "bin" / "pip", "install", "-q", *packages], check=True)
-        (venv / what).touch()
-    return venv / "bin" / "python"
 
 
 def record_of(path: Path, retriever: BaseRetriever) -> tuple[RetrieverRecord, Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from string import Template
 from textwrap import fill
 
@@ -62,3 +63,29 @@ def shown(values: NDArray[np.float64], families: list[str | None]) -> str:
 def words(measure: str) -> str:
     """A measure's name as it is read."""
     return measure.replace("_", " ")
+
+
+def write_section(path: Path, title: str, text: str, **values: object) -> None:
+    """Put a section into a page that other scripts write too, in place of the one of this title, or at its end.
+
+    Args:
+        path: of the page.
+        title: the heading.
+        text: below it, as for :func:`page`.
+        values: by name.
+    """
+    section, before = f"## {title}\n\n{page(text, **values)}", path.read_text("utf-8")
+    found = _section(before, title)
+    whole = before[: found.start()] + section + "\n" + before[found.end() :] if found else f"{before}\n{section}"
+    path.write_text(whole.rstrip() + "\n", "utf-8")
+
+
+def write_page(path: Path, text: str, kept: Sequence[str]) -> None:
+    """Write a page anew, and keep the sections of other scripts, by their titles, at its end."""
+    before = path.read_text("utf-8")
+    sections = [found.group().strip() for title in kept if (found := _section(before, title)) is not None]
+    path.write_text("\n\n".join([text.strip(), *sections]) + "\n", "utf-8")
+
+
+def _section(text: str, title: str) -> re.Match[str] | None:
+    return re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from bench.evidence.speed_page import write_page
-from bench.writing import page, table
+from bench.writing import page, table, write_page
 from nlp_retrieval import (
     BeirLoader,
     Bm25Retriever,

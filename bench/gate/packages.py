@@ -16,9 +16,8 @@ from rag_contract.contracts import ContractConfig, FailOnConfig, evaluate_global
 from rag_eval_gate.stats import paired_permutation_test
 from toolkit_rag_quality.stats import paired_permutation_test as toolkit_test
 
-from bench.evidence.speed_page import write_section
 from bench.gate.__main__ import _MARGIN, _PAGE, BESIDE, Values, _calls_worse, _centred, _mirrored, _pairs
-from bench.writing import table
+from bench.writing import table, write_section
 
 _BRANCHES, _COMMITS, _LOSSES, _ITERATIONS = 40, 100, 40, 1_000
 

@@ -6,7 +6,6 @@ countries that had no part in the fit. Intervals are those of countries.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.common import Data
+from bench.common import Data, arguments
 from bench.policy import changes, silence
 from bench.policy.searchers import FEEDBACK, Parts
 from bench.policy.values import judged_values
@@ -66,24 +65,6 @@ class Collection:
         return Figures(run.per_query, [query.family for query in queries], list(groups), {})
 
 
-def main(arguments: list[str]) -> int:
-    """Measure, and write the page."""
-    if len(arguments) != 2 or not (Path(arguments[0]) / "policy").is_dir():
-        sys.stdout.write("usage: python -m bench.policy DATA MODEL   (DATA holds the folders policy and wiki)\n")
-        return 2
-    data, model = Data.of(arguments[0]), arguments[1]
-    sets = [
-        Collection.of(data, "cat", "Climate Action Tracker, newest edition", "recall@10"),
-        Collection.of(data, "ndc", "National contributions, long answers", "recall@3"),
-        Collection.of(data, "ndc_actions", "National contributions, single measures", "recall@3"),
-    ]
-    done = {one.name: _measured(data, one, model) for one in sets}
-    silent = silence.written(silence.measured(data))
-    text = written(done, changes.measured(data, model), silent, judged_values(data))
-    Path("bench/POLICY.md").write_text(text, "utf-8")
-    return 0
-
-
 @dataclass(frozen=True)
 class Measured:
     """What was measured of a collection: with the country as a filter, and where it is named and there is no filter."""
@@ -94,9 +75,15 @@ class Measured:
     tuned: SignalTuningReport
 
     @classmethod
-    def of(cls, one: Collection, found: Figures, named: Figures, grid: Figures, tuned: SignalTuningReport) -> Measured:
-        """With the rows of what is fitted by folds."""
-        fitted = {_FITTED: _folded(grid, one.measure), _SUM_FITTED: tuned.out_of_fold.per_query}
+    def of(cls, data: Data, one: Collection, model: str) -> Measured:
+        """Measure a collection; with the rows of what is fitted by folds."""
+        parts = Parts.of(one.loader, data.work / f"policy-words-{one.name}", model)
+        found = one.ran(parts.single() | parts.feedback() | parts.signals() | parts.hops())
+        named = one.ran(parts.single() | parts.feedback(), filtered=False, only="named")
+        opened = parts.scored()
+        opened.index(one.loader, one.index)
+        tuned = tune_signals(opened, one.queries, one.gold, (3, 10), "country", _FOLDS, where_from=_FILTER)
+        fitted = {_FITTED: _folded(one.ran(parts.grid()), one.measure), _SUM_FITTED: tuned.out_of_fold.per_query}
         return cls(one, replace(found, values=found.values | fitted), named, tuned)
 
     @property
@@ -118,35 +105,14 @@ class Measured:
         }
 
 
-def _measured(data: Data, one: Collection, model: str) -> Measured:
-    parts = Parts.of(one.loader, data.work / f"policy-words-{one.name}", model)
-    found = one.ran(parts.single() | parts.feedback() | parts.signals() | parts.hops())
-    named = one.ran(parts.single() | parts.feedback(), filtered=False, only="named")
-    return Measured.of(one, found, named, one.ran(parts.grid()), _tuned(parts, one))
-
-
-def _tuned(parts: Parts, one: Collection) -> SignalTuningReport:
-    opened = parts.scored()
-    opened.index(one.loader, one.index)
-    return tune_signals(opened, one.queries, one.gold, (3, 10), "country", _FOLDS, where_from=_FILTER)
-
-
-def written(done: Mapping[str, Measured], changed: changes.Changes, silent: str, values: str) -> str:
-    """The page."""
-    tables = {name: text for one in done.values() for name, text in one.tables().items()}
-    text = (Path(__file__).parent / "page.md").read_text("utf-8")
-    tables |= {"goals": _goals(done, changed), "changes": _block(changed.text), "silence": silent, "values": values}
-    return page(text, **tables)
-
-
-def _goals(done: Mapping[str, Measured], changed: changes.Changes) -> str:
+def _goals(done: Mapping[str, Measured], changed: float) -> str:
     """Each goal, what was measured, and whether that reaches it."""
     cat = done["cat"]
     reached = [
         (cat.collection.title, 0.70, cat.found.mean(_FITTED, "recall@10"), _FITTED),
         (f"{cat.collection.title}, paraphrases", 0.58, cat.found.group("paraphrase").mean(_FITTED, "recall@10"), _FITTED),
         (f"{cat.collection.title}, country named, no filter", 0.62, cat.named.mean(FEEDBACK, "recall@10"), FEEDBACK),
-        ("What changed between editions", 0.70, changed.recall[changes.OWN], changes.OWN),
+        ("What changed between editions", 0.70, changed, changes.OWN),
     ]
     rows = {
         title: [f"recall@10 of {least:.2f}", f"{value:.3f}", by, "reached" if value >= least else "**missed**"]
@@ -199,9 +165,22 @@ def _table(found: Figures, measure: str) -> str:
     return table(heads, rows)
 
 
-def _block(text: str) -> str:
-    return "| |\n|---|\n" + "\n".join(f"| `{line}` |" for line in text.rstrip().splitlines())
+def main(data: Data, model: str) -> None:
+    """Measure, and write the page."""
+    sets = [
+        Collection.of(data, "cat", "Climate Action Tracker, newest edition", "recall@10"),
+        Collection.of(data, "ndc", "National contributions, long answers", "recall@3"),
+        Collection.of(data, "ndc_actions", "National contributions, single measures", "recall@3"),
+    ]
+    done = {one.name: Measured.of(data, one, model) for one in sets}
+    changed, recall = changes.measured(data, model)
+    tables = {name: text for one in done.values() for name, text in one.tables().items()}
+    tables |= {"goals": _goals(done, recall[changes.OWN]), "changes": changed}
+    tables |= {"silence": silence.written(silence.measured(data)), "values": judged_values(data)}
+    text = page((Path(__file__).parent / "page.md").read_text("utf-8"), **tables)
+    (Path(__file__).parents[1] / "POLICY.md").write_text(text, "utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    asked, of_model = arguments(__doc__, 2)
+    main(Data.of(asked), of_model)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import ClassVar
 
-from bench.policy.remembering import RememberingEncoder
+import numpy as np
+
 from nlp_retrieval import (
     BeirLoader,
     Bm25Retriever,
@@ -15,9 +18,10 @@ from nlp_retrieval import (
     LinkGraphRetriever,
     MultiSignalReranker,
     Searcher,
+    SentenceTransformerEncoder,
     WordVectorEncoder,
 )
-from nlp_retrieval.encoders import train_word_vectors
+from nlp_retrieval.encoders import Vectors, train_word_vectors
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
@@ -29,6 +33,27 @@ GRID = [
     for values in product((True, False), (1.0, 2.0), (0.5, 1.0, 2.0), (0.15, 0.3))
 ]
 """The settings of feedback that folds choose from: what is fed back, and what it counts."""
+
+
+class RememberingEncoder(SentenceTransformerEncoder):
+    """Remembers the vectors of a model: ``faiss`` and ``hop`` keep the same ones, and every grid asks the same questions."""
+
+    name = "remembering"
+
+    _remembered: ClassVar[dict[tuple[str, str, str], Vectors]] = {}
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return self._once("query", queries, super().encode_queries)
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return self._once("passage", passages, super().encode_passages)
+
+    def _once(self, kind: str, texts: list[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
+        keys = [(self.model, kind, text) for text in texts]
+        new = [key for key in dict.fromkeys(keys) if key not in self._remembered]
+        if new:
+            self._remembered.update(zip(new, encode([text for _, _, text in new]), strict=True))
+        return np.stack([self._remembered[key] for key in keys])
 
 
 class ShuffledFeedback(FeedbackRetriever):

@@ -1,1 +1,0 @@
-"""Hybrid search of other libraries beside ours, over the same passages, vectors and questions."""
