@@ -6,9 +6,6 @@ A value ``$name`` in a sweep is filled in when it is run. What was run stands be
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +14,13 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from bench.common import Data
 from bench.writing import shown
-from nlp_retrieval import ConfigurationResult, RetrievalError, read_run_folder
+from nlp_retrieval import ConfigurationResult, read_run_folder
 from nlp_retrieval.benchmarks.settings import BenchmarkConfig, read_benchmark_config
 from nlp_retrieval.cli.runs import refuse_failures, run_benchmark
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.evaluation.resampling import bootstrap_interval
-from nlp_retrieval.lm import ModelEndpoint
 
 Values = dict[str, NDArray[np.float64]]
 """``[queries]`` by the measure's name."""
@@ -128,40 +123,3 @@ def run(config: BenchmarkConfig, folder: Path) -> Figures:
     values = {name: evaluation.per_query for name, evaluation in saved.evaluations.items()}
     results = {result.name: result for result in saved.report.configurations}
     return Figures(values, saved.lists.families, saved.lists.groups, results)
-
-
-def language_model(data: Data, model: str, base_url: str, **more: Any) -> Config:
-    """Settings of a model on a small machine: few calls at a time, which a server may queue, short answers, and patience."""
-    endpoint = {"calls_at_once": 6, "timeout": 900, "retries": 1}
-    endpoint |= {limit: more.pop(limit) for limit in ModelEndpoint.model_fields if limit in more}
-    patient = {"max_tokens": 256, "endpoint": endpoint, "cache_dir": str(data.work / "answers")}
-    return {"model": model, "base_url": base_url, **patient, **more}
-
-
-def script(
-    usage: str,
-    counts: Sequence[int],
-    page: Path,
-    written: Callable[[Data, list[str]], str],
-    needs: str = "wiki/hover/hover_dev_subset.json",
-) -> int:
-    """Write a page from what stands on the command line: DATA, and as many further arguments as are allowed for.
-
-    Args:
-        usage: the command.
-        counts: how many arguments after DATA there may be.
-        page: that is written.
-        written: returns its text.
-        needs: a file that DATA holds.
-    """
-    data, *arguments = sys.argv[1:] or [""]
-    if len(arguments) not in counts or not (Data.of(data).root / needs).is_file():
-        print(f"usage: python -m {usage}   (DATA holds {needs.partition('/')[0]}/)")
-        return 2
-    warnings.simplefilter("ignore")
-    try:
-        page.write_text(written(Data.of(data), arguments), "utf-8")
-    except RetrievalError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0

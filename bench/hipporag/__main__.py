@@ -7,18 +7,17 @@ passages say what others say.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, record_of
+from bench.common import Data, arguments
 from bench.hipporag.control import means_something, shuffled
 from bench.hipporag.nested import System, Values, measures, out_of_fold
 from bench.sweeps import Figures
@@ -29,13 +28,11 @@ from nlp_retrieval import (
     FaissRetriever,
     LinkGraphRetriever,
     ReciprocalRankFusion,
-    RetrievalError,
     Searcher,
 )
 from nlp_retrieval.core import BaseRetriever
-from nlp_retrieval.core.index.generation import RetrieverRecord, open_generation
+from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.retrievers import SharedEntities, TitleMentions
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
 
@@ -182,7 +179,6 @@ def written(data: Data, model: str) -> str:
         gains=table(["", *names], gains),
         chosen=_counted(study.chosen[""]),
         chosen_recall=f"{figures.mean(_CHOSEN, 'recall@5'):.3f}",
-        costs=_costs(study),
     )
 
 
@@ -190,50 +186,7 @@ def _counted(chosen: Sequence[str]) -> str:
     return ", ".join(f'"{name}" in {count} of {len(chosen)} folds' for name, count in Counter(chosen).most_common())
 
 
-def _costs(study: Study) -> str:
-    """Seconds and bytes of each index, and what the graphs hold."""
-    systems = study.systems
-    retrievers: Mapping[str, BaseRetriever] = {
-        "bm25s": Bm25Retriever(),
-        "faiss": systems.dense,
-        "hipporag": systems.published,
-        _LINKS: systems.graphs[_LINKS],
-        f"{_LINKS}, with shared knowledge": systems.graphs[f"{_LINKS}, with shared knowledge"],
-    }
-    rows = {name: _cost(study.index, *_record(study.index, one)) for name, one in retrievers.items()}
-    return table(["index", "seconds", "MB", "holds"], rows)
-
-
-def _record(index: Path, retriever: BaseRetriever) -> tuple[RetrieverRecord, Path]:
-    identity = retriever.identity
-    records = Searcher([retriever]).open(index).index_records()
-    record = next((one for one in records if one.identity == identity), None)
-    return record_of(index, retriever) if record is None else (record, index / record.segments[0].folder)
-
-
-def _cost(index: Path, record: RetrieverRecord, folder: Path) -> list[str]:
-    size = sum(file.stat().st_size for part in record.segments for file in (index / part.folder).iterdir())
-    holds = ""
-    if (folder / "graph.json").exists():
-        graph = LinkGraph.open(folder)
-        holds = ", ".join([f"{graph.n_nodes:,} nodes", *(f"{count:,} {kind}" for kind, count in graph.n_links.items())])
-    return [f"{record.seconds:.0f}", f"{size / 1e6:.1f}", holds]
-
-
-def main(arguments: list[str]) -> int:
-    """Measure, and write the page."""
-    if len(arguments) != 2 or not (Path(arguments[0]) / "musique" / "openie.jsonl").is_file():
-        print("usage: python -m bench.hipporag DATA MODEL   (DATA holds musique/)")
-        return 2
-    warnings.simplefilter("ignore")
-    try:
-        text = written(Data.of(arguments[0]), arguments[1])
-        (_HERE.parent / "HIPPORAG.md").write_text(text.strip() + "\n", "utf-8")
-    except RetrievalError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    asked, encoder = arguments(__doc__, 2)
+    warnings.simplefilter("ignore")
+    (_HERE.parent / "HIPPORAG.md").write_text(written(Data.of(asked), encoder), "utf-8")

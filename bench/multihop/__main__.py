@@ -8,32 +8,23 @@ fitted to what is left. The controls are links that mean nothing, and none.
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bench.common import Data, Row, record_of
-from bench.haystack import COPIES, HaystackLoader, Naming, haystack_index
-from bench.multihop import clauses, relations
-from bench.multihop.fitting import CUTOFFS, Fitter, shuffled
+from bench.common import Data, Row, arguments
+from bench.multihop.fitting import Fitter, shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
-from bench.writing import page, table, words
-from nlp_retrieval import BeirLoader, Bm25Retriever, HoverLoader, LinkGraphRetriever, Searcher
-from nlp_retrieval.benchmarks.entrants import Entry
-from nlp_retrieval.benchmarks.settings import BenchmarkConfig
+from bench.writing import page, table, words, write_page
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, HoverLoader, LinkGraphRetriever, Searcher
 from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.evaluation.tuning import TuningReport
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
 
 _SWEEP = Path(__file__).parent / "systems.yaml"
 _HOVER = ("perfect_recall@5", "perfect_recall@10", "perfect_recall@21")
@@ -50,9 +41,8 @@ _NAMES = {"hover2": "HoVer, 2 hops", "hover3": "HoVer, 3 hops", "hotpotqa": "Hot
 _FULL, _FUSED = "link graph", "RRF of both"
 _OWN_FOLDS = "link graph, fitted to MuSiQue in 5 folds"
 _DEFAULT = "link graph, the package's default weights"
-_REFITTED = "link graph, weights fitted at this size"
+_CLAUSES = "the same, questions split by their clauses"
 _SHUFFLED = "links shuffled"
-_HAYSTACKS: dict[str, Naming] = {"10x, own names": "own", "10x, shared names": "shared"}
 
 
 class Study:
@@ -61,8 +51,6 @@ class Study:
     def __init__(self, data: Data) -> None:
         self.data, self.begin = data, time.perf_counter()
         self.work = data.work / "multihop"
-        self.graphs: dict[str, dict[str, float]] = {}
-        self.reached: dict[tuple[str, str], float] = {}
         self.hover, musique = HoverLoader(data.claims), BeirLoader(str(data.root / "musique"))
         self.all_questions = BeirLoader(str(data.root / "wiki" / "hotpotqa"))
         sources = {claim.family for claim in self.hover.queries()}
@@ -76,13 +64,16 @@ class Study:
         graphs[f"{_SHUFFLED}, refitted"] = shuffled(None)
         self.fits = {name: self.wiki.fit(graph) for name, graph in graphs.items()}
         self.full = self.fits[_FULL]
-        self.figures = self._judged("", self.wiki, graphs[_FULL], self._sweep)
+        self.figures = self._judged()
+        self.reached = {name: self.wiki.reached(graphs[_FULL], self.sets[name]) for name in ("hover2", "hover3", "hotpotqa")}
         own = self.musique.fit(graphs[_FULL]).out_of_fold.per_query
         found = self._sweep("musique", musique, self.musique)
+        split = {_CLAUSES: Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever()], clauses=True)])}
+        split[_CLAUSES].index(musique, self.musique.index)
+        config = configured(self._settings(self.musique, musique), self.work / "clauses")
+        found = found.beside(run(replace(config, searchers=split), self.work / "clauses"))
         self.figures["musique"] = replace(found, values=found.values | {_OWN_FOLDS: own})
-        self.reached["", "musique"] = self.musique.reached(graphs[_FULL], musique)
-        for size, naming in _HAYSTACKS.items():
-            self._crowded(size, naming)
+        self.reached["musique"] = self.musique.reached(graphs[_FULL], musique)
 
     def _part(self, name: str, ids: set[str]) -> BeirLoader:
         """Write some of the HotpotQA questions as a collection of their own."""
@@ -110,43 +101,16 @@ class Study:
         others = {key: Searcher([shuffled(_weights(self.fits.get(key, self.full), fold))]) for key in keys}
         return run(replace(config, searchers={**config.searchers, **others}), self.work / name)
 
-    def _judged(self, size: str, on: Fitter, graph: LinkGraphRetriever, sweep: Callable[..., Figures]) -> dict[str, Figures]:
+    def _judged(self) -> dict[str, Figures]:
         """Judge claims at once, and each fold of HotpotQA by itself."""
-        claims = sweep(f"hover{size}", self.hover, on)
+        claims = self._sweep("hover", self.hover, self.wiki)
         ids: list[set[str]] = [set() for _ in self.full.fold_weights]
         for query, fold in zip(self.sets["hotpotqa"].queries(), self.full.folds.tolist(), strict=True):
             ids[fold].add(query.query_id)
-        folds = [sweep(f"hotpotqa{size}-{fold}", self._part(f"fold-{fold}", of), on, fold) for fold, of in enumerate(ids)]
-        self.graphs[size.strip(", ") or "1x"] = graph_facts(on.index, graph)
-        self.reached |= {(size, name): on.reached(graph, self.sets[name]) for name in ("hover2", "hover3", "hotpotqa")}
+        folds = [
+            self._sweep(f"hotpotqa-{fold}", self._part(f"fold-{fold}", of), self.wiki, fold) for fold, of in enumerate(ids)
+        ]
         return {f"hover{hops}": claims.group(f"hops={hops}") for hops in (2, 3)} | {"hotpotqa": reduce(Figures.then, folds)}
-
-    def _crowded(self, size: str, naming: Naming) -> None:
-        """The same queries over ten times as many passages, whose names are their own or shared."""
-        path, dense = haystack_index(self.data, SentenceTransformerEncoder(), naming)
-        lexical, seeds = Bm25Retriever(k1=0.9, b=0.4), [Bm25Retriever(), dense]
-        graph = LinkGraphRetriever(seeds)
-        large = Fitter(path, HaystackLoader(str(self.data.corpus), naming), self.sets["hotpotqa"])
-        fits = {_FULL: self.full, _REFITTED: large.fit(graph)}
-
-        def sweep(name: str, queries: BaseQueryLoader, on: Fitter, fold: int | None = None) -> Figures:
-            searchers: dict[str, Entry] = {"BM25": Searcher([lexical]), "dense": Searcher([dense])}
-            searchers[_FUSED] = Searcher([lexical, dense])
-            for key, report in fits.items():
-                searchers[key] = Searcher([LinkGraphRetriever(seeds, weights=_weights(report, fold))])
-            config = BenchmarkConfig(
-                searchers,
-                on.corpus,
-                k_values=CUTOFFS,
-                index_path=on.index,
-                query_loader=queries,
-                latency_queries=1,
-                output=self.work,
-            )
-            return run(config, self.work / name)
-
-        for name, figures in self._judged(f", {size}", large, graph, sweep).items():
-            self.figures[name] = self.figures[name].beside(figures.named(f"{{}}, {size}"))
 
 
 def _weights(report: TuningReport, fold: int | None) -> dict[str, float]:
@@ -159,41 +123,17 @@ def _graph_of(searcher: Any) -> LinkGraphRetriever:
     return graph
 
 
-def graph_facts(index: Path, retriever: LinkGraphRetriever) -> dict[str, float]:
-    """What the link graph of an index is like."""
-    _, folder = record_of(index, retriever)
-    graph, carriers = LinkGraph.open(folder), np.diff(np.load(folder / "title_offsets.npy"))
-    facts = {"passages": graph.n_nodes} | {f"links, {kind}": count for kind, count in graph.n_links.items()}
-    return facts | {
-        "links per passage, median of both directions": float(np.median(np.diff(graph.offsets))),
-        "passages that carry a name, mean": float(carriers.mean()),
-        "most passages that carry one name (above 100, max_shared, it links nothing)": int(carriers.max()),
-    }
-
-
 def report(study: Study) -> str:
     """The whole document."""
     figures = study.figures
     counts = {name: len(loader.queries()) for name, loader in study.sets.items()}
     n_questions = len(study.all_questions.queries())
-    sizes = list(study.graphs)
     systems = ["BM25", "dense", _FUSED, _FULL, _DEFAULT]
     quality = {name: [(name, measure) for measure in measures] for name, measures in _MEASURES.items()}
     shuffled = [_FULL, _SHUFFLED, f"{_SHUFFLED}, refitted"]
-    parts = [name for name in figures["hover3"].values if "10x" not in name and name not in (*systems, *shuffled)]
+    parts = [name for name in figures["hover3"].values if name not in (*systems, *shuffled)]
     controls = dict(zip(("full", "shuffled", "shuffled_refitted"), shuffled, strict=True))
     controls |= {"no_links": "no links, refitted", "fused": _FUSED}
-    crowd = [f"{name}{size}" for name in systems[:4] for size in ("", *(f", {one}" for one in _HAYSTACKS))]
-    crowd += [f"{_REFITTED}, {size}" for size in _HAYSTACKS]
-
-    def over_sizes(system: str, judged: str, name: str) -> str:
-        names = [system] * (system != _REFITTED) + [f"{system}, {size}" for size in _HAYSTACKS]
-        return ", ".join(f"{figures[judged].mean(one, name):.2f}" for one in names)
-
-    reading = {}
-    for key, system in (("fused", _FUSED), ("full", _FULL), ("refitted", _REFITTED)):
-        reading[f"{key}_deep"] = over_sizes(system, "hover3", "perfect_recall@5")
-        reading[f"{key}_wide"] = over_sizes(system, "hotpotqa", "recall@5")
     return page(
         (_SWEEP.parent / "page.md").read_text("utf-8"),
         minutes=f"{(time.perf_counter() - study.begin) / 60:.0f}",
@@ -204,24 +144,18 @@ def report(study: Study) -> str:
         n_hotpotqa=f"{counts['hotpotqa']:,}",
         weights=", ".join(f"{kind} {weight:.2f}" for kind, weight in study.full.weights.items()),
         **{name: _table(study, systems, columns) for name, columns in quality.items() if name != "musique"},
-        musique=_table(study, [*systems[:4], _OWN_FOLDS, _DEFAULT], quality["musique"]),
-        reached=", ".join(f"{study.reached['', name]:.1%} on {shown}" for name, shown in _NAMES.items()),
+        musique=_table(study, [*systems[:4], _OWN_FOLDS, _DEFAULT, _CLAUSES], quality["musique"]),
+        reached=", ".join(f"{study.reached[name]:.1%} on {shown}" for name, shown in _NAMES.items()),
         differences=_differences(study),
         ablations=_table(study, [*shuffled, *parts], _ABLATED, _FULL),
         **{key: f"{figures['hover3'].mean(system, 'perfect_recall@5'):.2f}" for key, system in controls.items()},
-        n_crowd=f"{study.graphs[sizes[1]]['passages']:,.0f}",
-        copies=COPIES,
-        crowded=_table(
-            study, crowd, [("hover2", _HOVER[0]), *_ABLATED[:2], ("hotpotqa", "recall@2"), ("hotpotqa", "recall@5")]
-        ),
-        graphs=_graphs(study),
-        **reading,
     )
 
 
 def _sets(study: Study) -> str:
     n_musique = sum(1 for _ in study.musique.corpus.stream())
-    where = {"hover2": f"{study.graphs['1x']['passages']:,.0f} Wikipedia introductions", "musique": f"{n_musique:,} paragraphs"}
+    n_wiki = sum(1 for _ in study.wiki.corpus.stream())
+    where = {"hover2": f"{n_wiki:,} Wikipedia introductions", "musique": f"{n_musique:,} paragraphs"}
     gold = {"hotpotqa": "supporting passages", "musique": "supporting paragraphs"}
     rows = {}
     for name, loader in study.sets.items():
@@ -241,18 +175,6 @@ def _differences(study: Study) -> str:
     return table(["", "minus RRF", "minus no links, refitted", "minus shuffled links, refitted"], rows)
 
 
-def _graphs(study: Study) -> str:
-    rows = {what: [_number(facts[what]) for facts in study.graphs.values()] for what in study.graphs["1x"]}
-    for name in ("hover2", "hover3", "hotpotqa"):
-        reached = [study.reached["" if size == "1x" else f", {size}", name] for size in study.graphs]
-        rows[f"gold in the pool of 60, {_NAMES[name]}"] = [f"{share:.1%}" for share in reached]
-    return table(["graph", *study.graphs], rows)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
-
-
 def _table(study: Study, systems: Sequence[str], columns: Sequence[tuple[str, str]], against: str | None = None) -> str:
     several = len({judged for judged, _ in columns}) > 1
     heads = [f"{_NAMES[judged]}, {words(name)}" if several else words(name) for judged, name in columns]
@@ -263,9 +185,8 @@ def _table(study: Study, systems: Sequence[str], columns: Sequence[tuple[str, st
 def measure(data: Data) -> list[Row]:
     """Measure all of it, write ``bench/MULTIHOP.md``, and return what stands out as rows."""
     study = Study(data)
-    (Path(__file__).parents[1] / "MULTIHOP.md").write_text(report(study))
-    relations.write(data)
-    clauses.write(data)
+    kept = ["Questions split by their clauses", "The relation that is asked for"]
+    write_page(Path(__file__).parents[1] / "MULTIHOP.md", report(study), kept)
     rows = []
     for judged, name in (*_ABLATED[:1], *_ABLATED[2:]):
         figures = study.figures[judged]
@@ -277,15 +198,7 @@ def measure(data: Data) -> list[Row]:
     return rows
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and write."""
-    if len(arguments) != 1 or not (data := Data.of(arguments[0])).corpus.is_file() or not (data.root / "musique").is_dir():
-        print("usage: python -m bench.multihop DATA   (DATA holds wiki/ and musique/)")
-        return 2
-    warnings.simplefilter("ignore")
-    measure(data)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    (asked,) = arguments(__doc__, 1)
+    warnings.simplefilter("ignore")
+    measure(Data.of(asked))

@@ -1,4 +1,4 @@
-"""Whether links survive a crowd: ``python -m bench.multihop.crowd DATA [NAMING ...]`` writes ``bench/CROWD.md``.
+"""Whether links survive a crowd: ``python -m bench.multihop.crowd DATA`` writes ``bench/CROWD.md``.
 
 The weights of the link graph are fitted to HotpotQA questions over some haystacks and judged over another, and each question
 by weights that neither it nor a claim of HoVer had a part in. So a row says what a user has whose collection nobody has seen.
@@ -6,17 +6,17 @@ by weights that neither it nor a claim of HoVer had a part in. So a row says wha
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.common import Data
+from bench.common import Data, arguments
 from bench.haystack import COPIES, Naming, haystack_index, wiki_index
 from bench.writing import page, shown, table
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, HoverLoader, LinkGraphRetriever
@@ -33,12 +33,6 @@ from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 _FOLDS = 5
 _AT = 5
 _START = dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"pagerank": 1.0}
-_HIDDEN: dict[str, tuple[str, ...]] = {
-    "without what a passage says of its own name": ("named",),
-    "without the direction of mentions": ("chain_along", "chain_against"),
-    "without titles": ("titles", "title_coverage", "named"),
-    "without chains and complement": ("chain", "chain_along", "chain_against", "complement"),
-}
 
 
 @dataclass(frozen=True)
@@ -56,14 +50,6 @@ class Judged:
     pools: list[GraphCandidates]
     golden: list[NDArray[np.bool_]]
     n_gold: list[int]
-
-    def hidden(self, kinds: Sequence[str]) -> Judged:
-        """The same without some kinds of evidence."""
-        pools = [
-            replace(pool, evidence={kind: column * (kind not in kinds) for kind, column in pool.evidence.items()})
-            for pool in self.pools
-        ]
-        return replace(self, pools=pools)
 
     def recalls(self, weights: Sequence[dict[str, float]]) -> NDArray[np.float64]:
         """Which share of the gold of each query stands among the first, by the weights of each."""
@@ -154,12 +140,6 @@ def report(crowds: dict[str, Crowd]) -> str:
         rows[f"{name}, fitted to it as well"] = row([*others, crowd.sets], crowd.sets)
         moved = [other.shuffled for key, other in crowds.items() if key != name]
         rows[f"{name}, links shuffled, fitted so"] = row(moved, crowd.shuffled)
-    parts = {}
-    for what, kinds in _HIDDEN.items():
-        blind = {key: {part: one.hidden(kinds) for part, one in crowd.sets.items()} for key, crowd in crowds.items()}
-        for name in crowds:
-            others = [one for key, one in blind.items() if key != name]
-            parts[f"{name}, {what}"] = row(others, blind[name])
     questions = [crowd.sets["hotpotqa"] for crowd in crowds.values()]
     real, *crowded = questions
     weights = fitted([*[real] * len(crowded), *crowded], np.ones(len(real.queries), bool))
@@ -179,30 +159,22 @@ def report(crowds: dict[str, Crowd]) -> str:
         copies=COPIES,
         n_questions=f"{len(questions[0].queries):,}",
         quality=table(["", *heads], rows),
-        parts=table(["", *heads], parts),
         graphs=table(graph_heads, facts),
         weights=", ".join(f"{kind} {weight:.2f}" for kind, weight in weights.items()),
     )
 
 
-def main(arguments: list[str]) -> int:
+def main(data: Data) -> None:
     """Measure and write."""
-    if not arguments or not (data := Data.of(arguments[0])).corpus.is_file():
-        print("usage: python -m bench.multihop.crowd DATA [own] [shared] [said]   (DATA holds wiki/)")
-        return 2
-    warnings.simplefilter("ignore")
-    namings: list[Naming] = [one for one in ("own", "shared", "said") if one in arguments[1:] or not arguments[1:]]
     encoder, hover = SentenceTransformerEncoder(), HoverLoader(data.claims)
     sources = {claim.family for claim in hover.queries()}
     questions = _Without(BeirLoader(str(data.root / "wiki" / "hotpotqa")), sources)
     sets: dict[str, BaseQueryLoader] = {"hotpotqa": questions}
     sets |= {f"hover{hops}": HoverLoader(data.claims, hops=[hops]) for hops in (2, 3)}
     crowds = {"1x": Crowd(wiki_index(data, encoder), FaissRetriever(encoder), sets)}
-    for naming in namings:
+    for naming in get_args(Naming):
         crowds[f"10x, {naming} names"] = Crowd(*haystack_index(data, encoder, naming), sets)
-        print(naming, flush=True)
     (Path(__file__).parents[1] / "CROWD.md").write_text(report(crowds))
-    return 0
 
 
 class _Without(BaseQueryLoader):
@@ -222,4 +194,5 @@ class _Without(BaseQueryLoader):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    warnings.simplefilter("ignore")
+    main(Data.of(*arguments(__doc__, 1)))
