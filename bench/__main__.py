@@ -21,7 +21,7 @@ from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
-    "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "memory",
+    "startup", "lucene", "composition", "evaluation", "significance", "coverage", "memory",
     "updates", "encoders", "token_encoders", "gpu", "cluster", "milvus", "quality", "links", "multihop", "colbert", "sparse",
     "sweep", "tools", "concurrency", "loaders",
 )  # fmt: skip
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         return 2
     warnings.simplefilter("ignore")
     for part in arguments[1:] or _PARTS:
-        rows = import_module(_SCRIPTS.get(part, f"bench.{part}")).measure(data)
+        rows = list(import_module(_SCRIPTS.get(part, f"bench.{part}")).measure(data))
         (data.work / f"{part}.json").write_text(json.dumps([asdict(row) for row in rows]))
         for row in rows:
             print(f"{_MARKS[row.met]:10} {row.what}: {row.measured} [{row.budget}]", flush=True)

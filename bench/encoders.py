@@ -12,6 +12,7 @@ import statistics
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -79,20 +80,16 @@ def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row
     budget = 3 if torch.cpu.get_capabilities().get("amx_int8") else 2
     cosine = (found["eight"] * found["torch"]).sum(axis=1)
     rate = _PASSAGES / seconds["eight"]
+
+    def times(one: str, other: str) -> float:
+        return seconds[one] / seconds[other]
+
+    shown = f"{rate:.0f} passages/s; cosine {cosine.mean():.4f}, lowest {cosine.min():.4f}; CPU: {_cpu()}"
+    by_static = f"{times('model2vec', 'static'):.2f} times ({_PASSAGES / seconds['static']:,.0f} passages/s)"
     return [
-        at_least(
-            "ONNX with 8-bit weights against torch in float32, passages",
-            budget,
-            seconds["torch"] / seconds["eight"],
-            f"{rate:.0f} passages/s; cosine {cosine.mean():.4f}, lowest {cosine.min():.4f}; CPU: {_cpu()}",
-        ),
-        noted(
-            "torch as this project chooses, against float32", f"{seconds['torch'] / seconds['auto']:.2f} times, same passages"
-        ),
-        noted(
-            "`static` against model2vec by hand",
-            f"{seconds['model2vec'] / seconds['static']:.2f} times ({_PASSAGES / seconds['static']:,.0f} passages/s)",
-        ),
+        at_least("ONNX with 8-bit weights against torch in float32, passages", budget, times("torch", "eight"), shown),
+        noted("torch as this project chooses, against float32", f"{times('torch', 'auto'):.2f} times, same passages"),
+        noted("`static` against model2vec by hand", by_static),
     ]
 
 
@@ -107,24 +104,19 @@ def _queries(data: Data, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:
     rows = []
     for name, encoder in encoders.items():
         encoder.encode_queries(["warm"])
-        median, p95 = _milliseconds(encoder, questions)
+        times = [1000 * seconds_of(partial(encoder.encode_queries, [question])) for question in questions]
+        median, p95 = statistics.median(times), float(np.percentile(times, 95))
         goal = name == "ONNX 8 bits"
         measured = f"median {median:.1f} ms, p95 {p95:.1f}"
         rows.append(Row(f"one query, {name}", "at most 5 ms" if goal else "-", measured, median <= 5 if goal else None))
     return rows
 
 
-def _milliseconds(encoder: BaseEncoder, questions: list[str]) -> tuple[float, float]:
-    times = [1000 * seconds_of(lambda question=question: encoder.encode_queries([question])) for question in questions]  # type: ignore[misc]
-    return statistics.median(times), float(np.percentile(times, 95))
-
-
 def _one_core(data: Data, folder: Path) -> Row:
     told = aside("bench.encoders", data.root, folder, TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
     seconds = told["seconds"] * 32_000 / told["passages"]
-    return Row(
-        "`static`, 32,000 passages, one core", f"at most {_ONE_CORE_S:.0f} s", f"{seconds:.1f} s", seconds <= _ONE_CORE_S
-    )
+    budget = f"at most {_ONE_CORE_S:.0f} s"
+    return Row("`static`, 32,000 passages, one core", budget, f"{seconds:.1f} s", seconds <= _ONE_CORE_S)
 
 
 def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder) -> list[Row]:
@@ -172,8 +164,7 @@ def _cpu() -> str:
 def _timed_alone(root: str, folder: str) -> None:
     """Print how long all passages take one core."""
     warnings.simplefilter("ignore")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     texts, encoder = Data.of(root).texts(), StaticEncoder(folder)
     encoder.encode_passages(texts[:10])
     seconds = seconds_of(lambda: [encoder.encode_passages(texts[first : first + 1024]) for first in range(0, len(texts), 1024)])

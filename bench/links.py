@@ -1,22 +1,19 @@
 """The link graph: what finding links costs, what they weigh on disk, what PageRank and whole queries take.
 
-PageRank is timed on a graph of random links, after its kernels are compiled, and held against igraph and networkx on
-the same matrix with the same restarts. In that graph seven links of ten stay within a group of fifty nodes, and the
-others lead to popular nodes; popularity is shared out in blocks of 9,700 nodes, so a graph ten times the size looks the
-same from any node.
+PageRank is timed on a graph of random links, after its kernels are compiled, and held against igraph on the same matrix with
+the same restarts. In that graph seven links of ten stay within a group of fifty nodes, and the others lead to popular nodes;
+popularity is shared out in blocks of 9,700 nodes, so a graph ten times the size looks the same from any node.
 """
 
 from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import igraph
-import networkx
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -24,7 +21,6 @@ from scipy import sparse
 from bench.common import Data, Row, best_of_each, median_ms, noted, record_of, seconds_of
 from bench.haystack import LookedUpPassages, haystack_index, wiki_index
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
-from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
@@ -36,6 +32,8 @@ _NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700
 _DAMPING = 0.5
 _QUERIES = 30
 _GRAPH_FILES = ("offsets", "neighbours", "weights", "types", "sums")
+
+_local = partial(local_pagerank, damping=_DAMPING, backend="numba")
 
 
 def measure(data: Data) -> list[Row]:
@@ -62,21 +60,12 @@ def measure(data: Data) -> list[Row]:
 
 def _extraction(path: Path) -> list[Row]:
     items = open_generation(path).items
-    mentions, entities = TitleMentions(), SharedEntities()
-    (mentions_s,) = best_of_each(2, lambda: mentions.extract(items))
-    (entities_s,) = best_of_each(2, lambda: entities.extract(items))
-    rate, entities_rate = len(items) / mentions_s, len(items) / entities_s
+    n = len(items)
+    mentions_s, entities_s = (best_of_each(2, partial(one.extract, items))[0] for one in (TitleMentions(), SharedEntities()))
+    shown = f"{mentions_s:.1f} s, {n / mentions_s:,.0f} passages/s, building the matcher counted"
     return [
-        Row(
-            f"title mentions of {len(items):,} passages, one core",
-            "at most 10 s",
-            f"{mentions_s:.1f} s, {rate:,.0f} passages/s, building the matcher counted",
-            mentions_s <= 10,
-        ),
-        noted(
-            f"shared entities of {len(items):,} passages (rules), one core",
-            f"{entities_s:.1f} s, {entities_rate:,.0f} passages/s",
-        ),
+        Row(f"title mentions of {n:,} passages, one core", "at most 10 s", shown, mentions_s <= 10),
+        noted(f"shared entities of {n:,} passages (rules), one core", f"{entities_s:.1f} s, {n / entities_s:,.0f} passages/s"),
     ]
 
 
@@ -95,79 +84,58 @@ def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
 
 def _random_graphs() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        graph = random_graph(Path(folder) / "small", _NODES, _ENTRIES)
-        large = random_graph(Path(folder) / "large", 10 * _NODES, 10 * _ENTRIES)
-        restarts = [random_restarts(graph, seed) for seed in range(_QUERIES)]
-        large_restarts = [random_restarts(large, seed) for seed in range(_QUERIES)]
+        graph, large = (_random_graph(Path(folder) / str(size), size * _NODES, size * _ENTRIES) for size in (1, 10))
+        restarts, large_restarts = ([_random_restarts(one, seed) for seed in range(_QUERIES)] for one in (graph, large))
         (exact_ms,) = _medians_ms([lambda one: pagerank(graph, one, _DAMPING)], [restarts])
-        (numpy_ms,) = _medians_ms([lambda one: _local(graph, one, "numpy")], [restarts])
-        local_ms, large_ms = _medians_ms(
-            [lambda one: _local(graph, one), lambda one: _local(large, one)], [restarts, large_restarts]
-        )
-        found = [local_pagerank(graph, one, _DAMPING, backend="numba") for one in restarts]
-        errors = [one.error for one in found]
-        work = statistics.median(one.work for one in found)
+        (numpy_ms,) = _medians_ms([lambda one: _local(graph, one, backend="numpy")], [restarts])
+        local_ms, large_ms = _medians_ms([partial(_local, graph), partial(_local, large)], [restarts, large_restarts])
+        found = [_local(graph, one) for one in restarts]
+        errors, work = [one.error for one in found], statistics.median(one.work for one in found)
         size = f"{_NODES:,} nodes, {len(graph.graph.neighbours):,} stored entries"
+        larger = f"{10 * _NODES:,} nodes, {len(large.graph.neighbours):,} entries"
+        local = (
+            f"{local_ms:.2f} ms (numpy alone {numpy_ms:.1f}); epsilon 1e-6, {work:,.0f} links looked at; it says that L1 "
+            f"is off by {statistics.median(errors):.4f} (median; at most {max(errors):.4f})"
+        )
+        times = f"{large_ms / local_ms:.2f} times ({large_ms:.2f} ms)"
+        exact = f"{exact_ms:.0f} ms; damping {_DAMPING}, 100 restarts, L1 within 1e-6"
         return [
-            noted(
-                f"PageRank, exact, one query: random graph of {size}",
-                f"{exact_ms:.0f} ms; damping {_DAMPING}, 100 restarts, L1 within 1e-6",
-            ),
-            Row(
-                "PageRank, local, the same",
-                "at most 5 ms",
-                f"{local_ms:.2f} ms (numpy alone {numpy_ms:.1f}); epsilon 1e-6, {work:,.0f} links looked at; it says that L1 "
-                f"is off by {statistics.median(errors):.4f} (median; at most {max(errors):.4f})",
-                local_ms <= 5,
-            ),
-            Row(
-                f"PageRank, local, 10 times the graph ({10 * _NODES:,} nodes, {len(large.graph.neighbours):,} entries)",
-                "at most 1.5 times",
-                f"{large_ms / local_ms:.2f} times ({large_ms:.2f} ms)",
-                large_ms <= 1.5 * local_ms,
-            ),
-            *_others("the same random graph", graph, restarts[:5], compare_networkx=True),
+            noted(f"PageRank, exact, one query: random graph of {size}", exact),
+            Row("PageRank, local, the same", "at most 5 ms", local, local_ms <= 5),
+            Row(f"PageRank, local, 10 times the graph ({larger})", "at most 1.5 times", times, large_ms <= 1.5 * local_ms),
+            _by_igraph("the same random graph", graph, restarts[:5]),
         ]
 
 
 def _real_graph(path: Path, retriever: LinkGraphRetriever, questions: Sequence[str]) -> list[Row]:
     opened = retriever.open(open_generation(path))
     graph = opened._graph
-    seeded = opened._seeded(list(questions))
-    restarts = [one.restarts for one in seeded]
-    (local_ms,) = _medians_ms([lambda one: _local(graph, one)], [restarts])
-    errors = [local_pagerank(graph, one, _DAMPING, backend="numba").error for one in restarts]
+    restarts = [one.restarts for one in opened._seeded(list(questions))]
+    (local_ms,) = _medians_ms([partial(_local, graph)], [restarts])
+    errors = [_local(graph, one).error for one in restarts]
     name = f"the links of the wiki collection ({graph.graph.n_nodes:,} nodes, {len(graph.graph.neighbours):,} entries)"
     measured = (
-        f"local {local_ms:.2f} ms, L1 off by {statistics.median(errors):.4f} (median; at most "
-        f"{max(errors):.4f}); restarts of {len(questions)} HotpotQA questions"
+        f"local {local_ms:.2f} ms, L1 off by {statistics.median(errors):.4f} (median; at most {max(errors):.4f}); restarts of "
+        f"{len(questions)} HotpotQA questions"
     )
-    return [noted(f"PageRank over {name}", measured), *_others("the wiki links", graph, restarts[:5])]
+    return [noted(f"PageRank over {name}", measured), _by_igraph("the wiki links", graph, restarts[:5])]
 
 
-def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compare_networkx: bool = False) -> list[Row]:
-    """The same by igraph and networkx: how long it takes, and how far the results are apart."""
-    steps = _matrix(graph)
+def _by_igraph(name: str, graph: WeightedGraph, restarts: list[Restarts]) -> Row:
+    """The same by igraph: how long it takes, and how far the results are apart."""
+    nodes = graph.graph
+    owners = np.repeat(np.arange(nodes.n_nodes), np.diff(nodes.offsets))
+    weights: NDArray[np.float64] = nodes.weights * graph.type_weights[nodes.types]
+    steps = sparse.coo_array((weights, (owners, nodes.neighbours)), (nodes.n_nodes, nodes.n_nodes)).tocsr().tocoo()
     ours = np.stack([pagerank(graph, one, _DAMPING, tolerance=1e-10) for one in restarts])
-    vectors = [np.bincount(one.rows, one.weights, graph.graph.n_nodes) for one in restarts]
-    coordinates = steps.tocoo()
-    edges = igraph.Graph(graph.graph.n_nodes, np.stack([coordinates.row, coordinates.col], axis=1), directed=True)
+    edges = igraph.Graph(nodes.n_nodes, np.stack([steps.row, steps.col], axis=1), directed=True)
     theirs: list[list[float]] = []
-    settings = {"damping": _DAMPING, "weights": coordinates.data.tolist(), "implementation": "prpack", "directed": True}
-    resets = [vector.tolist() for vector in vectors]
+    settings = {"damping": _DAMPING, "weights": steps.data.tolist(), "implementation": "prpack", "directed": True}
+    resets = [np.bincount(one.rows, one.weights, nodes.n_nodes).tolist() for one in restarts]
     igraph_ms = median_ms(lambda reset: theirs.append(edges.personalized_pagerank(reset=reset, **settings)), resets)
     apart = float(np.abs(np.array(theirs) - ours).max())
     measured = f"{igraph_ms:.0f} ms; furthest apart from exact at any node: {apart:.1e}"
-    rows = [noted(f"igraph {igraph.__version__}, prpack, {name}", measured)]
-    if compare_networkx:
-        other = networkx.from_scipy_sparse_array(steps, create_using=networkx.DiGraph)
-        begin = time.perf_counter()
-        ranks = networkx.pagerank(other, _DAMPING, dict(enumerate(vectors[0].tolist())), tol=1e-12, weight="weight")
-        took = time.perf_counter() - begin
-        apart = float(np.abs(np.array([ranks[node] for node in range(len(ours[0]))]) - ours[0]).max())
-        measured = f"{took:.1f} s (one run); furthest apart from exact at any node: {apart:.1e}"
-        rows.append(noted(f"networkx {networkx.__version__}, pagerank, {name}", measured))
-    return rows
+    return noted(f"igraph {igraph.__version__}, prpack, {name}", measured)
 
 
 def _whole_queries(retriever: LinkGraphRetriever, path: Path, questions: Sequence[str], goal: float) -> list[Row]:
@@ -187,15 +155,6 @@ def _whole_queries(retriever: LinkGraphRetriever, path: Path, questions: Sequenc
     holder.encoder = SentenceTransformerEncoder(backend="onnx")
     fast, median = _whole_query(searcher, dense, questions)
     return [noted(what, slow), Row(f"{what}, queries encoded by ONNX", f"goal {goal:.0f} ms", fast, median <= goal)]
-
-
-def _alike(exact: LinkGraphRetriever, chosen: LinkGraphRetriever, path: Path, questions: Sequence[str]) -> Row:
-    """How many of the first ten passages are the same where the vectors are searched by what ``auto`` chooses."""
-    lists = [Searcher([one]).open(path).search(questions, 10) for one in (exact, chosen)]
-    found = [[{hit.item.item_id for hit in hits} for hits in one] for one in lists]
-    shares = [len(mine & theirs) / len(theirs) for theirs, mine in zip(*found, strict=True)]
-    what = f"link graph, {len(shares):,} questions: first ten passages with hnsw that are those with flat vectors"
-    return noted(what, f"{statistics.mean(shares):.1%}")
 
 
 def _whole_query(searcher: Searcher, dense: FaissRetriever, questions: Sequence[str]) -> tuple[str, float]:
@@ -218,8 +177,13 @@ def _whole_query(searcher: Searcher, dense: FaissRetriever, questions: Sequence[
     return measured, median["all"]
 
 
-def _local(graph: WeightedGraph, restarts: Restarts, backend: Backend = "numba") -> object:
-    return local_pagerank(graph, restarts, _DAMPING, backend=backend)
+def _alike(exact: LinkGraphRetriever, chosen: LinkGraphRetriever, path: Path, questions: Sequence[str]) -> Row:
+    """How many of the first ten passages are the same where the vectors are searched by what ``auto`` chooses."""
+    lists = [Searcher([one]).open(path).search(questions, 10) for one in (exact, chosen)]
+    found = [[{hit.item.item_id for hit in hits} for hits in one] for one in lists]
+    shares = [len(mine & theirs) / len(theirs) for theirs, mine in zip(*found, strict=True)]
+    what = f"link graph, {len(shares):,} questions: first ten passages with hnsw that are those with flat vectors"
+    return noted(what, f"{statistics.mean(shares):.1%}")
 
 
 def _medians_ms(calls: Sequence[Callable[[Restarts], object]], restarts: Sequence[Sequence[Restarts]]) -> list[float]:
@@ -231,31 +195,22 @@ def _medians_ms(calls: Sequence[Callable[[Restarts], object]], restarts: Sequenc
     return medians
 
 
-def random_graph(folder: Path, n_nodes: int, n_entries: int) -> WeightedGraph:
+def _random_graph(folder: Path, n_nodes: int, n_entries: int) -> WeightedGraph:
     """Write and open the graph that is described above, of about so many stored entries, two a link."""
     generator = np.random.default_rng(0)
     n_links = int(1.05 * n_entries) // 2  # one in twenty is drawn twice, or leads to itself
     sources = generator.integers(n_nodes, size=n_links)
     near = sources // _GROUP * _GROUP + generator.integers(_GROUP, size=n_links)
-    popular = generator.integers(n_nodes // _BLOCK, size=n_links) * _BLOCK + (_BLOCK * generator.random(n_links) ** 3).astype(
-        int
-    )
+    block = generator.integers(n_nodes // _BLOCK, size=n_links) * _BLOCK
+    popular = block + (_BLOCK * generator.random(n_links) ** 3).astype(int)
     targets = np.where(generator.random(n_links) < 0.7, near, popular)
     weights = generator.uniform(0.1, 1.0, n_links).astype(np.float32)
     write_link_graph(folder, n_nodes, {"links": Links(sources, targets, weights)})
     return LinkGraph.open(folder).weighted({"links": (1.0, 0.5)})
 
 
-def random_restarts(graph: WeightedGraph, seed: int) -> Restarts:
+def _random_restarts(graph: WeightedGraph, seed: int) -> Restarts:
     """Draw two seeds' worth of hits, fifty each, few of which count much."""
     generator = np.random.default_rng(seed)
     rows = generator.choice(graph.graph.n_nodes, 100, replace=False)
     return Restarts(rows, generator.random(100) ** 4)
-
-
-def _matrix(graph: WeightedGraph) -> sparse.csr_array:
-    """The weights of all steps; a pair that is linked more than once has one, the sum."""
-    nodes = graph.graph
-    owners = np.repeat(np.arange(nodes.n_nodes), np.diff(nodes.offsets))
-    weights: NDArray[np.float64] = nodes.weights * graph.type_weights[nodes.types]
-    return sparse.coo_array((weights, (owners, nodes.neighbours)), (nodes.n_nodes, nodes.n_nodes)).tocsr()

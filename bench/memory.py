@@ -14,7 +14,6 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -84,35 +83,30 @@ _HELD = {
 """What an engine builds in memory, and the files that it becomes there."""
 
 
-@dataclass(frozen=True)
-class _Peak:
-    """The most memory that indexing took, and how much of it the engine had to hold, in bytes."""
-
-    whole: int
-    held: int
-
-    def __str__(self) -> str:
-        return f"{self.whole / 1e6:,.0f} MB" + (f" ({self.held / 1e6:,.0f} held)" if self.held else "")
-
-
 def measure(data: Data) -> list[Row]:
     """One row per retriever."""
     return [_row(data, name) for name in retrievers_by_name()]
 
 
 def _row(data: Data, name: str) -> Row:
-    small, large = (_peak(data, name, copies) for copies in (1, 10))
-    notes = [f"{small} at 31,857 items, {large} at 318,570"]
+    (small, held_then), (large, held) = (_peak(data, name, copies) for copies in (1, 10))
+    notes = [f"{_shown(small, held_then)} at 31,857 items, {_shown(large, held)} at 318,570"]
     if name in _HELD:
         notes.append(f"held: {_HELD[name][0]}")
     if name == "pyserini":
-        notes.append(f"Java with {_JAVA}; without a limit {_peak(data, name, 10, java='')}")
-    met = large.whole - large.held <= 1.2 * (small.whole - small.held)
-    return Row(f"peak memory while indexing: {name}", "at most 1.2 times, beyond what the engine holds", "; ".join(notes), met)
+        notes.append(f"Java with {_JAVA}; without a limit {_shown(*_peak(data, name, 10, java=''))}")
+    budget = "at most 1.2 times, beyond what the engine holds"
+    return Row(f"peak memory while indexing: {name}", budget, "; ".join(notes), large - held <= 1.2 * (small - held_then))
 
 
-def _peak(data: Data, name: str, copies: int, java: str = _JAVA) -> _Peak:
-    return _Peak(*aside("bench.memory", name, copies, data.corpus, JAVA_TOOL_OPTIONS=java))
+def _shown(peak: int, held: int) -> str:
+    return f"{peak / 1e6:,.0f} MB" + (f" ({held / 1e6:,.0f} held)" if held else "")
+
+
+def _peak(data: Data, name: str, copies: int, java: str = _JAVA) -> tuple[int, int]:
+    """The most memory that indexing took, and how much of it the engine had to hold, in bytes."""
+    peak, held = aside("bench.memory", name, copies, data.corpus, JAVA_TOOL_OPTIONS=java)
+    return peak, held
 
 
 def copied_items(corpus: Path, copies: int, first: int = 0, *, own_names: bool = False) -> Iterator[SearchableItem]:
@@ -125,29 +119,18 @@ def copied_items(corpus: Path, copies: int, first: int = 0, *, own_names: bool =
         own_names: a suffix of the copy's stands behind every word that begins with a capital letter, in titles and texts
             alike, so that no copy mentions the titles of another.
     """
-    for copy in range(first, copies):
-        suffix = "q" + _letters(copy)
+    for copy, suffix in list(enumerate(string.ascii_lowercase))[first:copies]:
         with corpus.open(encoding="utf-8") as lines:
             for item in map(json.loads, lines):
                 title, text = item["title"], f"{copy} {item['text']}" if copy else item["text"]
                 if own_names:
-                    title, text = (_NAME.sub(rf"\g<0>{suffix}", one) for one in (title, text))
+                    title, text = (_NAME.sub(rf"\g<0>q{suffix}", one) for one in (title, text))
                 yield SearchableItem(item_id=f"{copy}-{item['_id']}", content=text, metadata={"title": title})
-
-
-def _letters(copy: int) -> str:
-    """A word for a number below 702: ``a`` to ``z``, then ``aa`` and so on."""
-    first, last = divmod(copy, len(string.ascii_lowercase))
-    return (string.ascii_lowercase[first - 1] if first else "") + string.ascii_lowercase[last]
 
 
 def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
     """What is measured: each with an encoder that costs next to nothing, where it has one."""
-    from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-    from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
-    from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-    from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
-    from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
+    from nlp_retrieval import Bm25Retriever, ColbertRetriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever
 
     return {
         "items alone": list,
@@ -162,19 +145,18 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
     }
 
 
-def _index(name: str, copies: int, corpus: Path) -> _Peak:
+def _index(name: str, copies: int, corpus: Path) -> tuple[int, int]:
     """Index in this process."""
     from nlp_retrieval.core.index.build import build_index
     from nlp_retrieval.core.search.retriever import with_parts
 
     _, patterns = _HELD.get(name, ("", []))
     with tempfile.TemporaryDirectory() as folder:
-        build_index(
-            copied_items(corpus, copies, own_names=name == LINK_GRAPH), folder, with_parts(retrievers_by_name()[name]())
-        )
+        items = copied_items(corpus, copies, own_names=name == LINK_GRAPH)
+        build_index(items, folder, with_parts(retrievers_by_name()[name]()))
         held = sum(path.stat().st_size for pattern in patterns for path in Path(folder).glob(pattern))
-    return _Peak(peak_bytes(), held)
+    return peak_bytes(), held
 
 
 if __name__ == "__main__":
-    print(json.dumps(astuple(_index(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))))
+    print(json.dumps(_index(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))))

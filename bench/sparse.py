@@ -1,4 +1,4 @@
-"""Learned sparse retrieval against its formula by hand, and what listwise reranking asks of a language model.
+"""Learned sparse retrieval against its formula by hand.
 
 Weights are made at random, like those of a SPLADE model in number and in how unevenly terms are used, so that no model is
 needed: 20,000 passages of about 150 terms, 200 queries of about 30, a vocabulary of 30,522.
@@ -6,28 +6,22 @@ needed: 20,000 passages of about 150 terms, 200 queries of about 30, a vocabular
 
 from __future__ import annotations
 
-import re
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.chat_server import slow_server
 from bench.common import Data, Row, at_most, best_of_each, noted, record_of
-from nlp_retrieval import LanguageModel, ListwiseReranker, RetrievalResult, SearchableItem, SpladeRetriever
+from nlp_retrieval import SearchableItem, SpladeRetriever
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders import BaseSparseEncoder, TermWeights
-from nlp_retrieval.lm.counting import record_calls
 
 _PASSAGES, _QUERIES, _VOCABULARY, _K = 20_000, 200, 30_522, 100
-_CANDIDATES, _RERANKED = 100, 10
-_LINE = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
 
 
 class _Made(BaseSparseEncoder):
@@ -56,11 +50,6 @@ class _Made(BaseSparseEncoder):
         return "made"
 
 
-def measure(_: Data) -> list[Row]:
-    """Building and searching, and the cost of listwise reranking."""
-    return [*_splade(), *_listwise()]
-
-
 def _some(draw: np.random.Generator, count: int, mean: int) -> TermWeights:
     chances = 1.0 / np.arange(20, _VOCABULARY + 20)
     counts = draw.poisson(mean, count)
@@ -85,7 +74,8 @@ def _matrix(weights: TermWeights) -> Any:
     return csr_matrix((values, terms, offsets), shape=(len(offsets) - 1, _VOCABULARY))
 
 
-def _splade() -> Iterator[Row]:
+def measure(_: Data) -> Iterator[Row]:
+    """Building and searching."""
     encoder = _Made()
     items = [SearchableItem(item_id=str(row), content=f"passage {row}") for row in range(_PASSAGES)]
     at = f"{_PASSAGES:,} passages, {len(encoder.passages.terms) / 1e6:.1f} million weights"
@@ -122,38 +112,3 @@ def _splade() -> Iterator[Row]:
         for weights in one:
             opened.search_weights(weights, _K, None)
         yield noted("splade: one query a call, by numba", f"{1000 * (time.perf_counter() - begin) / _QUERIES:.2f} ms")
-
-
-@contextmanager
-def _ranking_model(folder: str) -> Iterator[LanguageModel]:
-    """A model that answers at once, and turns each window around."""
-
-    def answer(prompt: str) -> str:
-        n = len(_LINE.findall(prompt))
-        return f"[[ ## ranking ## ]]\n{list(range(n, 0, -1))}\n\n[[ ## completed ## ]]"
-
-    with slow_server(0.0, answer) as server:
-        yield LanguageModel("openai/scripted", base_url=server.url, cache_dir=folder)
-
-
-def _listwise() -> Iterator[Row]:
-    words = [f"word{number}" for number in range(200)]
-    draw = np.random.default_rng(1)
-    items = [SearchableItem(item_id=str(row), content=" ".join(draw.choice(words, 100))) for row in range(_CANDIDATES)]
-    lists = [[RetrievalResult(item=item, score=-float(row), signals={}) for row, item in enumerate(items)]] * _RERANKED
-    with tempfile.TemporaryDirectory() as folder, _ranking_model(folder) as model:
-        reranker = ListwiseReranker(model)
-        with record_calls() as recorded:
-            begin = time.perf_counter()
-            reranker.rerank([f"question {number}" for number in range(_RERANKED)], lists, 10)
-            seconds = time.perf_counter() - begin
-    calls, tokens = recorded.counts.calls / _RERANKED, recorded.counts.tokens_in / _RERANKED
-    yield Row(
-        f"listwise: calls for {_CANDIDATES} candidates, window 20, step 10",
-        f"{reranker.calls_per_query()}, as the plan tells",
-        f"{calls:g} calls and {tokens:,.0f} tokens in a query (four characters each; passages of 100 words)",
-        calls == reranker.calls_per_query(),
-    )
-    yield noted(
-        f"listwise: own time beside the model's, {_RERANKED} queries at once", f"{1000 * seconds / _RERANKED:.0f} ms a query"
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,12 +97,6 @@ def reasons(audit: Audited) -> dict[str, dict[str, int]]:
         by_reason = counts.setdefault(one["truth"], {})
         by_reason[reason] = by_reason.get(reason, 0) + 1
     return counts
-
-
-def without(audit: Audited, origins: Sequence[str]) -> Audited:
-    """The same, without citations of some origins."""
-    kept = [number for number, one in enumerate(audit.truth) if one["origin"] not in origins]
-    return Audited([audit.truth[number] for number in kept], [audit.rows[number] for number in kept])
 
 
 def _flagged(row: dict[str, Any]) -> bool:

@@ -1,24 +1,25 @@
-"""Citations found in reports: ``python -m bench.evidence.citations DATA [TRUTH]`` writes ``bench/EVIDENCE_REPORTS.md``.
+"""Citations found in reports: ``python -m bench.evidence.citations DATA`` writes ``bench/EVIDENCE_REPORTS.md``.
 
-DATA is a folder of reports in Markdown, TRUTH the numbers that were counted by hand in some of them (``citations.json`` here).
-Ten short papers in ten styles of citing are made with real writers: python-docx, a browser that prints, and text.
+DATA is a folder of reports in Markdown, of some of which citations were counted by hand (``citations.json``). Ten short papers
+in ten styles of citing (``papers.txt``; "?" is a work that its list lacks) are made with real writers: python-docx, a browser
+that prints, and text.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import docx
 
-from bench.evidence.papers import PAPERS, URLS, Paper
+from bench.common import arguments
 from bench.writing import page, table
 from nlp_retrieval.systems.evidence.citations.formats import read_bibliography_file, read_report_file
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
@@ -54,8 +55,7 @@ $sums
 """
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """Citations of one report: by hand, found with the right address, and found beyond these."""
 
     name: str
@@ -64,20 +64,20 @@ class Found:
     found: int
     too_many: int
 
+    @classmethod
+    def of(cls, name: str, half: str, by_hand: Counter[str], found: Counter[str]) -> Found:
+        right = (by_hand & found).total()
+        return cls(name, half, by_hand.total(), right, found.total() - right)
 
-def main(arguments: list[str]) -> int:
+
+def main(data: Path) -> None:
     """Measure, and write the page."""
-    if len(arguments) not in (1, 2):
-        print("usage: python -m bench.evidence.citations DATA [TRUTH]")
-        return 2
-    data = Path(arguments[0])
-    truth = json.loads(Path(arguments[1] if len(arguments) > 1 else _HERE / "citations.json").read_text())
+    truth = json.loads((_HERE / "citations.json").read_text())
     begin = time.perf_counter()
     read = {path.name: read_report(read_report_file(path)) for path in sorted(data.glob("*.md"))}
     seconds = time.perf_counter() - begin
     reports = [_counted(name, entry, read[name]) for name, entry in truth.items() if name in read]
-    with tempfile.TemporaryDirectory() as folder:
-        styles = [_paper(paper, Path(folder)) for paper in PAPERS]
+    styles = _styles()
     values = {
         "n_reports": len(reports),
         "reports": _table("report", reports),
@@ -89,34 +89,33 @@ def main(arguments: list[str]) -> int:
         "seconds": f"{seconds:.1f}",
     }
     (_HERE.parent / "EVIDENCE_REPORTS.md").write_text(page(_PAGE, **values))
-    return 0
 
 
 def _counted(name: str, entry: dict[str, int | str], report: CitedReport) -> Found:
     """Compare a report with the numbers counted in it: citations with an address, and marks without a reference."""
     by_hand = Counter(address=int(entry["with_address"]), none=int(entry["without"]))
     found = Counter("address" if citation.url else "none" for citation in report.citations)
-    right = (by_hand & found).total()
-    return Found(Path(name).stem, str(entry["half"]), by_hand.total(), right, found.total() - right)
+    return Found.of(Path(name).stem, str(entry["half"]), by_hand, found)
 
 
-def _paper(paper: Paper, folder: Path) -> Found:
-    path = folder / f"paper.{paper.suffix}"
-    if paper.suffix == "docx":
-        _write_docx(paper.text, path)
-    elif paper.suffix == "pdf":
-        _print(paper.text, path)
-    else:
-        path.write_text(paper.text)
-    works = []
-    if paper.bibliography:
-        (folder / "paper.bib").write_text(paper.bibliography)
-        works = read_bibliography_file(folder / "paper.bib").entries
-    report = read_report(read_report_file(path), works)
-    by_hand = Counter(URLS.get(key, "") for key in paper.cited.split())
-    found = Counter(citation.url for citation in report.citations)
-    right = (by_hand & found).total()
-    return Found(f"{paper.style} ({paper.suffix})", paper.half, by_hand.total(), right, found.total() - right)
+def _styles() -> list[Found]:
+    """Write each paper as its style is written, and read it."""
+    papers = re.split(r"^=== (.*)\n", (_HERE / "papers.txt").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    texts = dict(zip(papers[::2], papers[1::2], strict=True))
+    made = []
+    with tempfile.TemporaryDirectory() as folder:
+        for about, text in texts.items():
+            if " | " not in about:
+                continue
+            style, half, suffix, cited = about.split(" | ")
+            path, list_of_works = Path(folder) / f"paper.{suffix}", Path(folder) / "paper.bib"
+            {"docx": _write_docx, "pdf": _print}.get(suffix, lambda text, path: path.write_text(text))(text, path)
+            list_of_works.write_text(texts.get(f"bibliography of {style}", ""))
+            works = read_bibliography_file(list_of_works).entries if list_of_works.stat().st_size else []
+            report = read_report(read_report_file(path), works)
+            by_hand = Counter("" if key == "?" else f"https://doi.org/10.5555/tide.{key}" for key in cited.split())
+            made.append(Found.of(f"{style} ({suffix})", half, by_hand, Counter(citation.url for citation in report.citations)))
+    return made
 
 
 def _write_docx(text: str, path: Path) -> None:
@@ -141,22 +140,18 @@ def _print(text: str, path: Path) -> None:
 
 
 def _table(first: str, rows: Sequence[Found]) -> str:
-    return table(
-        [first, "half", "by hand", "found", "too many"],
-        {row.name: [row.half, *map(str, (row.counted, row.found, row.too_many))] for row in rows},
-    )
+    return table([first, "half", "by hand", "found", "too many"], {row.name: [row.half, *map(str, row[2:])] for row in rows})
 
 
 def _sums(groups: dict[str, Sequence[Found]]) -> str:
     rows = {}
     for name, found in groups.items():
         for half in ("chosen on", "judged on"):
-            part = [row for row in found if row.half == half]
-            counted, right, more = (sum(getattr(row, what) for row in part) for what in ("counted", "found", "too_many"))
+            counted, right, more = (sum(row[column] for row in found if row.half == half) for column in (2, 3, 4))
             shares = [f"{right / max(whole, 1):.3f}" for whole in (counted, right + more)]
             rows[f"{name}, {half}"] = [*map(str, (counted, right, more)), *shares]
     return table(["", "by hand", "found", "too many", "recall", "precision"], rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(Path(*arguments(__doc__, 1)))

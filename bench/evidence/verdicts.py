@@ -1,14 +1,8 @@
-"""``python -m bench.evidence.verdicts DATA [CLAIMS]``: how often ``verify`` refutes true claims, and finds false ones.
-
-DATA is a folder of sets as for ``bench.evidence``. Of each set's part for training (``train.jsonl.gz``), CLAIMS true and as
-many false ones (200 by default) are verified with ``lexical`` in a project that holds the passages of all of them. Printed are
-the shares by status, with 95% intervals over families. ``bench.evidence.without_model`` has the same of the parts to judge.
-"""
+"""How often ``verify`` refutes true claims, and finds false ones, in a project that holds the passages of all of a set."""
 
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -25,16 +19,6 @@ from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pair
 SETS = ("healthver", "scifact", "fever")
 STATUSES = ("VERIFIED", "SUPPORTED", "WEAK", "DISPUTED", "REFUTED", "UNVERIFIED")
 _LABELS = {"support": "true", "contradict": "false"}
-
-
-def main(arguments: list[str]) -> int:
-    """Measure, and print."""
-    if len(arguments) not in (1, 2):
-        print("usage: python -m bench.evidence.verdicts DATA [CLAIMS]")
-        return 2
-    data, claims = Path(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 200
-    print(verdicts_of(data, "train.jsonl.gz", claims))
-    return 0
 
 
 def verdicts_of(data: Path, part: str, claims: int = 200) -> str:
@@ -74,7 +58,3 @@ def statuses_of(rows: list[JudgedPair], verifier: BaseVerifier) -> list[str]:
         index.build_index()
         claims = ClaimVerifier(index, verifier)
         return [claims.verify(row.claim).verification_status for row in rows]
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -6,12 +6,12 @@ DATA is a folder of sets and of the audit, as for ``bench.evidence``; WORK a fol
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from bench.common import arguments
 from bench.evidence import audit
 from bench.evidence.measures import with_interval
 from bench.evidence.verdicts import verdicts_of
@@ -25,16 +25,11 @@ _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEXICAL.md"
 _TEXT = (Path(__file__).parent / "without_model.md").read_text("utf-8")
 
 
-def main(arguments: list[str]) -> int:
+def main(data: Path, work: Path) -> None:
     """Measure, and write the page."""
-    if len(arguments) != 2:
-        print("usage: python -m bench.evidence.without_model DATA WORK")
-        return 2
-    data, work = map(Path, arguments)
     work.mkdir(parents=True, exist_ok=True)
     tables = ablation(data, work) | {"verdicts": verdicts_of(data, "pairs.jsonl"), "written": written()}
     _PAGE.write_text(page(_TEXT, **tables), "utf-8")
-    return 0
 
 
 def ablation(data: Path, work: Path) -> dict[str, object]:
@@ -81,4 +76,4 @@ def _without(families: Sequence[str], known: dict[tuple[str, str, str, bool], Lo
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(*map(Path, arguments(__doc__, 2)))
