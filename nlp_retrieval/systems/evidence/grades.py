@@ -9,18 +9,16 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from nlp_retrieval.core import check_keys, read_yaml
 from nlp_retrieval.errors import ConfigurationError, InputError, nearest
-from nlp_retrieval.text import has_other_brackets, printable, registered_name
+from nlp_retrieval.systems.evidence.index.urls import canonical_url
+from nlp_retrieval.text import registered_name
 
 Grade = Literal["A", "B", "C", "D", "E"]
 GRADES: tuple[Grade, ...] = ("A", "B", "C", "D", "E")
 """From the most to the least trustworthy."""
-
-LONGEST_URL = 2048
-"""Characters of a URL."""
 
 _CONDITIONS = {
     "domain": (r"[^\s/:@*?\[\]{}\\]{1,200}", "write a name without signs; patterns go under host: or path:"),
@@ -31,7 +29,6 @@ _CONDITIONS = {
 """Conditions of a rule: the form of their values, and what to write."""
 
 _OWN_RULES = Path(__file__).with_name("grades.yaml")
-_BAD_IN_URL = re.compile(r"[\s\\\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -100,9 +97,9 @@ class QualityRules:
         Raises:
             InputError: it is not a URL.
         """
-        parts = _split(url)
-        host = (parts.hostname or "").rstrip(".")
-        if parts.scheme not in ("http", "https") or not host:
+        parts = urlsplit(canonical_url(url))
+        host = parts.hostname or ""
+        if not host:
             return self.default
         path = unquote(parts.path) or "/"
         return next((rule.grade for rule in self.rules if rule.fits(host, path)), self.default)
@@ -134,25 +131,6 @@ def assess_source_quality(url: str, rules: QualityRules | str | Path | None = No
 @cache
 def _own_rules() -> QualityRules:
     return QualityRules.read(_OWN_RULES)
-
-
-def _split(url: str) -> SplitResult:
-    shown = printable(url)[:120]
-    if len(url) > LONGEST_URL:
-        raise InputError(f"the URL {shown!r}... has {len(url):,} characters; at most {LONGEST_URL:,} are read")
-    # a backslash is a slash to browsers but not to Python: the two would see different hosts
-    if _BAD_IN_URL.search(url):
-        raise InputError(f"{shown!r} is not a URL: it holds a space, a backslash or a control character; escape it")
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise InputError(f"{shown!r} is not a URL ({error})") from None
-    if has_other_brackets(parts.netloc):
-        raise InputError(f"{shown!r} is not a URL (there are brackets in its host, and not around it)")
-    if not parts.scheme or (not parts.hostname and parts.scheme in ("http", "https")):
-        raise InputError(f"{shown!r} is not a URL; write it whole, as https://example.org/page")
-    return parts
 
 
 def _rule(rule: object, where: str) -> QualityRule:

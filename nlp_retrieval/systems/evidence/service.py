@@ -11,11 +11,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel
 
-from nlp_retrieval import RetrievalResult, SearchableItem, verify_index
-from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, build_as, collected_notes, read_manifest, record_steps
+from nlp_retrieval import verify_index
+from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, collected_notes, read_manifest, record_steps
 from nlp_retrieval.documents import Bibliography, bibliography_of, clean_text, clean_title
 from nlp_retrieval.errors import IndexDamagedError, InputError, QueryError
-from nlp_retrieval.lm import BaseAnswerer
 from nlp_retrieval.service import (
     BaseService,
     Endpoint,
@@ -27,16 +26,12 @@ from nlp_retrieval.service import (
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.audit_report import AuditAnswer, audit_json, render_audit
 from nlp_retrieval.systems.evidence.citations.formats import read_text
-from nlp_retrieval.systems.evidence.citations.report import Citation, read_report
+from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
-from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
 from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewDatabase, ReviewedCitation, reviews_json
 from nlp_retrieval.systems.evidence.service_models import (
-    AnswerCitation,
-    AnswerSentence,
     AuditBody,
-    AuditedAnswer,
     ClaimAnswer,
     ClaimArguments,
     DeleteAnswer,
@@ -48,7 +43,6 @@ from nlp_retrieval.systems.evidence.service_models import (
     PassagesAnswer,
     PassageSearchBody,
     ProjectFigures,
-    QuestionBody,
     ReviewBody,
     ReviewsAnswer,
     SourceEdit,
@@ -61,14 +55,9 @@ from nlp_retrieval.systems.evidence.service_models import (
 )
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier, VerifyAnswer
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
-from nlp_retrieval.text import sentence_spans
 
 _MOST_CITATIONS = 2_000
 _WARM_WORDS = 12
-_NO_ANSWERER = (
-    "no language model answers questions here; start the service with --set "
-    "answerer='language_model:lm={model: openai/MODEL, base_url: ...}', or use /search and /verify"
-)
 _TOGETHER = 8
 """Number of claims of a request that the verifier judges together."""
 
@@ -101,7 +90,6 @@ class ProjectService(BaseService):
         trust: bool,  # noqa: ARG003
         verifier: Config | str = "lexical",
         report: str = "",
-        answerer: Config | str = "",
     ) -> Self:
         """Open a project; it may have no sources yet.
 
@@ -110,18 +98,14 @@ class ProjectService(BaseService):
             retrievers: see :meth:`BaseService.from_path`.
             trust: has no effect: the files of a project decide nothing.
             verifier: judges claims and citations; as on the command line.
-            answerer: answers questions (``/answer``), such as ``language_model:lm=openai/gpt-4o-mini``; by default none.
             report: file of a report; it is audited now, and the page of its audit at "/" takes reviews.
         """
-        from nlp_retrieval.cli import parse_component
         from nlp_retrieval.systems.evidence.commands.project import chosen_verifier, open_project
         from nlp_retrieval.systems.evidence.commands.reports import read_cited_report
 
         index, judge = open_project(path, retrievers), chosen_verifier(verifier)
         audited = CitationAuditor(index, judge).audit(read_cited_report(Path(report))) if report else None
-        described = parse_component(answerer) if isinstance(answerer, str) and answerer else answerer
-        answering = build_as(BaseAnswerer, "answerers", described, "--set answerer") if described else None
-        return cls(index, judge, audited, answering)
+        return cls(index, judge, audited)
 
     @classmethod
     def damage_in(cls, path: Path) -> list[str]:
@@ -146,14 +130,8 @@ class ProjectService(BaseService):
                 damaged.append(str(error))
         return damaged
 
-    def __init__(
-        self,
-        index: EvidenceIndex,
-        verifier: BaseVerifier,
-        audited: CitationAudit | None = None,
-        answerer: BaseAnswerer | None = None,
-    ) -> None:
-        self._index, self._audited, self._answerer = index, audited, answerer
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, audited: CitationAudit | None = None) -> None:
+        self._index, self._audited = index, audited
         self._claims, self._citations = ClaimVerifier(index, verifier), CitationAuditor(index, verifier)
 
     @property
@@ -168,7 +146,6 @@ class ProjectService(BaseService):
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody, records=True),
             Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
-            Endpoint("/answer", "Answer a question from the sources.", self._answer, AuditedAnswer, QuestionBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
             Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
@@ -348,36 +325,6 @@ class ProjectService(BaseService):
             for verdict in self._claims.verify_all(distinct[first : first + _TOGETHER], claim_type):
                 answers[verdict.claim] = VerifyAnswer.model_validate(verdict.as_dict())
         return [answers[claim] for claim in claims]
-
-    def _answer(self, body: QuestionBody) -> bytes:
-        if self._answerer is None:
-            raise RefusedError(501, "no_language_model", _NO_ANSWERER)
-        with collected_notes() as notes:
-            found = self._index.search(body.question, max(1, self._answerer.passages), body.min_quality)
-            passages = {f"{passage.key}:{passage.start}": passage for passage in found}
-            items = [
-                SearchableItem(item_id=item_id, content=passage.content, metadata={"title": passage.title or passage.url})
-                for item_id, passage in passages.items()
-            ]
-            (answer,) = self._answerer.answer([body.question], [[RetrievalResult(item=item, score=0.0) for item in items]])
-        if not found and not notes:
-            notes.append(self._why_nothing(body.min_quality))
-        cited = [passages[item_id] for item_id in answer.passages]
-        sources = list({passage.key: passage for passage in cited}.values())
-        reasons = [answer.reasoning[start:end] for start, end in sentence_spans(answer.reasoning)]
-        sentences = [self._audited_sentence(sentence, sources) for sentence in reasons]
-        audited = AuditedAnswer(answer=answer.text, sentences=sentences, passages=cited, failed=answer.failed, notes=notes)
-        return _json(audited)
-
-    def _audited_sentence(self, sentence: str, sources: Sequence[EvidencePassage]) -> AnswerSentence:
-        citations = []
-        for number, source in enumerate(sources, start=1):
-            stop_where_nobody_waits()
-            row = self._citations.row(Citation(number, str(number), sentence, source.url, source.title, 1))
-            told = {name: getattr(row, name) for name in ("status", "reason", "detail", "support_score")}
-            citations.append(AnswerCitation(url=source.url, title=source.title, key=source.key, **told))
-        supported = any(citation.status == "PASS" for citation in citations)
-        return AnswerSentence(sentence=sentence, supported=supported, citations=citations)
 
     def _audit(self, body: AuditBody) -> bytes:
         works = bibliography_of(body.bibliography) if body.bibliography.strip() else Bibliography([])

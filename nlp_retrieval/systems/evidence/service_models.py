@@ -20,10 +20,6 @@ from nlp_retrieval.service import (
     RequestBody,
     ResultCount,
 )
-from nlp_retrieval.systems.evidence.audit import (
-    AuditReason,
-    AuditStatus,
-)
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
@@ -263,45 +259,6 @@ class DeleteAnswer(BaseModel):
 
     deleted_versions: int
     document_count: int
-
-
-class QuestionBody(RequestBody):
-    """A question to be answered from the sources."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "Which river flows through Vienna?"}]})
-
-    question: Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
-    min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
-
-
-class AnswerCitation(BaseModel):
-    """A source that the answer cites, and whether it supports a sentence of the answer, as in an audit."""
-
-    url: str
-    title: str
-    key: str
-    status: AuditStatus
-    reason: AuditReason
-    detail: str
-    support_score: float
-
-
-class AnswerSentence(BaseModel):
-    """A sentence of the answer; ``supported`` if at least one of its citations passes."""
-
-    sentence: str
-    supported: bool
-    citations: list[AnswerCitation]
-
-
-class AuditedAnswer(BaseModel):
-    """An answer by the language model, which no source vouches for, with an audit of each of its sentences."""
-
-    answer: str = Field(description="A few words; empty without an answer.")
-    sentences: list[AnswerSentence] = Field(description="Why, in the words of the language model.")
-    passages: list[EvidencePassage] = Field(description="That the answer cites.")
-    failed: bool = Field(description="Whether the language model gave no usable answer.")
-    notes: list[str] = Field(default=[], description="Why there is no answer, or what was left out.")
 
 
 class ListArguments(RequestBody):

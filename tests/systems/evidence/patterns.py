@@ -71,7 +71,6 @@ EVIDENCE = {
         "from nlp_retrieval.documents.markdown import split_front_matter\n"
         "from nlp_retrieval.systems.evidence.source_files import _front_matter",
     ),
-    "systems/evidence/grades.py": in_prose("_BAD_IN_URL.search(text)", f"{_OF}.grades import _BAD_IN_URL"),
     "systems/evidence/titles.py": in_prose(
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
         f"{_OF}.index.store import SourceVersion\n{_OF}.titles import TitledSources",

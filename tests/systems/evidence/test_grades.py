@@ -32,7 +32,6 @@ GRADED = {
 
 LOOKALIKES = (
     "https://nature.com.example.org/",
-    "https://nature.com@example.org/",
     "https://example.org/?u=https://nature.com/",
     "https://notnature.com/",
     "https://nаture.com/",  # noqa: RUF001

@@ -11,14 +11,12 @@ import pytest
 from cli.commands import run
 from service.running import document, error_of, running
 
-from nlp_retrieval import Answer, Bm25Retriever, Searcher
-from nlp_retrieval.lm import BaseAnswerer
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.audit_report import audit_json, render_audit
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews
 from nlp_retrieval.systems.evidence.service import ProjectService
-from nlp_retrieval.systems.evidence.service_models import QuestionBody
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
@@ -87,37 +85,6 @@ def test_sources_are_listed_changed_and_deleted(served):
         error_of(again, 404, "not_found")
 
 
-class Quoting(BaseAnswerer):
-    """Cites its first passage, with a true and a false sentence about it."""
-
-    passages = 3
-
-    def answer_batch(self, questions, passages):
-        (read,) = passages
-        reasoning = "The Danube flows through Vienna. The Danube is 900 kilometres long."
-        return [Answer(text="Vienna", reasoning=reasoning, passages=[read[0].item_id])] if read else [Answer(text="")]
-
-
-def test_an_answer_comes_with_an_audit_of_each_of_its_sentences(served):
-    _, client, index = served
-    service = ProjectService(index, LexicalVerifier(), answerer=Quoting())
-    (endpoint,) = (each for each in service.endpoints if each.path == "/answer")
-    answer = json.loads(endpoint.run(QuestionBody(question="What does the Danube flow through?", min_quality="C")))
-    assert answer["answer"] == "Vienna"
-    assert [passage["url"] for passage in answer["passages"]] == ["https://example.org/danube"]
-    statuses = [(each["supported"], each["citations"][0]["status"]) for each in answer["sentences"]]
-    assert statuses == [(True, "PASS"), (False, "REVIEW")]
-    assert answer["sentences"][1]["citations"][0]["reason"] == "other number"
-    nothing = json.loads(endpoint.run(QuestionBody(question="Zebra?")))
-    assert (nothing["answer"], nothing["sentences"], nothing["passages"]) == ("", [], [])
-    assert (nothing["notes"], answer["notes"]) == (["no passage matches; try other words"], [])
-    refused = error_of(client.post("/answer", json={"question": "Which?"}), 501, "no_language_model")
-    assert "--set answerer='language_model:lm=" in refused
-    answerer = 'language_model:lm={model: openai/small, base_url: "http://localhost:8000/v1"}'
-    chosen = ProjectService.from_path(index.project_path, retrievers=[], trust=False, answerer=answerer)
-    assert chosen._answerer.lm.model == "openai/small"
-
-
 def test_many_claims_are_verified_in_one_request_as_each_alone(served):
     _, client, _ = served
     claims = [
@@ -163,7 +130,6 @@ def test_every_answer_has_the_shape_that_the_schema_says(served):
     _, client, index = served
     schema = client.get("/openapi.json").json()
     own = {
-        "/answer",
         "/index",
         "/search",
         "/verify",
