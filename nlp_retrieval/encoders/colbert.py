@@ -32,7 +32,6 @@ from nlp_retrieval.encoders.models import (
     as_model_error,
     json_of,
     loading,
-    own_weights,
     setting_of,
     turn_of,
 )
@@ -303,7 +302,6 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                 model = MultiVectorEncoder(path, **arguments) if self.is_multi_vector else token_by_token(path, arguments)
             except KeyError as error:  # a Stanford checkpoint without its projection, linear.weight
                 raise ValueError(f"its weights hold no {error.args[0]}; download it again") from error
-        own_weights(model)
         return model
 
     def _set_lengths(self, model: MultiVectorEncoder) -> None:

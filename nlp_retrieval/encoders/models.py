@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -32,7 +31,7 @@ from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalError, first_line, install
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 
 # A model's files: a local folder, the hub's cache, an installed package that carries it, or the hub.
@@ -187,16 +186,6 @@ def loading(model: str, folder: Path, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise ModelError(f"{model} ({folder}) does not load as a {kind}: {first_line(error)}") from error
-
-
-def own_weights(model: torch.nn.Module) -> None:
-    """Copy a model's weights on the CPU into memory of their own; those on other devices are copies already.
-
-    Loaders map the file: overwritten in place, it would change the weights of the open model, and truncated end the process.
-    """
-    for tensor in chain(model.parameters(), model.buffers()):
-        if tensor.device.type == "cpu":
-            tensor.data = tensor.data.clone()
 
 
 # The use of an open model.

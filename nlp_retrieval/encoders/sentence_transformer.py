@@ -34,7 +34,6 @@ from nlp_retrieval.encoders.models import (
     as_model_error,
     loading,
     open_once,
-    own_weights,
     setting_of,
     turn_of,
 )
@@ -251,15 +250,13 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             from sentence_transformers import SentenceTransformer
 
             require_device(device)
-            model = SentenceTransformer(
+            return SentenceTransformer(
                 str(self.files.folder),
                 device=device,
                 trust_remote_code=self.trust_remote_code,
                 model_kwargs={"dtype": getattr(torch, precision), **settings},
                 local_files_only=True,
             )
-        own_weights(model)
-        return model
 
 
 def as_encoder(encoder: str | BaseEncoder) -> BaseEncoder:

@@ -18,7 +18,6 @@ from nlp_retrieval.encoders.models import (
     architectures_of,
     as_model_error,
     loading,
-    own_weights,
     setting_of,
     turn_of,
 )
@@ -155,7 +154,6 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
                 model_kwargs={"dtype": getattr(torch, resolved_precision(self.precision, self.device))},
                 local_files_only=True,
             )
-        own_weights(model)
         if self.max_length is not None:
             model.max_seq_length = self.max_length
         return model

@@ -33,7 +33,6 @@ from nlp_retrieval.encoders.models import (
     find_model,
     kept_model,
     loading,
-    own_weights,
     require_dense_extra,
     turn_of,
 )
@@ -97,7 +96,6 @@ class TorchPairs:
                 model_kwargs={"dtype": torch.float32},
                 activation_fn=torch.nn.Identity(),
             )
-        own_weights(self._model)
         self._name = str(folder)
         turn_of(self._model)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ from named_models import NAMED
 from safetensors.numpy import load_file, save_file
 
 from nlp_retrieval import FaissRetriever, MmrReranker, MultiSignalReranker, SearchableItem, Searcher, SentenceTransformerEncoder
-from nlp_retrieval.encoders.base import BaseEncoder, checked_tokens, checked_vectors
+from nlp_retrieval.encoders.base import checked_tokens, checked_vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 TEXTS = ["red fox", "blue whale"]
@@ -89,18 +87,6 @@ def test_an_object_with_encode_and_a_dimension_is_an_encoder_wherever_one_is_ask
         searcher.to_config()
     with pytest.raises(ConfigurationError, match=r"an object with encode\(texts\) and dimension"):
         FaissRetriever(object())  # type: ignore[arg-type]
-
-
-def test_threads_that_give_one_object_at_the_same_time_get_one_component() -> None:
-    letters, gate = Letters(), Barrier(8)
-
-    def encoder() -> object:
-        gate.wait()
-        return BaseEncoder.of_value(letters)
-
-    with ThreadPoolExecutor(8) as threads:
-        made = [future.result() for future in [threads.submit(encoder) for _ in range(8)]]
-    assert len(set(map(id, made))) == 1
 
 
 def test_another_prompt_of_queries_encodes_no_passage_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

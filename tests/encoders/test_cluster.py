@@ -6,7 +6,6 @@ import ctypes
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from worker_encoders import Unlucky
 
 from nlp_retrieval import FaissRetriever, Searcher
 from nlp_retrieval.encoders.passages import ClusterPool
-from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalWarning, WorkerError
+from nlp_retrieval.errors import RetrievalWarning, WorkerError
 from nlp_retrieval.retrievers import vectors as vectors_room
 
 TEXTS = [f"passage {row} of the {row * 7} rivers" + (" now" if row == 13 else "") for row in range(60)]
@@ -114,15 +113,3 @@ def test_a_cluster_that_is_not_there_is_an_error_at_once():
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(WorkerError, match=rf"there is no Ray cluster at {address} \(.*\); start one with 'ray start --head'"):
         ClusterPool(address, None)
-
-
-def test_an_address_that_ray_would_misread_is_refused(subtests: pytest.Subtests):
-    for address in ["10.0.0.5", ":6379", "host:port", "ray://10.0.0.5:10001"]:
-        with subtests.test(address=address), pytest.raises(ConfigurationError, match=r"ray=.*pass 'auto', or host:port"):
-            ClusterPool(address, None)
-
-
-def test_without_ray_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(DependencyError, match=r"a cluster needs ray .*: pip install 'nlp_retrieval\[ray\]'"):
-        ClusterPool("auto", None)

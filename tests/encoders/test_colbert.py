@@ -15,7 +15,7 @@ import pytest
 from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate, save_stanford
 
 from nlp_retrieval.encoders import models
-from nlp_retrieval.encoders.colbert import ColbertEncoder, is_multi_vector
+from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -132,27 +132,6 @@ def test_a_projection_that_is_handed_back_is_used(plain: ColbertEncoder) -> None
     assert plain.dimension == 128
     with pytest.raises(ConfigurationError, match="has no projection"):
         quietly(projection=None).with_projection(given)
-
-
-def test_the_projection_belongs_to_the_index_where_there_is_one(plain: ColbertEncoder, stanford: Path) -> None:
-    assert quietly(projection=64).index_identity() != plain.index_identity()
-    assert encoder(stanford, projection=64, seed=3).index_identity() == encoder(stanford).index_identity()
-
-
-def test_a_checkpoint_is_known_by_its_modules(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
-    for modules, settings, is_one in [
-        (["models.Transformer", "models.Pooling", "models.Dense"], {}, False),
-        (["models.Transformer", "models.Dense"], {"query_prefix": "[Q] "}, True),
-        (["models.Transformer"], {"model_type": "ColBERT"}, True),
-        (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "MultiVectorEncoder"}, True),
-        (["base.modules.Transformer", "base.modules.Dense", "modules.MultiVectorMask"], {}, True),
-        (["base.modules.Transformer", "modules.MultiVectorMask"], {}, False),
-    ]:
-        with subtests.test(modules=modules, settings=settings, is_one=is_one):
-            tmp_path = tmp_path_factory.mktemp("case")
-            (tmp_path / "modules.json").write_text(json.dumps([{"type": f"sentence_transformers.{name}"} for name in modules]))
-            (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(settings))
-            assert is_multi_vector(tmp_path) is is_one
 
 
 @pytest.mark.parametrize("saved", [{}, {"model_type": "SentenceTransformer"}])

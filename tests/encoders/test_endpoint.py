@@ -207,31 +207,6 @@ def failing(server: EmbeddingServer, *replies: Any) -> None:
     server.answer = lambda body: left.pop(0) if left else embedded(body)
 
 
-def test_what_may_be_temporary_is_tried_again_later_and_later(make, server, waits):
-    failing(server, 429, 503)
-    encoder = make(backoff=2.0)
-    assert encoder.encode_passages(TEXTS).shape == (10, 16)
-    assert encoder.counts == CallCounts(calls=3, failures=2, tokens_in=70)
-    assert 1 <= waits[0] <= 2 <= waits[1] <= 4
-
-
-@pytest.mark.parametrize(
-    "reply", [Raw(b"{}", dripping=True, length=2**20), Raw(b'{"data": [' + b" " * 2000, dripping=True, length=4000)]
-)
-def test_a_server_that_hangs_is_given_up(make, server, reply):
-    failing(server, reply, reply)
-    with pytest.raises(ModelError, match=r"no complete answer within 0.2 s|ReadTimeout"):
-        make(timeout=0.2, retries=1).encode_passages(TEXTS)
-    assert len(server.bodies) == 2
-
-
-def test_the_limit_of_requests_is_an_error_and_what_came_before_is_kept(make, server):
-    with pytest.raises(ModelError, match="max_calls=2"):
-        make(max_calls=2, batch_size=2, calls_at_once=1).encode_passages(TEXTS)
-    make().encode_passages(TEXTS)
-    assert sorted(server.texts) == sorted(TEXTS)
-
-
 # as a part
 
 

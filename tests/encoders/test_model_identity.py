@@ -39,12 +39,6 @@ def save_other(kind: Named, folder: Path) -> None:
     kind.save(folder, 3)
 
 
-def write_in_place(kind: Named, folder: Path, other: Path) -> None:
-    """Write the weights of another model over those that are there, byte by byte in the same file."""
-    with (folder / kind.weights).open("r+b") as file:
-        file.write((other / kind.weights).read_bytes())
-
-
 def mutated(content: bytes) -> bytes:
     place = len(content) * 2 // 3
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
@@ -75,29 +69,6 @@ def test_no_file_can_change_and_leave_the_identity_but_not_the_result(kind: Name
     graph_may_read_them = (folder / "model.onnx").exists()
     assert everything - covered == (set() if graph_may_read_them else set(PEOPLE))
     assert kind.component(folder).index_identity() == identity
-
-
-def test_a_folder_rewritten_after_the_model_was_opened_changes_neither_identity_nor_result(kind: Named, folder: Path) -> None:
-    first = kind.component(folder)
-    result, identity = kind.result(first), first.index_identity()
-    save_other(kind, folder)
-    assert first.index_identity() == identity
-    assert kind.result(first) == result
-    second = kind.component(folder)
-    assert second.index_identity() != identity
-    assert kind.result(second) != result
-    assert kind.result(first) == result
-
-
-def test_weights_written_in_place_are_not_those_of_a_model_that_is_open(kind: Named, folder: Path, tmp_path: Path) -> None:
-    kind.save(tmp_path / "other", 3)
-    first = kind.component(folder)
-    result, identity = kind.result(first), first.index_identity()
-    write_in_place(kind, folder, tmp_path / "other")
-    fresh = kind.component(folder)
-    assert fresh.index_identity() != identity
-    assert kind.result(fresh) != result
-    assert kind.result(first) == result
 
 
 def test_an_index_carries_the_fingerprint_of_the_model_that_made_its_vectors(tmp_path: Path) -> None:

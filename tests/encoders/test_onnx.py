@@ -127,16 +127,6 @@ def test_more_tokens_than_the_model_has_places_for_are_refused_and_as_many_are_r
             assert np.isfinite(made(model, max_length=most).encode_queries(["red fox " * 60])).all()
 
 
-def test_what_does_not_go_together_is_refused_at_once(subtests: pytest.Subtests) -> None:
-    for settings, message in [
-        ({"backend": "torch", "precision": "int8"}, "precision='int8' is for backend='onnx'"),
-        ({"backend": "onnx", "precision": "bfloat16"}, "precision='bfloat16' is for backend='torch'"),
-        ({"backend": "onnx", "device": "cuda"}, "device='cuda': backend='onnx' runs on the CPU"),
-    ]:
-        with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
-            SentenceTransformerEncoder(**settings)  # type: ignore[arg-type]
-
-
 def auto(model: Path, **settings: object) -> SentenceTransformerEncoder:
     return SentenceTransformerEncoder(str(model), **({"backend": "auto", "device": "cpu"} | settings))  # type: ignore[arg-type]
 

@@ -47,15 +47,6 @@ def test_faiss_ranks_by_the_similarity_of_the_model(tmp_path: Path, similarity: 
         np.testing.assert_allclose(row[found], np.sort(row)[::-1][:10], atol=2e-3)
 
 
-def test_normalize_overrules_the_model(tmp_path: Path) -> None:
-    folder = str(model_that_says(tmp_path / "model", "euclidean"))
-    by_cosine = SentenceTransformerEncoder(folder, normalize=True, device="cpu", precision="float32").encode_passages(TEXTS)
-    as_given = SentenceTransformerEncoder(folder, normalize=False, device="cpu", precision="float32").encode_passages(TEXTS)
-    np.testing.assert_allclose(np.linalg.norm(by_cosine, axis=1), 1, atol=1e-5)
-    assert as_given.shape == by_cosine.shape
-    assert np.ptp(np.linalg.norm(as_given, axis=1)) > 0.01
-
-
 @pytest.mark.parametrize("similarity", ["dot", "euclidean"])
 def test_what_compares_by_cosine_refuses_a_model_of_another_similarity(tmp_path: Path, similarity: str) -> None:
     encoder = SentenceTransformerEncoder(str(model_that_says(tmp_path / "model", similarity)), device="cpu")

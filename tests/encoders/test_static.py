@@ -9,7 +9,6 @@ from string import ascii_lowercase
 
 import numpy as np
 import pytest
-from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 from rerankers.tiny_models import SPECIAL, save_bert
 from safetensors.numpy import load_file, save_file
@@ -19,10 +18,7 @@ from nlp_retrieval import FaissRetriever, SentenceTransformerEncoder, StaticEnco
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.encoders import distill_static
 from nlp_retrieval.errors import (
-    ConfigurationError,
-    ItemError,
     ModelError,
-    OutputError,
 )
 
 TEXTS = [
@@ -133,25 +129,6 @@ def test_a_table_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     (broken / "model.safetensors").write_bytes(b"\x80\x04.")
     with pytest.raises(ModelError, match=r"broken.*does not load as static embeddings"):
         StaticEncoder(broken).encode_queries(["fox"])
-
-
-def test_numbers_out_of_range_are_refused() -> None:
-    for wrong in ({"dimension": 0}, {"most_words": -1}, {"smoothing": 0}):
-        with pytest.raises(ConfigurationError, match=f"distill_static: {next(iter(wrong))}="):
-            distill_static(HashedWords(), items_of(TEXTS), **wrong)  # type: ignore[arg-type]
-
-
-def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="gives no vector for a text"):
-        distill_static(HashedTokens(), items_of(TEXTS))  # type: ignore[arg-type]
-    with pytest.raises(ItemError, match="has no words"):
-        distill_static(HashedWords(), items_of(["", " \n"]))
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match=r"is not empty; name another folder"):
-        distill_static(HashedWords(), items_of(TEXTS), tmp_path)
-    with pytest.raises(OutputError, match="is a file"):
-        distill_static(HashedWords(), items_of(TEXTS), tmp_path / "notes.txt" / "static")
-    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.filterwarnings("ignore:word_vectors.* have no word with a vector")

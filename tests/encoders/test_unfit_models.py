@@ -9,7 +9,6 @@ import pytest
 from named_models import NAMED, TEXT
 
 from nlp_retrieval import ColbertEncoder, SentenceTransformerEncoder, StaticEncoder
-from nlp_retrieval.encoders.models import as_model_error
 from nlp_retrieval.errors import ModelError
 
 
@@ -49,17 +48,3 @@ def test_settings_that_are_no_object_are_a_model_error(
             (tmp_path / "modules.json").write_text("[]")
             with pytest.raises(ModelError, match=r"config\.json does not hold a model's settings.*download the model again"):
                 encoder(str(tmp_path)).encode_passages(["a fox"])
-
-
-class PanicException(BaseException):
-    """As pyo3 defines it, where no module has it to import."""
-
-
-def test_a_panic_in_rust_is_a_model_error_and_an_interrupt_stays_one() -> None:
-    with (
-        pytest.raises(ModelError, match="some-model loads, and fails at these texts: index out of bounds"),
-        as_model_error("some-model"),
-    ):
-        raise PanicException("index out of bounds")
-    with pytest.raises(KeyboardInterrupt), as_model_error("some-model"):
-        raise KeyboardInterrupt

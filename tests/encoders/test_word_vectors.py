@@ -19,7 +19,7 @@ from gensim.models import KeyedVectors
 from nlp_retrieval import SearchableItem, WordVectorEncoder
 from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.encoders.word_vectors import read_word_vectors, write_word_vectors
-from nlp_retrieval.errors import ConfigurationError, ItemError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ModelError, RetrievalWarning
 
 WORDS = ["the", "wind", "power", "łódź"]
 VECTORS = np.array([[1, 0, 0], [0, 2, 0], [0, 0, 3], [1, 1, 1]], np.float32)
@@ -123,11 +123,6 @@ def test_a_file_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory
                 read_word_vectors(tmp_path / name)
 
 
-def test_a_missing_file_is_an_error(tmp_path):
-    with pytest.raises(ModelError, match="there are no word vectors at"):
-        WordVectorEncoder(str(tmp_path / "none.txt")).encode_queries(["a"])
-
-
 def test_a_folder_that_was_changed_is_refused(tmp_path_factory: pytest.TempPathFactory, subtests):
     for change, message in [
         ({"format": 2}, "made by another version"),
@@ -210,10 +205,3 @@ def test_the_same_corpus_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
         subprocess.run([sys.executable, "-c", script, str(tmp_path / seed), tests], check=True, env=environment, timeout=300)
     for name in ("vectors.npy", "words.json"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
-
-
-def test_training_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="dimension=0"):
-        train_word_vectors(corpus(), tmp_path, dimension=0)
-    with pytest.raises(ItemError, match="no word occurs 2 times or more in 1 texts"):
-        train_word_vectors([SearchableItem(item_id="a", content="one two")], tmp_path)

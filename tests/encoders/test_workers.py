@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,6 @@ from worker_encoders import Placed, Projecting, Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.processes import threads_of
-from nlp_retrieval.encoders.passages import LocalPool, PassageTask, encoded_by
 from nlp_retrieval.errors import ConfigurationError, ModelError, WorkerError
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
@@ -107,16 +104,6 @@ def test_what_goes_wrong_in_a_worker_is_told_in_one_line(what, error, message, t
     assert not (tmp_path / "index" / "manifest.json").exists()
 
 
-def test_a_process_that_the_system_does_not_start_is_no_fault_of_the_index(tmp_path, monkeypatch):
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-
-    monkeypatch.setattr("multiprocessing.util.spawnv_passfds", refuse)
-    message = rf"^worker processes cannot be started: {os.strerror(errno.EAGAIN)}; use fewer workers, or allow this user more"
-    with pytest.raises(WorkerError, match=message):
-        Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", workers=2)
-
-
 def test_an_encoder_that_no_other_process_can_import_is_refused(tmp_path):
     class Here(HashedWords):
         name = "here"
@@ -135,25 +122,6 @@ def test_an_encoder_that_holds_a_secret_is_not_sent(tmp_path):
 def test_an_encoder_that_names_a_gpu_encodes_in_this_process(device, here, tmp_path):
     Searcher([FaissRetriever(Placed(device, str(tmp_path / "log")))]).index(items_of(TEXTS), tmp_path / "index", workers=2)
     assert (set((tmp_path / "log").read_text().split()) == {str(os.getpid())}) == here
-
-
-def test_passages_are_read_only_as_workers_become_free():
-    read = 0
-
-    def batches() -> Iterator[list[str]]:
-        nonlocal read
-        for row in range(1000):
-            read = row + 1
-            yield [f"passage {row}"]
-
-    before, pool = children(), LocalPool(2)
-    encoded = encoded_by(pool, PassageTask(HashedWords()), batches())
-    texts, batch = next(encoded)
-    assert (texts, read) == (["passage 0"], 6)
-    np.testing.assert_array_equal(batch.rows, HashedWords().encode_passages(texts))
-    encoded.close()
-    pool.close()
-    assert children() - before <= resource_tracker()
 
 
 SCRIPT = """
@@ -182,13 +150,6 @@ def running(call: str, folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def test_a_script_without_a_guard_is_told_that_it_needs_one(tmp_path):
-    with running("main()", tmp_path) as script:
-        _, faults = script.communicate(timeout=300)
-    assert script.returncode == 1
-    assert 'needs if __name__ == "__main__":' in faults.splitlines()[-1]
 
 
 @pytest.mark.parametrize("how", ["kill", "interrupt"])

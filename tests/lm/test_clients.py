@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import gc
-import json
 import weakref
 
 import dspy
@@ -63,15 +61,6 @@ def test_it_is_asked_once_for_each_question_and_nothing_is_kept_of_a_client_with
     assert all("stub-1" in path.read_text() for path in default_folder().rglob("*.json"))
 
 
-def test_one_client_is_one_model_and_two_are_two():
-    client = Stub("krill")
-    processor = HyDE(client)
-    assert processor == HyDE(client) != HyDE(Stub("krill"))
-    assert json.dumps(processor.config)
-    assert copy.deepcopy(processor).lm is processor.lm
-    assert Searcher(["bm25"], processor=processor).fingerprint != Searcher(["bm25"], processor=HyDE(Stub("krill"))).fingerprint
-
-
 def test_a_client_and_its_model_are_freed_when_nobody_holds_them():
     client = Stub("krill")
     processor = HyDE(client)
@@ -88,13 +77,6 @@ def test_a_client_that_fails_costs_its_answer_and_says_why(subtests: pytest.Subt
     ]:
         with subtests.test(answer=answer, said=said), pytest.warns(RetrievalWarning, match=said):
             assert HyDE(Stub(answer)).process(["krill"]) == [["krill"]]
-
-
-def test_what_is_no_client_is_refused():
-    with pytest.raises(ConfigurationError, match=r"Input should be a LanguageModel or an object with complete\(prompt\)"):
-        HyDE(object())
-    with pytest.raises(ConfigurationError, match=r"an object with a method complete\(prompt\)"):
-        LanguageModel.of_client(Stub)
 
 
 def test_a_searcher_with_one_is_not_written_to_a_file_and_a_file_with_one_says_what_to_do():

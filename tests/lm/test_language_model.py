@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-import time
-from typing import Any
 
 import pytest
-from chat_server import asked, fields
+from chat_server import fields
 
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.asking import ask_all
@@ -55,12 +52,6 @@ def test_the_named_key_is_sent_and_stands_nowhere_else(server, model, tmp_path, 
         assert SECRET not in text
 
 
-def test_a_key_of_the_environment_is_not_sent_to_a_server_that_it_is_not_for(server, model, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    ask(model(), "a claim")
-    assert SECRET not in str(server.keys)
-
-
 # settings
 
 
@@ -99,13 +90,6 @@ def test_other_sampling_is_another_question(server, model, other):
     assert server.calls == 2
 
 
-def test_an_answer_that_its_reader_refuses_is_asked_for_again(server, model):
-    for _ in range(2):
-        with pytest.warns(RetrievalWarning, match="1 of 1 queries"):
-            ask_all(model(), Decomposer(), [{"claim": "a claim"}], "phrases", lambda question, answer: None, "test")
-    assert server.calls == 2
-
-
 def test_a_damaged_file_is_a_miss_and_is_written_anew(server, model, tmp_path):
     ask(model(), "a claim")
     (file,) = (tmp_path / "answers").rglob("*.json")
@@ -123,14 +107,6 @@ def test_a_damaged_file_is_a_miss_and_is_written_anew(server, model, tmp_path):
     assert server.calls == 6
 
 
-def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_answer(server, model, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    lm = model(cache_dir=tmp_path / "file")
-    with pytest.warns(RetrievalWarning, match="cannot be kept") as caught:
-        assert ask(lm, "a claim", "b claim") == [["a", "claim"], ["b", "claim"]]
-    assert len(caught) == 1
-
-
 def test_samples_of_one_prompt_are_not_answered_with_one_another(server, model):
     import dspy
 
@@ -144,24 +120,6 @@ def test_samples_of_one_prompt_are_not_answered_with_one_another(server, model):
 
 
 # limits and counts
-
-
-def test_equal_questions_are_asked_once(server, model):
-    assert ask(model(), "a claim", "b claim", "a claim") == [["a", "claim"], ["b", "claim"], ["a", "claim"]]
-    assert server.calls == 2
-
-
-def test_no_more_requests_are_under_way_than_allowed(server, model):
-    gate = threading.Barrier(3, timeout=300)
-
-    def answer(body: dict[str, Any]) -> str:
-        gate.wait()
-        time.sleep(0.01)
-        return fields(phrases=["x"])
-
-    server.answer = answer
-    ask(model(calls_at_once=3, timeout=300.0), *[f"claim {number}" for number in range(9)])
-    assert server.busiest == 3
 
 
 def test_the_calls_of_a_run_are_counted_apart_from_those_of_the_model(model):
@@ -210,23 +168,6 @@ def test_an_endpoint_that_is_dead_is_given_up_on(server, model):
     assert len(caught) == 1
     assert server.calls == 8
     assert lm.counts == CallCounts(calls=8, failures=8, degraded=100)
-
-
-def test_what_is_on_disk_needs_no_call(server, model):
-    known = [f"known claim {number}" for number in range(10)]
-    found = ask(model(), *known)
-    server.answer = lambda body: 401
-    assert ask(model(max_calls=0), *known) == found
-    with pytest.warns(RetrievalWarning, match=r"5 of 15 queries.*4 times not asked any more"):
-        assert ask(model(calls_at_once=1), *known, *[f"new claim {number}" for number in range(5)]) == found + [None] * 5
-    assert server.calls == 11
-
-
-def test_single_failures_between_answers_are_no_reason_to_give_up(server, model):
-    server.answer = lambda body: 400 if "odd" in asked(body, "claim") else fields(phrases=["x"])
-    with pytest.warns(RetrievalWarning, match="10 of 20"):
-        found = ask(model(give_up_after=2, calls_at_once=1), *[f"{('even', 'odd')[n % 2]} claim {n}" for n in range(20)])
-    assert [value is not None for value in found] == [True, False] * 10
 
 
 def test_a_claim_that_no_server_can_be_sent_costs_that_claim_alone(model):

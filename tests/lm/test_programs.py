@@ -30,15 +30,6 @@ def test_a_program_comes_back_as_it_was(tmp_path):
     assert fingerprint_of_program(loaded) == fingerprint_of_program(saved) != fingerprint_of_program(Decomposer())
 
 
-def test_dspy_and_the_project_read_each_others_files(tmp_path):
-    saved, ours, theirs = compiled(), Decomposer(), Decomposer()
-    save_program(saved, tmp_path / "ours.json")
-    saved.save(tmp_path / "theirs.json")
-    theirs.load(tmp_path / "ours.json")
-    load_program(ours, tmp_path / "theirs.json")
-    assert fingerprint_of_program(ours) == fingerprint_of_program(theirs) == fingerprint_of_program(saved)
-
-
 def test_the_model_in_a_file_is_not_taken_up(tmp_path):
     program = compiled()
     program.decompose.lm = dspy.LM("openai/other", api_base="http://elsewhere/v1", api_key="sk-" + "x" * 30)

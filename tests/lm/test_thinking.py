@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import warnings
 
-import dspy
 import pytest
 from chat_server import asked, fields
 
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.asking import ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.signatures import PassageWriter
 from nlp_retrieval.processors.with_model import HyDE
 
 THINKING = {
@@ -71,20 +68,6 @@ def test_thoughts_beside_no_answer_say_that_the_length_was_too_short(server, mod
         RetrievalWarning, match="only the model's reasoning; it may write 512 tokens: give it more by max_tokens"
     ):
         assert HyDE(model()).process(["what runs?"]) == [["what runs?"]]
-
-
-def test_thoughts_of_a_model_that_dspy_was_given_are_not_read_either(server):
-    lm = dspy.LM("openai/small", api_base=server.url, api_key="none", cache=False, num_retries=0)
-
-    def written(reply):
-        server.answer = lambda body: reply
-        with dspy.context(lm=lm):
-            return ask_all(None, PassageWriter().write, [{"query": "q"}], "passage", lambda _, answer: answer or None, "test")
-
-    assert written("<think>Okay, the user</think>" + fields(passage="A fox.")) == ["A fox."]
-    for reply in ("<think>Okay, the user", message(None, "Okay, the user asks")):
-        with pytest.warns(RetrievalWarning, match="no usable answer"):
-            assert written(reply) == [None]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.tables import JsonlLoader
 
 
 class OneItem(BaseLoader):
@@ -124,14 +122,6 @@ def test_passages_end_and_start_with_sentences_where_they_can() -> None:
     ]
 
 
-def test_line_ends_are_sentence_ends() -> None:
-    assert texts("a heading\nits first words are these", 4, 0)[0] == "a heading"
-
-
-def test_words_are_not_cut_where_they_fit() -> None:
-    assert texts("alpha beta gamma delta", 12, 0, "characters") == ["alpha beta", "gamma delta"]
-
-
 def test_chinese_is_cut_by_characters_and_at_full_stops() -> None:
     assert texts("我爱北京天安门。天安门上太阳升。伟大领袖毛主席。", 9, 0) == [
         "我爱北京天安门。",
@@ -168,19 +158,6 @@ def test_a_text_without_spaces_is_cut_as_one_with_words_is(subtests: pytest.Subt
                 assert part[-1] not in "เแโใไເແໂໃໄ\u17d2\u1039", "what belongs to the next letter stays with it"
 
 
-def test_text_without_spaces_or_with_nothing_else_is_cut_to_a_bounded_size(subtests: pytest.Subtests) -> None:
-    for text in ["QUJD" * 5000, "漢" * 20_000, "a" + " " * 20_000 + "b", "." * 20_000, "\n" * 20_000 + "b"]:
-        for unit in ["words", "characters"]:
-            with subtests.test(text=text, unit=unit):
-                found = chunks(text, 20, 5, unit)
-                assert max(len(chunk.content) for chunk in found) <= 20 * 50
-                assert all(chunk.content for chunk in found)
-                assert "".join(text.split()) == "".join(
-                    chunk.content[max(0, (span(before)[1] if before else 0) - span(chunk)[0]) :]
-                    for before, chunk in zip([None, *found], found, strict=False)
-                )
-
-
 @pytest.mark.parametrize("piece", mostly_soaked(["word ", "漢", "x", ". ", ' "', "a\n", "ก", "เ", "\u17d2ក", "\u0e34", "་"], 2))
 def test_the_work_grows_with_the_length_of_the_text_and_no_faster(piece: str) -> None:
     def seconds(count: int) -> float:
@@ -207,25 +184,6 @@ def test_settings_are_checked(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
             ChunkingLoader(OneItem("a"), **settings)
-
-
-def test_the_inner_loader_is_part_of_the_settings() -> None:
-    loader = ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
-    assert loader.config["source"] == JsonlLoader("a.jsonl").config
-    assert loader == ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
-    assert loader == ChunkingLoader({"name": "jsonl", "path": "a.jsonl"}, size=100)
-    with pytest.raises(ConfigurationError, match="source: there is no loader called 'json'"):
-        ChunkingLoader({"name": "json", "path": "a.jsonl"})
-
-
-def test_random_texts_of_words_come_back_whole() -> None:
-    random.seed(7)
-    text = " ".join(random.choice(["alpha", "beta.", "gamma,", "delta?"]) for _ in range(5000))
-    rebuilt = ""
-    for chunk in chunks(text):
-        start, _ = span(chunk)
-        rebuilt = rebuilt[:start].ljust(start) + chunk.content
-    assert rebuilt == text
 
 
 def test_a_passage_has_the_page_that_it_begins_on():

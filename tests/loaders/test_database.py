@@ -17,7 +17,7 @@ import pytest
 from nlp_retrieval.core.files.records import plain_value
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, DependencyError, SourceError
-from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets, scrub
+from nlp_retrieval.loaders.database import DatabaseLoader
 
 pytest.importorskip("sqlalchemy")
 
@@ -81,12 +81,6 @@ def test_tables_and_columns_of_any_name_are_quoted(database: Make, name: str) ->
     )
     assert DatabaseLoader(url, table=name, id_field=name).load() == [SearchableItem(item_id="a", content="text")]
     assert 'no "content" field' in error_of(DatabaseLoader(url, table="docs"))
-
-
-def test_views_and_tables_of_a_schema_are_found(url: str, database: Make) -> None:
-    database("CREATE VIEW recent AS SELECT * FROM docs WHERE year > 1990")
-    assert [item.item_id for item in DatabaseLoader(url, table="recent").stream()] == ["2"]
-    assert len(DatabaseLoader(url, table="main.docs").load()) == 2
 
 
 def test_a_table_that_is_not_there_is_an_error_that_lists_those_that_are(url: str, subtests: pytest.Subtests) -> None:
@@ -188,12 +182,6 @@ def test_a_missing_driver_is_named_with_its_package(monkeypatch: pytest.MonkeyPa
     assert SECRET not in message
 
 
-def test_without_sqlalchemy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    loader = DatabaseLoader("sqlite://", table="docs")
-    assert "pip install 'nlp_retrieval[database]'" in error_of(loader, DependencyError)
-
-
 def test_the_url_may_stand_in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loader = DatabaseLoader("env:DOCS_URL", table="docs")
     assert "the environment variable DOCS_URL is not set; export DOCS_URL=" in error_of(loader)
@@ -226,31 +214,3 @@ def test_no_secret_of_a_url_is_ever_shown(subtests: pytest.Subtests) -> None:
                 assert SECRET not in shown
                 assert "s3cr" not in shown
             assert caught.value.__cause__ is None or "s3cr" not in str(caught.value.__cause__)
-
-
-def test_a_url_that_lost_its_password_says_how_to_pass_it() -> None:
-    hidden = DatabaseLoader(f"postgresql://u:{SECRET}@h/d", table="docs")
-    config = {key: value for key, value in hidden.config.items() if key != "name"}
-    rebuilt = DatabaseLoader(**config)
-    assert rebuilt == hidden
-    assert "pass url=env:NAME" in error_of(rebuilt)
-
-
-def test_a_url_without_secrets_stays_as_it_is(subtests: pytest.Subtests) -> None:
-    for url in [
-        "sqlite:///C:/x@y/docs.db",
-        "postgresql://u@h:5432/d",
-        "postgresql://h:5432/d",
-        "env:NAME",
-        "sqlite://",
-        "duckdb:///a.db",
-        "postgresql://u:@h/d?password=",
-    ]:
-        with subtests.test(url=url):
-            assert hide_secrets(url) == url
-
-
-def test_a_message_of_a_driver_loses_the_secrets_in_every_spelling() -> None:
-    url = "postgresql://u:p%40ss@h/d?token=abc"
-    assert scrub("failed: p@ss p%40ss abc for u", url) == "failed: *** *** *** for u"
-    assert scrub("failed: spike", "postgresql://u:p@h/d?token=spike") == "failed: ***"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nlp_retrieval.core.files import records
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import files
-from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_json_objects, read_lines
+from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_lines
 
 from .conftest import Write
 
@@ -103,11 +103,6 @@ def test_half_of_an_escaped_surrogate_pair_is_an_error_wherever_a_read_ends(part
             assert [value for _, value in read_json_list(file.name)] == expected
 
 
-def test_a_list_of_other_things_than_objects_is_refused_where_objects_are_needed(write: Write) -> None:
-    path = write("a.json", '[{"a": 1}, [2]]')
-    assert "a.json, entry 2: expected a JSON object, found a list" in message_of(read_json_objects(path))
-
-
 def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (files, records):
         monkeypatch.setattr(module, "MAX_ENTRY", 2**20)
@@ -115,12 +110,6 @@ def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: p
     assert "entry 1: longer than 1 MiB" in message_of(read_json_list(path))
     path = write("a.jsonl.gz", b'{}\n"' + b"a" * 2**23)
     assert "line 2: longer than 1 MiB" in message_of(read_json_lines(path))
-
-
-def test_lines_are_numbered_and_byte_order_marks_and_blank_lines_passed_over(write: Write) -> None:
-    path = write("a.jsonl.gz", '\ufeff{"a":\r"ü\u2028"}\r\n\n   \n{"a": 2}'.encode())
-    assert list(read_json_lines(path)) == [(f"{path}, line 1", {"a": "ü\u2028"}), (f"{path}, line 4", {"a": 2})]
-    assert [value for _, value in read_json_list(write("b.json", "\ufeff[1]"))] == [1]
 
 
 def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pytest.Subtests) -> None:

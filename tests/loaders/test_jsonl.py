@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import JsonlLoader, ParquetLoader
 
 from .conftest import Write
@@ -35,29 +35,12 @@ def test_id_text_title_and_all_other_fields_become_items_in_the_order_of_the_fil
     ]
 
 
-def test_without_a_title_field_no_other_field_becomes_the_title(write: Write) -> None:
-    path = write("items.jsonl", [{"id": "a", "content": "c", "title": "T"}])
-    assert JsonlLoader(path, title_field=None).load()[0].text == "c"
-    assert JsonlLoader(path, title_field=None, metadata_fields=["title"]).load()[0].text == "T. c"
-
-
 def test_only_the_metadata_fields_asked_for_are_kept_beside_the_title(write: Write) -> None:
     path = write("items.jsonl", [{"id": "a", "content": "c", "title": "T", "x": 1, "y": 2}, {"id": "b", "content": "d"}])
     first, second = JsonlLoader(path, metadata_fields=("x", "id")).load()
     assert first.metadata == {"x": 1, "id": "a", "title": "T"}
     assert second.metadata == {"id": "b"}
     assert JsonlLoader(path, metadata_fields=[]).load()[0].metadata == {"title": "T"}
-
-
-def test_a_metadata_field_that_no_row_has_is_warned_about(write: Write) -> None:
-    path = write("items.jsonl", [{"id": "a", "content": "c", "year": 1}])
-    with pytest.warns(RetrievalWarning, match='none of its 1 rows has the metadata fields "yaer"'):
-        JsonlLoader(path, metadata_fields=["yaer"]).load()
-
-
-def test_an_object_named_metadata_is_laid_flat(write: Write) -> None:
-    path = write("items.jsonl", [{"id": "a", "content": "c", "metadata": {"title": "T", "year": 1}, "lang": "en"}])
-    assert JsonlLoader(path).load()[0].metadata == {"title": "T", "year": 1, "lang": "en"}
 
 
 def test_two_values_for_one_name_are_an_error(write: Write, subtests: pytest.Subtests) -> None:
@@ -95,16 +78,6 @@ def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(wri
             assert expected in (message := error_of(loader))
             assert message.startswith(f"{path}, line 2: ")
             assert next(loader.stream()).item_id == "ok"
-
-
-def test_settings_are_checked_and_the_file_only_when_it_is_read() -> None:
-    loader = JsonlLoader("missing.jsonl", id_field="_id")
-    assert repr(loader) == "JsonlLoader(path='missing.jsonl', id_field='_id')"
-    config = dict(loader.config)
-    assert config.pop("name") == "jsonl"
-    assert JsonlLoader(**config) == loader
-    with pytest.raises(ConfigurationError, match="metadata_fields"):
-        JsonlLoader("a", metadata_fields="year")
 
 
 def test_an_item_that_was_written_as_json_is_read_back(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -245,27 +244,6 @@ def test_the_whole_text_of_a_title_is_read_whether_its_tags_are_closed_or_not(wr
             assert read(write("a.txt", unclosed), text_field=["desc", "narr"])[0] == ("1", "in short\nlong")
 
 
-MARKS = [("q1", '"Heroes" song'), ("q2", 'a "b'), ("q3", 'c" d'), ("q4", "it's 5\" long")]
-
-
-def test_a_quotation_mark_in_tsv_is_text_in_every_reader(write: Write) -> None:
-    lines = "".join(f"{name}\t{text}\n" for name, text in MARKS)
-    assert read(write("q.tsv", lines)) == MARKS
-    assert read(write("q.data", lines), format="tsv") == MARKS
-    assert read(write("named.tsv", f"id\ttext\n{lines}")) == MARKS
-    items = CsvLoader(write("corpus.tsv", f"id\tcontent, whole\n{lines}"), content_field="content, whole").load()
-    assert [(item.item_id, item.content) for item in items] == MARKS
-    frame = pandas.read_csv(tmp := write("p.tsv", lines), sep="\t", header=None, quoting=csv.QUOTE_NONE)
-    assert read(tmp) == list(frame.itertuples(index=False, name=None))
-    judged = {'"q1"': {'d"1': 1, '"d2': 2}}
-    qrels = '"q1"\td"1\t1\n"q1"\t"d2\t2\n'
-    assert read_judgements(write("qrels.tsv", qrels)) == judged
-    assert read_judgements(write("qrels.tsv.gz", "query-id\tcorpus-id\tscore\n" + qrels)) == judged
-    write("queries.jsonl", [{"_id": '"q1"', "text": "a"}])
-    write("qrels/test.tsv", qrels)
-    assert BeirLoader(tmp.parent).gold()[0].relevance == judged['"q1"']
-
-
 def test_quotation_marks_quote_in_csv_and_where_they_are_asked_to(write: Write) -> None:
     table = 'id,text\n1,"a, ""b"""\n2,"c\nd"\n'
     expected = [("1", 'a, "b"'), ("2", "c\nd")]
@@ -316,12 +294,6 @@ def test_a_number_with_other_zeros_is_matched_and_has_the_id_of_the_judgements(w
                 assert [gold.query_id for gold in loader.gold()] == [judged, "100"]
 
 
-def test_a_judged_query_without_a_relevant_item_counts_and_is_said(write: Write) -> None:
-    loader = TopicsLoader(write("a.txt", CLASSIC), write("qrels.txt", QRELS.replace("d3 1", "d3 0")))
-    with pytest.warns(RetrievalWarning, match="1 of 2 judged queries"):
-        assert [query.query_id for query in loader.queries()] == ["301", "302"]
-
-
 def test_judged_queries_that_are_not_asked_are_counted_and_named_by_every_loader(write: Write, tmp_path: Path) -> None:
     rows = ['{"_id": "301", "text": "a"}', '{"_id": "302", "text": "b"}']
     write("queries.jsonl", "\n".join(rows))
@@ -367,22 +339,6 @@ def test_items_queries_and_gold_of_ir_datasets(collection: str) -> None:
 def test_a_name_that_ir_datasets_does_not_know_is_an_error_with_the_nearest() -> None:
     with pytest.raises(SourceError, match=r"did you mean .*beir/scifact"):
         IrDatasetsLoader("beir/scifcat/test").load()
-
-
-class Unreachable(ir_datasets.formats.BaseDocs):
-    """Documents that cannot be downloaded, as that library says it: a sentence, and the error of every source."""
-
-    def docs_iter(self) -> Iterator[object]:
-        raise RuntimeError("All download sources failed", [("http://nowhere.example", ConnectionError("x" * 300))])
-
-
-def test_a_collection_that_cannot_be_downloaded_is_an_error_in_a_sentence() -> None:
-    ir_datasets.registry.register("local-test-unreachable", ir_datasets.Dataset(Unreachable()))
-    try:
-        with pytest.raises(SourceError, match=r"its docs cannot be read \(All download sources failed\); .* check the network"):
-            IrDatasetsLoader("local-test-unreachable").load()
-    finally:
-        del ir_datasets.registry._registered["local-test-unreachable"]
 
 
 def test_topics_of_a_line_each_are_read(write: Write, subtests: pytest.Subtests) -> None:

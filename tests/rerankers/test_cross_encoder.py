@@ -107,23 +107,6 @@ def test_a_model_without_a_scoring_head_is_refused_because_a_random_one_would_be
         scores_of(CrossEncoderReranker(str(folder), device="cpu"), "red", ["fox"])
 
 
-def test_a_folder_saved_by_sentence_transformers_is_a_cross_encoder(bert: Path, tmp_path: Path) -> None:
-    from sentence_transformers import CrossEncoder
-
-    CrossEncoder(str(bert), device="cpu").save_pretrained(str(tmp_path / "saved"))
-    saved = CrossEncoderReranker(str(tmp_path / "saved"), device="cpu")
-    np.testing.assert_allclose(
-        scores_of(saved, QUERY, TEXTS), scores_of(CrossEncoderReranker(str(bert), device="cpu"), QUERY, TEXTS), atol=1e-6
-    )
-
-
-def test_weights_that_are_no_numbers_are_an_error(tmp_path: Path) -> None:
-    model = TinyOnnx()
-    model.words[:] = np.nan
-    with pytest.raises(ModelError, match="gives NaN or infinity for 2 pairs"):
-        scores_of(CrossEncoderReranker(str(model.save(tmp_path / "nan")), backend="onnx"), "red", ["fox", "whale"])
-
-
 def test_damaged_weights_and_settings_are_errors_that_name_the_folder(tmp_path: Path) -> None:
     folder = save_bert(tmp_path / "broken")
     (folder / "model.safetensors").write_bytes(b"no weights")

@@ -12,7 +12,6 @@ from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 
 
@@ -101,13 +100,3 @@ def test_empty_passages_are_reranked_last_by_a_colbert_checkpoint(colbert: Colbe
     assert list(found)[-len(blank) :] == blank
     assert [key for key, score in found.items() if score == -1.0] == blank
     assert set(scores_of(LateInteractionReranker(colbert), "", texts).values()) <= {0.0, -1.0}
-
-
-def test_queries_and_passages_that_are_longer_than_the_encoder_reads_are_counted_and_said_once(
-    colbert: ColbertEncoder,
-) -> None:
-    lists = [results(["red fox", "word " * 18, "word " * 90]), results(["word " * 18, "red fox"])]
-    said = r"late_interaction: 1 of 2 queries and 2 of 3 passages are longer than the model reads.*index smaller chunks"
-    with pytest.warns(RetrievalWarning, match=said) as caught:
-        LateInteractionReranker(colbert).rerank(["red fox", "word " * 14], lists, 5)
-    assert len(caught) == 1

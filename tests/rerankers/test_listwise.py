@@ -68,13 +68,6 @@ def test_windows_slide_as_in_the_paper_and_their_number_is_told(server, model, n
     assert all(len(shown(body)) <= window for body in server.bodies)
 
 
-def test_candidates_beyond_the_depth_keep_their_places_behind(server, model):
-    server.answer = by_worth
-    (found,) = ListwiseReranker(model(), 4, 2, depth=6).rerank(["worth"], [results_of(list(range(9)))], 100)
-    assert rows_of(found)[-3:] == [6, 7, 8]
-    assert sorted(rows_of(found)) == list(range(9))
-
-
 REPAIRED = [
     (lambda n: [1, 1, *range(2, n + 1)], list(range(6))),
     (lambda n: [n, 99, 0, -3], [5, 0, 1, 2, 3, 4]),

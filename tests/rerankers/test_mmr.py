@@ -57,12 +57,6 @@ def test_the_order_is_that_of_the_formula_by_hand(weight):
     np.testing.assert_allclose([hit.signals["mmr.relevance"] for hit in found], np.array(relevance)[rows_of(found)], atol=1e-6)
 
 
-def test_incoming_scores_are_normalised_within_their_list():
-    found = reranked(MmrReranker(HashedWords(32), 1.0, relevance="incoming"), "anything", TEXTS)
-    assert rows_of(found) == list(range(len(TEXTS)))
-    assert [hit.signals["mmr.relevance"] for hit in found] == pytest.approx(np.linspace(1, 0, len(TEXTS)))
-
-
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-3, 3)), min_size=1, max_size=12), st.floats(0, 1))
 def test_scores_fall_in_the_order_of_choice_also_where_vectors_point_apart(candidates, weight):
     relevance = np.array([value for value, _ in candidates])

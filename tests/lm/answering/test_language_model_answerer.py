@@ -8,7 +8,7 @@ import pytest
 from chat_server import asked, fields
 
 from nlp_retrieval.core.models import Answer, RetrievalResult, SearchableItem
-from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import EngineError, RetrievalWarning
 from nlp_retrieval.lm.answering import BaseAnswerer, LanguageModelAnswerer
 from nlp_retrieval.lm.counting import record_calls
 
@@ -41,12 +41,6 @@ def test_the_answer_cites_items_and_sentences_and_foreign_citations_are_counted(
         asked(server.bodies[0], "passages")
         == "Passage 1: T1\n1.1 It is old.\n1.2 It stands in Paris.\nPassage 2: T2\n2.1 Else."
     )
-
-
-def test_it_reads_the_first_passages_alone(model, server):
-    answerer = LanguageModelAnswerer(model(), passages=1, passage_characters=16)
-    answerer.answer(["Where?"], [found("It is. One two three four.", "Else.")])
-    assert asked(server.bodies[0], "passages") == "Passage 1: T1\n1.1 It is.\n1.2 One two t"
 
 
 def test_without_passages_or_words_nobody_is_asked(model, server):
@@ -90,11 +84,6 @@ def test_without_a_usable_answer_there_is_none_and_it_is_counted(model, server, 
     assert [answer.text for answer in got] == ["Paris", ""]
     assert [answer.failed for answer in got] == [False, True]
     assert calls.counts.degraded == 1
-
-
-def test_a_model_that_finds_no_answer_has_not_failed(model, server):
-    server.answer = lambda body: fields(reasoning="Nothing there.", citations="1.1", answer="no answer")
-    assert LanguageModelAnswerer(model()).answer(["Where?"], [found("A. B.")]) == [Answer(text="", reasoning="Nothing there.")]
 
 
 @pytest.mark.parametrize("place", ["content", "question"])
@@ -145,10 +134,3 @@ def test_what_an_answerer_returns_is_checked(subtests: pytest.Subtests):
             answerer.given = given
             with pytest.raises(EngineError, match=message):
                 answerer.answer(["Where?"], [found("A.", "B.")])
-
-
-def test_what_is_asked_is_checked():
-    with pytest.raises(QueryError, match="1 questions and 0 lists"):
-        Careless().answer(["Where?"], [])
-    with pytest.raises(QueryError, match="question 1 of 1 is 7"):
-        Careless().answer([7], [[]])

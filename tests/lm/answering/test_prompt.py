@@ -20,13 +20,6 @@ def test_sentences_are_numbered_within_their_passages():
     assert passages[0].fact(3) is passages[0].fact(0) is None
 
 
-def test_an_empty_sentence_keeps_its_number_and_is_not_shown():
-    passage = shown_passage(item("One.Two.", "T", sentence_starts=[0, 4, 4]), 100)
-    assert written([passage]) == "Passage 1: T\n1.1 One.\n1.3 Two."
-    assert passage.fact(2) is None
-    assert passage.fact(3) == ("T", 2)
-
-
 def test_what_is_cut_off_is_neither_shown_nor_can_it_be_cited():
     passage = shown_passage(item("One is. Two is. Three is.", "T"), 11)
     assert written([passage]) == "Passage 1: T\n1.1 One is.\n1.2 Two"

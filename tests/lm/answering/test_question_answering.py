@@ -23,9 +23,3 @@ def test_an_answer_stands_beside_what_was_read(index, model, server):
     assert one.question == "film director"
     (alone,) = QuestionAnswering(searcher, LanguageModelAnswerer(model(), passages=3)).answer("film director")
     assert alone == one
-
-
-def test_from_memory_nothing_is_searched(model, server):
-    server.answer = lambda body: fields(reasoning="r", answer="Paris")
-    (found,) = QuestionAnswering(Searcher([Bm25Retriever()]), LanguageModelAnswerer(model(), passages=0)).answer(["Where?"])
-    assert (found.results, found.answer.text) == ([], "Paris")

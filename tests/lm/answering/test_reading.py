@@ -48,18 +48,6 @@ def test_citations_behind_the_answer_are_taken_from_it():
     assert read("Paris in [brackets]").text == "Paris in [brackets]"
 
 
-def test_no_answer_is_an_answer_that_cites_nothing(subtests: pytest.Subtests):
-    for text in ["no answer", "No answer.", "NOANSWER", '"no answer"', "unanswerable"]:
-        with subtests.test(text=text):
-            assert read(text, "1.1") == Answer(text="", reasoning="So.")
-
-
-def test_what_has_no_word_is_no_answer(subtests: pytest.Subtests):
-    for text in ["", "  ", "...", "[1.1]", "\x00", None, 7, ["Paris"], "```\n```"]:
-        with subtests.test(text=text):
-            assert read(text) is None
-
-
 def test_an_answer_without_end_is_cut_and_halves_of_pairs_go():
     assert len(read("word " * 100_000).text.split()) == 60
     assert read("\ud800Paris\udc00", reasoning="\ud800").text == "Paris"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.rerankers import Profile, SignalWeights, load_profile
 from nlp_retrieval.rerankers.multi_signal.profile import profile_names
 
@@ -48,13 +48,6 @@ def test_a_profile_of_the_package_is_whole(name):
 def test_what_is_wrong_is_said(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         made(**settings)
-
-
-def test_an_unknown_name_is_met_by_the_nearest():
-    with pytest.raises(ConfigurationError, match="no profile 'climat'; did you mean 'climate'"):
-        load_profile("climat")
-    with pytest.raises(SourceError, match=r"no profile at \./climate\.yaml; profiles of the package: climate, guidelines"):
-        load_profile("./climate.yaml")
 
 
 def test_a_profile_of_ones_own_is_read_from_a_file(tmp_path):

@@ -16,7 +16,6 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.systems.hipporag.graph import open_knowledge
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.tables import TextColumn
 from systems.hipporag.stored_knowledge import openie_file, random_passage
 
 DRAW = random.Random(5)
@@ -58,21 +57,9 @@ def test_a_column_that_cannot_be_is_damage_that_names_the_folder(segment: Segmen
         open_knowledge([segment])
 
 
-def test_a_missing_column_is_damage(segment: SegmentFolder) -> None:
-    (segment.folder / "triples.npy").unlink()
-    with pytest.raises(IndexDamagedError, match=r"triples\.npy"):
-        open_knowledge([segment])
-
-
 def test_a_graph_of_other_nodes_is_damage(segment: SegmentFolder, tmp_path: Path) -> None:
     other = ITEMS[:5]
     HippoRagRetriever(HashedWords(8), openie_file(tmp_path / "other.json", other)).index(other, tmp_path / "other")
     (folder,) = (tmp_path / "other").glob("hipporag-*")
     with pytest.raises(IndexDamagedError, match="does not match its tables"):
         open_knowledge([segment]).weighted(folder, passages=True)
-
-
-def test_texts_count_their_letters_and_digits_in_any_script() -> None:
-    column = TextColumn.of(["", "it", "u 2", "東 京", "a b c", "łódź"])
-    assert column.n_letters().tolist() == [0, 2, 2, 2, 3, 4]
-    assert [column[number] for number in range(len(column))] == ["", "it", "u 2", "東 京", "a b c", "łódź"]

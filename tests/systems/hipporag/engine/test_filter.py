@@ -106,12 +106,6 @@ def test_entities_of_a_query_are_extracted_as_those_of_passages_and_stand_in_it(
     assert [asked(body, "passages") for body in server.bodies] == [f"1: {QUERY}"]
 
 
-def test_entities_that_the_model_extracts_are_those_that_are_linked(folder: Path, server: ChatServer, model: MakeModel) -> None:
-    server.answer = lambda body: fields(knowledge=knowledge_of("born"))
-    before = ranking(found(folder, linking="entities", triple_k=1))
-    assert ranking(found(folder, linking="entities", triple_k=1, lm=model())) != before
-
-
 @pytest.mark.parametrize("answer", ["no", knowledge_of("Elvis Presley"), "[" * 10_000])
 def test_without_usable_entities_those_by_rules_are_linked_and_it_is_told(
     folder: Path, server: ChatServer, model: MakeModel, answer: str
@@ -120,8 +114,3 @@ def test_without_usable_entities_those_by_rules_are_linked_and_it_is_told(
     with pytest.warns(RetrievalWarning, match="are linked by the names in them"):
         hits = found(folder, linking="entities", lm=model())
     assert ranking(hits) == ranking(found(folder, linking="entities"))
-
-
-def test_a_filter_costs_one_call_a_query(model: MakeModel) -> None:
-    assert HippoRagRetriever(HashedWords(8), lm=model()).calls_per_query() == 1
-    assert HippoRagRetriever(HashedWords(8)).calls_per_query() == 0

@@ -15,7 +15,7 @@ from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Sea
 from nlp_retrieval.core.components.registry import asked_for, plan
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.hipporag.knowledge import phrase_of
 from nlp_retrieval.systems.hipporag.retriever import BaseEmbeddingModel, HippoRagRetriever
 from systems.hipporag.engine.by_hand import ByHand
@@ -107,15 +107,6 @@ def test_without_any_triple_the_ranking_is_that_of_similarity(tmp_path: Path) ->
         assert len(hits) == 40
 
 
-def test_passages_of_which_nothing_is_known_are_counted_and_found(tmp_path: Path) -> None:
-    path = openie_file(tmp_path / "openie.json", ITEMS, left_out=["d0", "d1"])
-    searcher = Searcher([retriever(path)])
-    with pytest.warns(RetrievalWarning, match="there is no knowledge of 2 of 40 passages"):
-        searcher.index(ITEMS, tmp_path / "index")
-    (hits,) = searcher.search(QUERIES[:1], 40)
-    assert len(hits) == 40
-
-
 def test_an_explanation_names_the_triples_near_the_query_and_the_passages_on_the_way(tmp_path: Path) -> None:
     said: list[Said] = [
         ("Erik Hort", "was born in", "Montebello"),
@@ -140,15 +131,6 @@ def test_an_explanation_names_the_triples_near_the_query_and_the_passages_on_the
         assert json.dumps(why.as_dict())
 
 
-def test_without_a_linked_entity_similarity_explains(tmp_path: Path) -> None:
-    one = retriever(None)
-    one.index(ITEMS, tmp_path)
-    generation = open_generation(tmp_path)
-    (why,) = one.open(generation).explain("Erik Hort", np.array([0]), generation.items)
-    assert why is not None
-    assert why.origin.startswith("similarity ranks it ")
-
-
 def test_searching_needs_no_file_and_a_manifest_names_none(index: Path, knowledge: str) -> None:
     config = json.loads((index / "manifest.json").read_text("utf-8"))["retrievers"]
     (recorded,) = [record["config"] for record in config if record["config"]["name"] == "hipporag"]
@@ -160,28 +142,9 @@ def test_searching_needs_no_file_and_a_manifest_names_none(index: Path, knowledg
     ]
 
 
-def test_other_knowledge_is_another_index(index: Path, tmp_path: Path) -> None:
-    other = openie_file(tmp_path / "other.json", ITEMS[:-1])
-    with pytest.raises(IndexMismatchError, match="knowledge"):
-        found(index, other)
-
-
 def test_what_an_index_holds_cannot_be_read_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="name the file"):
         Searcher([retriever("sha256:" + "0" * 64)]).index(ITEMS, tmp_path / "index")
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"nowhere\.json"):
-        Searcher([retriever(str(tmp_path / "nowhere.json"))]).index(ITEMS, tmp_path / "index")
-
-
-@pytest.mark.parametrize("text", ["[]", '{"docs": 3}', '{"docs": [{"passage": 1}]}', "prose", "__import__('os')"])
-def test_a_file_of_something_else_is_refused_and_nothing_is_published(text: str, tmp_path: Path) -> None:
-    (tmp_path / "wrong.json").write_text(text, "utf-8")
-    with pytest.raises(SourceError, match=r"wrong\.json"):
-        Searcher([retriever(str(tmp_path / "wrong.json"))]).index(ITEMS, tmp_path / "index")
-    assert not (tmp_path / "index" / "manifest.json").exists()
 
 
 @pytest.mark.parametrize("key", ["knowledge", "added_knowledge"])

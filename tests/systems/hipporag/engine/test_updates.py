@@ -106,23 +106,6 @@ def test_after_every_change_graph_and_answers_are_those_of_an_index_built_at_onc
             same_answers(index.search(QUERIES, 20), at_once.search(QUERIES, 20))
 
 
-def test_compacted_files_are_those_of_an_index_built_at_once(knowledge: str, tmp_path: Path) -> None:
-    one = HippoRagRetriever(ENCODER, knowledge)
-    index = Searcher([one])
-    index.index(PASSAGES[:8], tmp_path / "updated")
-    index.add(PASSAGES[8:12], auto_compact=False)
-    index.update([PASSAGES[13]], auto_compact=False)
-    index.delete(["d4"], auto_compact=False)
-    index.compact()
-    live = [item for item in PASSAGES[:12] if item.item_id not in ("d1", "d4")] + [PASSAGES[13]]
-    Searcher([one]).index(live, tmp_path / "at-once")
-    (mine,), (theirs,) = ((list((tmp_path / name).glob("hipporag-*"))) for name in ("updated", "at-once"))
-    files = sorted(file.name for file in theirs.iterdir())
-    assert sorted(file.name for file in mine.iterdir()) == files
-    for name in files:
-        assert (mine / name).read_bytes() == (theirs / name).read_bytes(), name
-
-
 def test_what_joins_encodes_only_phrases_and_triples_that_are_new(tmp_path: Path) -> None:
     items = [passage("a", ("Erik Hort", "was born in", "Montebello")), passage("b", ("Erik Hort", "painted", "Montebello"))]
     one = HippoRagRetriever(ENCODER, openie_file(tmp_path / "openie.json", items))
@@ -134,16 +117,6 @@ def test_what_joins_encodes_only_phrases_and_triples_that_are_new(tmp_path: Path
     _, joined = (KnowledgeTables.open(segment) for segment in generation.checked_segments(record))
     assert [joined.texts[number] for number in range(len(joined.texts))] == ["painted"]
     assert len(joined.entities) == 0
-
-
-def test_knowledge_of_what_joins_may_come_from_another_file(tmp_path: Path) -> None:
-    first, second = passage("a", ("Erik Hort", "was born in", "Montebello")), passage("b", ("Montebello", "borders", "Oslo"))
-    knowledge = openie_file(tmp_path / "first.json", [first])
-    more = openie_file(tmp_path / "second.json", [second])
-    Searcher([HippoRagRetriever(ENCODER, knowledge)]).index([first], tmp_path / "index")
-    joining = HippoRagRetriever(ENCODER, knowledge, added_knowledge=more)
-    Searcher([joining]).open(tmp_path / "index").add([second], auto_compact=False)
-    assert described(tmp_path / "index", joining)["unknown"] == 0
 
 
 def test_an_index_opened_by_its_manifest_takes_up_passages_of_which_nothing_is_known(knowledge: str, tmp_path: Path) -> None:

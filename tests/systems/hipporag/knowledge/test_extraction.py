@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 import threading
 
 import pytest
 from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import OutputError
 from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
@@ -64,13 +62,6 @@ def test_one_text_is_extracted_without_a_store(server, extractor):
     assert [passage.read.knowledge for passage in of_two] == [knowledge_of(item) for item in ITEMS[:2]]
 
 
-@pytest.mark.parametrize("passages_per_call", [2, 7, 20])
-def test_several_passages_in_one_call_say_the_same(server, store, extractor, passages_per_call):
-    done = extract_knowledge(ITEMS, store, extractor(passages_per_call=passages_per_call))
-    assert server.calls == done.calls.calls == -(-25 // passages_per_call)
-    assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
-
-
 def test_calls_are_under_way_at_once_and_not_more_than_allowed(server, store, extractor):
     barrier = threading.Barrier(5)
 
@@ -81,15 +72,6 @@ def test_calls_are_under_way_at_once_and_not_more_than_allowed(server, store, ex
     server.answer = answer
     extract_knowledge(ITEMS, store, extractor(calls_at_once=5))
     assert server.busiest == 5
-
-
-def test_orders_batches_and_parallelism_lead_to_the_same_rows(tmp_path, extractor):
-    written = []
-    for number, (order, at_once, commit_every) in enumerate([(1, 1, 1), (-1, 8, 3), (1, 3, 100)]):
-        with KnowledgeStore(str(tmp_path / f"{number}.db"), create=True) as store:
-            extract_knowledge(ITEMS[::order], store, extractor(calls_at_once=at_once), commit_every=commit_every)
-            written.append(rows_of(store))
-    assert written[0] == written[1] == written[2]
 
 
 def test_equal_texts_are_asked_about_once(server, store, extractor):
@@ -186,13 +168,6 @@ def test_no_passage_can_look_like_another_one_or_like_a_prompt(server, store, ex
     assert not set("[]<>\u202e") & set(text)
 
 
-def test_long_passages_are_cut_and_counted(server, store, extractor):
-    done = extract_knowledge(ITEMS[:2], store, extractor(passage_characters=8))
-    assert done.cut == 2
-    assert next(iter(passages_in(server.bodies[0]).values())).startswith("Name")
-    assert all(len(text) <= 8 for body in server.bodies for text in passages_in(body).values())
-
-
 def test_a_key_that_is_refused_stops_the_run_at_once(server, store, extractor, monkeypatch):
     monkeypatch.setenv("SOME_KEY", "sk-this-is-a-secret-key-123")
     server.answer = lambda body: 401
@@ -236,48 +211,6 @@ def test_an_endpoint_that_stays_down_is_given_up_and_the_rest_kept_for_later(ser
     assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
 
 
-def test_a_database_that_goes_away_loses_no_answer_that_was_paid(tmp_path, server, extractor):
-    path = tmp_path / "store.db"
-    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
-
-        def answer(body):
-            if server.calls == 12 and path.exists():
-                path.rename(tmp_path / "away.db")
-            return by_the_rule(body)
-
-        server.answer = answer
-        with pytest.raises(OutputError, match="committed results are kept"):
-            extract_knowledge(ITEMS, store, extractor(calls_at_once=1), commit_every=5)
-        server.answer = by_the_rule
-        path.unlink(missing_ok=True)
-        (tmp_path / "away.db").rename(path)
-        done = extract_knowledge(ITEMS, store, extractor())
-        assert done.whole
-        assert done.kept in (5, 10), "the second commit and the call that moves the file may overtake one another"
-        assert done.kept + done.calls.cache_hits + done.calls.calls == len(ITEMS)
-        assert done.calls.calls <= len(ITEMS) - 11, "the answers before the call that moved the file were paid"
-        assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
-
-
-def test_what_an_interrupted_run_was_answered_is_not_asked_again(server, store, extractor, request):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
-    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
-
-    def answer(body):
-        if "Name7 " in str(body):
-            signal.raise_signal(signal.SIGINT)
-            return 5.0
-        return by_the_rule(body)
-
-    server.answer = answer
-    with pytest.raises(KeyboardInterrupt):
-        extract_knowledge(ITEMS, store, extractor(calls_at_once=1, retries=0), commit_every=1000)
-    server.answer = by_the_rule
-    done = extract_knowledge(ITEMS, store, extractor())
-    assert done.whole
-    assert done.calls.cache_hits >= 6
-
-
 def test_runs_are_told_in_the_store(server, store, extractor):
     extract_knowledge(ITEMS, store, extractor(), commit_every=10)
     server.answer = lambda body: 401
@@ -286,12 +219,6 @@ def test_runs_are_told_in_the_store(server, store, extractor):
     with store._engine.connect() as connection:
         runs = sorted((row.status, row.total_documents) for row in connection.execute(progress.select()))
     assert runs == [("completed", 25), ("failed", 30)]
-
-
-def test_a_number_in_a_triple_is_its_text():
-    read = knowledge_in(1, '{"1": {"entities": [1963], "triples": [["Ada", "was born in", 1815], ["it", "cost", 2.5]]}}')
-    assert read[0].knowledge == PassageKnowledge(("1963",), (Triple("Ada", "was born in", "1815"), Triple("it", "cost", "2.5")))
-    assert read[0].dropped == 0
 
 
 @pytest.mark.parametrize("answer", ['{"entities": ["a"], "triples": []}', '{"3": {"entities": ["a"], "triples": []}}', "[1]"])

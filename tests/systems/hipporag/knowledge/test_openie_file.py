@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import warnings
 
@@ -70,13 +69,6 @@ def test_lines_are_keyed_by_id_and_known_if_all_that_is_there_agrees(tmp_path):
     assert file.of([edited(PLACE, content="Another."), edited(PLACE, metadata={})]) == [None, None]
 
 
-def test_gzip_is_read(tmp_path):
-    (tmp_path / "a.gz").write_bytes(gzip.compress(json.dumps(as_row(HORT_SAYS, doc_id="1")).encode()))
-    (tmp_path / "b.gz").write_bytes(gzip.compress(json.dumps({"docs": [as_row(HORT_SAYS, passage=HORT.text)]}).encode()))
-    assert OpenIeFile(tmp_path / "a.gz").of([HORT]) == [HORT_SAYS]
-    assert len(OpenIeFile(tmp_path / "b.gz")) == 1
-
-
 def test_what_is_no_statement_is_left_out_and_counted():
     entities = ["Erik\tHort ", True, None, "", "  ", ["Montebello"], "x" * (MAX_CHARACTERS + 1), "\ud800", "Erik Hort"]
     triples = [
@@ -98,11 +90,6 @@ def test_ten_thousand_triples_are_cut_to_the_most_that_a_passage_says():
     assert len(read.knowledge.triples) == MAX_STATEMENTS
     assert read.knowledge.triples[-1].subject == f"a{MAX_STATEMENTS - 1}"
     assert read.dropped == 10_000 + 5_000 - 2 * MAX_STATEMENTS
-
-
-def test_control_characters_do_not_come_in():
-    read = knowledge_from_json(["a\x1b[31mb\x00"], [])
-    assert read.knowledge.entities == ("a\N{REPLACEMENT CHARACTER}[31mb\N{REPLACEMENT CHARACTER}",)
 
 
 def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
@@ -155,8 +142,3 @@ def test_a_file_that_is_none_is_refused_with_its_place(tmp_path, content, messag
     path.write_text(content, "utf-8")
     with pytest.raises(SourceError, match=message):
         OpenIeFile(path)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(SourceError, match="no such file"):
-        OpenIeFile(tmp_path / "openie.json")

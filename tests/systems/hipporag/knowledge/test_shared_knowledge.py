@@ -10,10 +10,10 @@ from retrievers.link_graph.changing import segments_of
 
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.link_graph.graph import open_graph
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
-from systems.hipporag.stored_knowledge import openie_docs, openie_file, passage
+from systems.hipporag.stored_knowledge import openie_file, passage
 
 ITEMS = [
     passage("a", ("Erik Hort", "was born in", "Montebello")),
@@ -40,15 +40,6 @@ EXPECTED = {("a", "b"): 1 / 3, ("a", "d"): 1 / 2 + 1 / 3, ("b", "c"): 1 / 2, ("b
 def test_a_shared_entity_links_by_one_over_the_passages_that_name_it(tmp_path: Path) -> None:
     searcher(openie_file(tmp_path / "openie.json", ITEMS)).index(ITEMS, tmp_path / "index")
     assert links_of(tmp_path / "index") == pytest.approx(EXPECTED)
-
-
-def test_listed_entities_count_as_those_of_triples_do(tmp_path: Path) -> None:
-    docs = json.loads(openie_docs((item, []) for item in ITEMS[:2]))
-    for doc in docs["docs"]:
-        doc["extracted_entities"] = ["Lake Mjösa"]
-    (tmp_path / "openie.json").write_text(json.dumps(docs), "utf-8")
-    searcher(str(tmp_path / "openie.json")).index(ITEMS[:2], tmp_path / "index")
-    assert links_of(tmp_path / "index") == {("a", "b"): 0.5}
 
 
 def test_what_joins_has_the_links_of_an_index_built_at_once(tmp_path: Path) -> None:
@@ -97,8 +88,3 @@ def test_links_whose_source_is_not_at_hand_are_kept_where_segments_would_be_join
     with pytest.warns(RetrievalWarning, match="nothing is known of 6 of 10 passages"):
         index.open(tmp_path / "index").compact()
     assert set(before) <= set(links_of(tmp_path / "index"))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"nowhere\.json"):
-        searcher(str(tmp_path / "nowhere.json")).index(ITEMS, tmp_path / "index")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,23 +55,6 @@ def test_a_digest_is_that_of_what_a_store_holds_in_whatever_order_it_came(tmp_pa
     before = digest_of(few)
     filled(few, rows[3:])
     assert digest_of(few) == digest_of(once) != before
-
-
-def test_a_digest_is_the_same_in_every_database(make_store, tmp_path):
-    store, rows = make_store(), [record(item) for item in ITEMS]
-    store.begin(SMALL)
-    for row in reversed(rows):
-        store.save(SMALL, [row])
-    assert f"sha256:{store.source().digest()}" == digest_of(filled(tmp_path / "once.db", rows))
-
-
-def test_a_text_that_somebody_altered_is_another_digest(tmp_path):
-    path = filled(tmp_path / "honest.db", [record(item) for item in ITEMS])
-    before = digest_of(path)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE entities SET entity_text = 'Somebody' WHERE entity_text = 'Name1'")
-        connection.commit()
-    assert digest_of(path) != before
 
 
 def test_one_of_several_extractions_is_chosen_by_its_fingerprint(tmp_path, monkeypatch):

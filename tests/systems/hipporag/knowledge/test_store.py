@@ -14,7 +14,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy_iris.base import IRISDialect
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, ItemError, OutputError, RetrievalError, SourceError
+from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, SourceError
 from nlp_retrieval.systems.hipporag.knowledge import (
     MAX_CHARACTERS,
     Extraction,
@@ -62,25 +62,6 @@ def test_what_was_saved_is_found_by_its_text_under_any_id(store):
         PassageKnowledge((), ()), None, HORT.knowledge, HORT.knowledge
     ]  # fmt: skip
     assert store.missing(SMALL, [item(1), item(2), other, item(1, "changed")]) == [False, False, True, True]
-
-
-def test_a_changed_text_takes_the_place_of_the_old_one(store):
-    store.save(SMALL, [record(item(1), HORT)])
-    changed = item(1, "changed")
-    store.save(SMALL, [record(changed, says("Montebello"))])
-    assert store.source().of([item(1), changed]) == [None, PassageKnowledge(("Montebello",), ())]
-    rows = rows_of(store)
-    assert [len(rows[name]) for name in ("passages", "entities", "relationships")] == [1, 1, 0]
-
-
-def test_failures_are_missing(store):
-    store.save(SMALL, [record(item(1), None, error="again\x1b " * 1000)])
-    assert store.missing(SMALL, [item(1)]) == [True]
-    assert store.source().of([item(1)]) == [None]
-    ((*_, status, error),) = rows_of(store)["passages"]
-    assert (status, len(error)) == ("failed", MAX_CHARACTERS)
-    store.save(SMALL, [record(item(1), HORT)])
-    assert store.missing(SMALL, [item(1)]) == [False]
 
 
 def test_an_entity_has_the_documents_that_name_it_or_say_something_of_it(store):
@@ -201,17 +182,6 @@ def test_every_dialect_can_say_the_tables(name, schema):
             assert "INDEX" in str(CreateIndex(index).compile(dialect=DIALECTS[name]()))
 
 
-def test_there_has_to_be_a_store_to_read(tmp_path):
-    with pytest.raises(SourceError, match="no such file"):
-        KnowledgeStore(str(tmp_path / "none.db"))
-    with closing(sqlite3.connect(tmp_path / "empty.db")) as connection:
-        connection.execute("CREATE TABLE mine (a)")
-    with pytest.raises(SourceError, match="there is no knowledge store"):
-        KnowledgeStore(str(tmp_path / "empty.db"))
-    with pytest.raises(ConfigurationError, match="in memory is not kept"):
-        KnowledgeStore("sqlite://", create=True)
-
-
 def test_tables_of_somebody_else_are_left_alone(tmp_path):
     path = tmp_path / "mine.db"
     with closing(sqlite3.connect(path)) as connection:
@@ -223,14 +193,6 @@ def test_tables_of_somebody_else_are_left_alone(tmp_path):
             KnowledgeStore(str(path), create=create)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("passages",)]
-
-
-def test_a_file_that_is_no_database_is_refused(tmp_path):
-    path = tmp_path / "no.db"
-    path.write_bytes(b"not a database, but long enough to look at" * 100)
-    with pytest.raises(SourceError, match="cannot be read: file is not a database"):
-        KnowledgeStore(str(path), create=True)
-    assert path.read_bytes().startswith(b"not a database")
 
 
 HOSTILE = {
@@ -253,19 +215,6 @@ def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path, name):
             SourceError, match=r"hostile\.db: the knowledge store (holds a text that no extraction writes|cannot be read)"
         ):
             store.source().of([item(1)])
-
-
-def test_a_database_that_goes_away_loses_only_what_was_not_committed(tmp_path):
-    path = tmp_path / "store.db"
-    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
-        store.begin(SMALL)
-        store.save(SMALL, [record(item(1), HORT)])
-        path.rename(tmp_path / "elsewhere.db")
-        with pytest.raises(OutputError, match=r"cannot be written: .*; committed results are kept"):
-            store.save(SMALL, [record(item(2), HORT)])
-        path.unlink(missing_ok=True)
-        (tmp_path / "elsewhere.db").rename(path)
-        assert store.missing(SMALL, [item(1), item(2)]) == [False, True]
 
 
 def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):

@@ -101,15 +101,6 @@ def test_nine_passages_end_in_rockland_county(world, server):
     assert "cites Montebello  2, sentences 1" in people
 
 
-def test_indexing_again_asks_and_builds_nothing(world, server):
-    run("index", "people.jsonl")
-    calls = server.calls
-    done = run("index", "people.jsonl")
-    assert done.code in (0, None)
-    assert "0 extracted, 9 already stored" in done.err
-    assert server.calls == calls
-
-
 def test_a_passage_that_failed_is_indexed_and_known_after_the_next_run(world, server):
     server.answer = lambda body: "I would rather not." if "Montebello is a village" in str(body) else reader(body)
     failed = run("index", "people.jsonl")
@@ -137,15 +128,6 @@ def test_knowledge_in_a_database_is_indexed_resumed_and_asked(world, server, mon
     assert not Path("outputs").exists()
     with sqlite3.connect("store/of/knowledge.db") as database:
         assert database.execute("select status, processed_documents from indexing_progress").fetchall()[-1] == ("completed", 9)
-
-
-def test_a_server_that_does_not_keep_the_dimension_is_refused(world):
-    world["embedding"]["dimension"] = 17
-    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
-    done = run("index", "people.jsonl")
-    assert done.code == 1
-    assert "17" in done.err
-    assert "16" in done.err
 
 
 def test_evaluating_judges_answers_and_supporting_facts(world):
@@ -331,13 +313,3 @@ def test_documents_are_loaded_retrieved_and_queried_by_the_pipeline(world, serve
     server.answer = lambda body: 401
     with pytest.raises(ModelError, match="1 of 10 passages have no usable answer"):
         pipeline.load_documents([*rows, json.loads(GROWN)])
-
-
-def test_a_reasoning_model_extracts_and_answers(world, server):
-    world["llm"]["model_name"] = "gpt-5-mini"
-    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
-    done = run("index", "people.jsonl")
-    assert done.code in (0, None), done.err
-    assert "is a reasoning model: it is asked without a temperature, and max_tokens=16000" in done.err
-    assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
-    assert {(body.get("temperature"), body["max_completion_tokens"]) for body in server.bodies} == {(None, 16_000)}

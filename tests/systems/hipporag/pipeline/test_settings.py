@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nlp_retrieval.encoders.endpoint import HttpEncoder, OpenAIEncoder
+from nlp_retrieval.encoders.endpoint import OpenAIEncoder
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.systems.hipporag.pipeline import check_encoder, encoder_of, index_folder, knowledge_place, language_model
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
@@ -132,13 +132,6 @@ def test_a_key_is_named_and_read_from_the_environment_alone(monkeypatch):
 def test_a_provider_is_the_one_of_that_name(provider, model):
     made = language_model(settings(llm={"provider": provider, "model_name": "m", "base_url": SERVER}), extracting=True)
     assert (made.model, made.base_url, made.endpoint.retries, made.endpoint.backoff) == (model, SERVER, 3, 2.0)
-
-
-def test_a_custom_encoder_is_held_to_the_dimension():
-    described = {"provider": "custom", "model_name": "e", "base_url": SERVER, "dimension": 16, "batch_size": 7}
-    encoder = encoder_of(settings(embedding=described))
-    assert isinstance(encoder, HttpEncoder)
-    assert (encoder.dimension, encoder.batch_size, encoder.base_url) == (16, 7, SERVER)
 
 
 def test_a_dimension_that_the_model_does_not_have_is_refused():
