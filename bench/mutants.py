@@ -1,8 +1,8 @@
 """Whether the tests notice it: ``python -m bench.mutants [N [SEED]]`` changes what decides results, and runs its tests.
 
 A mutant has one comparison, operation, constant, negation, "and" or "or" changed, or one statement dropped; N of them (60) are
-drawn evenly from the modules below, and each is tried in a copy of the last commit. Printed are those that survive, and how many
-are killed by module: a mutant is killed where a test fails or no longer ends.
+drawn evenly from the modules below, and each is tried in a copy of the last commit. Printed are those that survive, and how
+many are killed by module: a mutant is killed where a test fails or no longer ends.
 """
 
 from __future__ import annotations
