@@ -9,6 +9,7 @@ from nlp_retrieval.documents.blocks import TextBlock as TextBlock
 from nlp_retrieval.documents.cleaning import Removed as Removed
 from nlp_retrieval.documents.cleaning import clean_text as clean_text
 from nlp_retrieval.documents.cleaning import clean_title as clean_title
+from nlp_retrieval.documents.folders import Described as Described
 from nlp_retrieval.documents.folders import LeftOut as LeftOut
 from nlp_retrieval.documents.folders import described as described
 from nlp_retrieval.documents.folders import field_of as field_of

@@ -16,6 +16,8 @@ from typing import Literal
 from nlp_retrieval.documents.addresses import plain_links, web_address
 from nlp_retrieval.documents.cleaning import Removed, clean_text
 
+Kind = Literal["text", "code", "link", "note", "raised", "break"]
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -34,7 +36,7 @@ class Piece:
         'https://example.org/report'
     """
 
-    kind: Literal["text", "code", "link", "note", "raised", "break"]
+    kind: Kind
     text: str
     line: int
     url: str = ""
@@ -142,7 +144,7 @@ class Document:
     @cached_property
     def _written(self) -> tuple[str, tuple[tuple[int, int], ...]]:
         parts: list[str] = []
-        pages: list[tuple[int, int]] = []
+        pages: dict[int, int] = {}
         length = 0
         before: TextBlock | None = None
         for block in self.blocks:
@@ -157,13 +159,12 @@ class Document:
             elif block.kind == "item" and block.name:
                 start += f"{block.name}. " if block.name.isdecimal() else f"{block.name} "
             text, begun = _written(block)
-            for page, at in begun:
-                if not pages or page > pages[-1][0]:
-                    pages.append((page, length + len(start) + at))
+            for page, at in begun.items():
+                pages.setdefault(page, length + len(start) + at)
             parts += (start, text)
             length += len(start) + len(text)
             before = block
-        return "".join(parts), tuple(pages)
+        return "".join(parts), tuple(pages.items())
 
 
 _MARK_IN_TEXT = re.compile(
@@ -171,25 +172,23 @@ _MARK_IN_TEXT = re.compile(
 )
 
 
-def _written(block: TextBlock) -> tuple[str, list[tuple[int, int]]]:
+def _written(block: TextBlock) -> tuple[str, dict[int, int]]:
     """Return the text of a block, in which white space is one space, and where each line of the document begins in it."""
-    text, begun = "", list[tuple[int, int]]()
+    text, begun = "", dict[int, int]()
     for number, cell in enumerate(block.pieces):
         text += " | " if number else ""
         for piece in cell:
             part = piece.text or piece.url
             if piece.kind == "break":
                 text += part if text and not text.endswith("\n") else ""
-                continue
-            if piece.kind in ("text", "link"):
-                part = _MARK_IN_TEXT.sub("", text[-1:] + part)[len(text[-1:]) :] if "[" in part else part
-                part = re.sub(r"\s+", " ", part)
-                part = part.lstrip() if not text or text[-1].isspace() else part
-            elif piece.kind != "code":
-                continue
-            if part.strip():
-                begun.append((piece.line, len(text)))
-            text += part
+            elif piece.kind in ("text", "link", "code"):
+                if piece.kind != "code":
+                    part = _MARK_IN_TEXT.sub("", text[-1:] + part)[len(text[-1:]) :] if "[" in part else part
+                    part = re.sub(r"\s+", " ", part)
+                    part = part.lstrip() if not text or text[-1].isspace() else part
+                if part.strip():
+                    begun.setdefault(piece.line, len(text))
+                text += part
     return text.rstrip(), begun
 
 
@@ -208,52 +207,25 @@ class Draft:
     def __bool__(self) -> bool:
         return any(piece.kind != "break" and (piece.text.strip() or piece.url) for piece in self._pieces)
 
-    def add(self, piece: Piece) -> None:
-        """Add a piece as it is."""
-        self._pieces.append(piece)
-
-    def text(self, text: str, line: int) -> None:
-        """Add a stretch of text."""
-        if text:
-            self.add(Piece("text", self._seen(text), line))
-
-    def code(self, text: str, line: int) -> None:
-        """Add code within a line."""
-        self.add(Piece("code", self._seen(text), line))
-
-    def raised(self, text: str, line: int) -> None:
-        """Add raised text, which may be a power, or the number of a footnote."""
-        if text := self._seen(text).strip():
-            self.add(Piece("raised", text, line))
-
-    def note(self, name: str, line: int) -> None:
-        """Add the mark of a footnote, or the key of a work."""
-        self.add(Piece("note", name, line))
-
-    def line_break(self, line: int, text: str = "\n") -> None:
-        """Add the beginning of a line."""
-        self.add(Piece("break", text, line))
+    def add(self, kind: Kind, text: str, line: int, url: str = "", label: str = "", title: str = "") -> None:
+        """Add a piece; a break is white space, and a note its name."""
+        if kind in ("text", "code", "raised", "link") and not (text.isascii() and text.isprintable()):
+            cleaned, removed = clean_text(text)
+            self.removed += removed
+            text = unicodedata.normalize("NFC", cleaned)
+        text = text.strip() if kind == "raised" else text
+        if text or url or kind not in ("text", "raised"):
+            self._pieces.append(Piece(kind, text, line, url, label, title))
 
     def link(self, url: str, text: str, line: int) -> None:
         """Add a link; one that leads to no page is only its text."""
-        address = web_address(url.strip())
-        if not address:
-            self.text(text, line)
-            return
-        text = " ".join(self._seen(text).split())
-        self.add(Piece("link", "" if web_address(text) == address else text, line, address))
+        text, address = " ".join(text.split()) if web_address(url.strip()) else text, web_address(url.strip())
+        self.add("link" if address else "text", "" if address and web_address(text) == address else text, line, address)
 
     def take(self) -> list[Piece]:
         """Return the pieces so far, stretches of text joined, and begin anew."""
         pieces, self._pieces = self._pieces, []
         return list(_joined([_settled(pieces, at) if piece.kind == "raised" else piece for at, piece in enumerate(pieces)]))
-
-    def _seen(self, text: str) -> str:
-        if text.isascii() and text.isprintable():
-            return text
-        cleaned, removed = clean_text(text)
-        self.removed += removed
-        return unicodedata.normalize("NFC", cleaned)
 
 
 def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
@@ -321,11 +293,6 @@ def _is_power(text: str, before: str, after: str) -> bool:
 # Tables.
 
 
-def as_head(piece: Piece) -> str:
-    """Return a piece of the head of a column as text; a mark of a footnote stays a mark."""
-    return f"[{piece.text}]" if piece.kind == "note" else piece.text
-
-
 def row_blocks(rows: Sequence[tuple[int, list[list[Piece]]]], n_heads: int = 1) -> Iterator[TextBlock]:
     """Yield the rows of a table, each with its line, below those at its head, which name the columns."""
     first = "".join(piece.text for piece in rows[0][1][0]).strip() if rows and rows[0][1] else ""
@@ -336,7 +303,8 @@ def row_blocks(rows: Sequence[tuple[int, list[list[Piece]]]], n_heads: int = 1) 
     heads: list[str] = []
     for column in range(max((len(cells) for _, cells in rows[:n_heads]), default=0)):
         cells_of = [cells[column] for _, cells in rows[:n_heads] if column < len(cells)]
-        names = ["".join(map(as_head, cell)).strip() for cell in cells_of]
+        # a mark of a footnote stays a mark
+        names = ["".join(f"[{one.text}]" if one.kind == "note" else one.text for one in cell).strip() for cell in cells_of]
         heads.append(" ".join(dict.fromkeys(filter(None, names))) or " ")
     if len(heads) == 1 or len(rows) == 1:  # a frame around text, not a table
         yield from (TextBlock("paragraph", line, [cell]) for line, cells in rows for cell in cells)

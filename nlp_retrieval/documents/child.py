@@ -57,36 +57,35 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seco
     with TemporaryFile() as order, TemporaryFile() as reply, TemporaryFile() as faults:
         order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)
         order.seek(0)
-        with subprocess.Popen(
-            [sys.executable, "-P", "-m", "nlp_retrieval.documents.child"],
-            stdin=order,
-            stdout=reply,
-            stderr=faults,
-            env=_environment(),
-            start_new_session=True,
-        ) as child:
-            try:
-                status = child.wait(seconds)
-            except subprocess.TimeoutExpired:
-                raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; omit it") from None
-            finally:
-                child.kill()
-        if status < 0:
+        command = [sys.executable, "-P", "-m", "nlp_retrieval.documents.child"]
+        try:
+            done = subprocess.run(  # noqa: S603 -- our own module
+                command,
+                stdin=order,
+                stdout=reply,
+                stderr=faults,
+                env=_environment(),
+                start_new_session=True,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; omit it") from None
+        if done.returncode < 0:
             raise SourceError(
-                f"{where}: reading it was stopped by signal {-status}: it takes more than {seconds:g} seconds or "
+                f"{where}: reading it was stopped by signal {-done.returncode}: it takes more than {seconds:g} seconds or "
                 f"{_MEMORY >> 20:,} MiB of memory, or it crashes its reader; omit it"
             )
-        if status:
+        if done.returncode:
             faults.seek(max(0, faults.seek(0, os.SEEK_END) - 500))
-            last_line = faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise EngineError(f"{where}: the process that reads it failed (status {status}): {' '.join(last_line)[:200]}")
+            last_line = " ".join(faults.read().decode("utf-8", "replace").strip().splitlines()[-1:])[:200]
+            raise EngineError(f"{where}: the process that reads it failed (status {done.returncode}): {last_line}")
         reply.seek(0)
         return _answer(reply.read(), where, answer)
 
 
 def _environment() -> dict[str, str]:
-    root = str(Path(__file__).parents[2])
-    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    paths = [str(Path(__file__).parents[2]), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return kept | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -1,8 +1,4 @@
-"""Removal of characters that a person cannot see but a program would read.
-
-Such characters hide instructions from the people who read a source, split the words that a search looks for, or change the
-order of the displayed text.
-"""
+"""Removal of characters that a person cannot see but a program would read: they hide instructions, and split words."""
 
 from __future__ import annotations
 
@@ -43,9 +39,6 @@ class Removed:
     def __add__(self, other: Removed) -> Removed:
         return Removed(*(getattr(self, kind.name) + getattr(other, kind.name) for kind in fields(self)))
 
-    def __bool__(self) -> bool:
-        return self != Removed()
-
     @property
     def suspicious(self) -> bool:
         """Return whether more than usual was removed: hidden elements, tag characters or directional controls."""
@@ -53,19 +46,19 @@ class Removed:
 
     def describe(self) -> str:
         """Return what was left out, in words; empty for nothing."""
-        counts = [(int(getattr(self, name)), word) for name, word in _WORDS.items()]
+        counts = [(int(getattr(self, kind.name)), word) for kind, word in zip(fields(self), _WORDS, strict=True)]
         return ", ".join(f"{count:,} {word}{'s' * (count != 1)}" for count, word in counts if count)
 
 
-_WORDS = {
-    "hidden": "hidden element",
-    "unrendered": "comment or element that browsers do not show",
-    "struck": "struck passage",
-    "zero_width": "zero-width character",
-    "directional": "control of the writing direction",
-    "tags": "Unicode tag character",
-    "controls": "control character",
-}
+_WORDS = (
+    "hidden element",
+    "comment or element that browsers do not show",
+    "struck passage",
+    "zero-width character",
+    "control of the writing direction",
+    "Unicode tag character",
+    "control character",
+)
 
 _CONTROLS = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
 _DIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -88,15 +81,8 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff
 def clean_text(text: str) -> tuple[str, Removed]:
     """Remove the characters of a text that no reader sees, and count them.
 
-    Removed are control characters, noncharacters and lone surrogates; controls of the writing direction; the tag block; and the
-    characters without width. A joiner between letters of a script that needs it or between emoji stays, as does a variation
-    selector behind an emoji, a Chinese character or a Mongolian letter. Every line end becomes a line feed.
-
-    Args:
-        text: from any source.
-
-    Returns:
-        The text without them, and the number of each kind. Cleaning it again changes nothing.
+    A joiner between letters of a script that needs it or between emoji stays, as does a variation selector behind an emoji, a
+    Chinese character or a Mongolian letter. Every line end becomes a line feed. Cleaning again changes nothing.
 
     Examples:
         >>> clean_text("rain\u200bfall")[0]
@@ -133,9 +119,14 @@ def _needed(before: str, run: str, after: str) -> str:
     """Return the characters of an invisible run that have a function between the visible characters around it."""
     kept = run[0] if before and _takes_selector(before, run[0]) else ""
     joiner = run[len(kept) :]
-    return (
-        kept + joiner if joiner in ("\u200c", "\u200d") and before and after and _takes_joiner(before, joiner, after) else kept
-    )
+    if joiner not in ("\u200c", "\u200d") or not before or not after:
+        return kept
+    categories = [unicodedata.category(before), unicodedata.category(after)]
+    if _JOINING.match(before) and _JOINING.match(after):
+        is_needed = all(category[0] in "LM" for category in categories)
+    else:
+        is_needed = joiner == "\u200d" and categories[0] in ("So", "Sk") and categories[1] == "So"
+    return kept + joiner * is_needed
 
 
 def _takes_selector(before: str, selector: str) -> bool:
@@ -143,12 +134,5 @@ def _takes_selector(before: str, selector: str) -> bool:
         return False
     if "\u180b" <= selector <= "\u180f":
         return "\u1820" <= before <= "\u18aa"
-    if _HAN.match(before):
-        return True
-    return selector <= "\ufe0f" and (before in "#*0123456789" or unicodedata.category(before) in {"So", "Sm", "Po", "Sk"})
-
-
-def _takes_joiner(before: str, joiner: str, after: str) -> bool:
-    if _JOINING.match(before) and _JOINING.match(after):
-        return unicodedata.category(before)[0] in "LM" and unicodedata.category(after)[0] in "LM"
-    return joiner == "\u200d" and unicodedata.category(before) in {"So", "Sk"} and unicodedata.category(after) == "So"
+    is_symbol = before in "#*0123456789" or unicodedata.category(before) in ("So", "Sm", "Po", "Sk")
+    return bool(_HAN.match(before)) or (selector <= "\ufe0f" and is_symbol)

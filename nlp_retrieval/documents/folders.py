@@ -45,9 +45,7 @@ class LeftOut:
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
-        self._counts: list[str] = []
-        self.details: list[str] = []
-        """Texts that were omitted from sources, a line each."""
+        self._details: list[str] = []
         self.failures: list[str] = []
         """Sources that could not be read or stored, and why."""
 
@@ -61,21 +59,15 @@ class LeftOut:
         self.add(reason, what)
 
     def detail(self, where: str, why: str, text: str) -> None:
-        """Note a text that was omitted from a source; an empty reason is the same as before."""
-        self.details.append(f"{where}: {why}{': ' if why and text else ''}{printable(text)}")
-
-    def counted(self, what: str) -> None:
-        """Note something skipped that is only counted."""
-        self._counts.append(what)
+        """Note a text that was omitted from a source."""
+        self._details.append(f"{where}: {why}: {printable(text)}")
 
     def lines(self) -> list[str]:
         """Return everything that was skipped, a line each."""
-        return [f"{reason}: {case}" for reason, cases in self._found.items() for case in cases] + self.details
+        return [f"{reason}: {case}" for reason, cases in self._found.items() for case in cases] + self._details
 
     def warn(self) -> None:
         """Warn of the number for each reason, and the first case."""
-        for what in self._counts:
-            warnings.warn(f"left out: {what}", RetrievalWarning, stacklevel=3)
         for reason, cases in self._found.items():
             warnings.warn(f"{reason}: {len(cases):,} (first: {cases[0]})", RetrievalWarning, stacklevel=3)
 
@@ -170,6 +162,10 @@ class Described:
 
     ``fields`` are text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said;
     ``metadata`` other values; ``file`` the absolute path of the file that a row names.
+
+    Examples:
+        >>> Described("sources.csv, line 2", {"title": "Krill"}).fields["title"]
+        'Krill'
     """
 
     where: str

@@ -256,11 +256,11 @@ class _Page:
         self._footnotes = []
 
     def _content(self, element: Any, line: int) -> None:
-        self.draft.text(_SPACES.sub(" ", element.text or ""), line)
+        self.draft.add("text", _SPACES.sub(" ", element.text or ""), line)
         for child in element:
             if isinstance(child.tag, str) and child.tag not in ("head", "rt", "rp"):
                 self._walk(child)
-            self.draft.text(_SPACES.sub(" ", child.tail or ""), max(child.sourceline or line, self._line))
+            self.draft.add("text", _SPACES.sub(" ", child.tail or ""), max(child.sourceline or line, self._line))
 
     def _walk(self, element: Any) -> None:
         tag, line = str(element.tag), element.sourceline or 1
@@ -287,8 +287,8 @@ class _Page:
             self._flush(element.getparent())
             for number, text in enumerate("".join(element.itertext()).strip("\n").split("\n")):
                 if number:
-                    self.draft.line_break(line + number)
-                self.draft.code(text, line + number)
+                    self.draft.add("break", "\n", line + number)
+                self.draft.add("code", text, line + number)
             self._add(element, TextBlock("other", line, [self.draft.take()]))
         elif tag in _BLOCKS:
             self._block(element, tag, line)
@@ -334,42 +334,42 @@ class _Page:
 
     def _inline(self, element: Any, tag: str, line: int) -> None:
         if tag == "label" or _is_next_word(element):
-            self.draft.text(" ", line)
+            self.draft.add("text", " ", line)
         if tag in ("br", LINE):
             self._break(element)
         elif tag == MARK:
-            self.draft.note(element.get("name"), line)
+            self.draft.add("note", element.get("name"), line)
         elif tag == FOOTNOTE:
             name = element.get("name")
-            self.draft.note(name, line)
+            self.draft.add("note", name, line)
             notes = [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [self._inner(element, line)], name=name)]
             self._footnotes += notes
         elif tag == "a" and self._anchor(element, element.get("href") or "", line):
             return
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
-            self.draft.raised("".join(element.itertext()), line)
+            self.draft.add("raised", "".join(element.itertext()), line)
         elif tag in ("code", "kbd", "samp", "tt", "math"):
             if tag == "math":
                 _spell_out(element)
-            self.draft.code(_SPACES.sub(" ", "".join(element.itertext())), line)
+            self.draft.add("code", _SPACES.sub(" ", "".join(element.itertext())), line)
         else:
             before, after = ("\u201c", "\u201d") if tag == "q" else ("", " " if tag == "label" else "")
             if tag == "ruby":  # how it is spoken, behind the word
                 spoken = "".join(text for part in element.iter("rt") for text in part.itertext()).strip()
                 after = f" ({spoken})" if spoken else ""
-            self.draft.text(before, line)
+            self.draft.add("text", before, line)
             self._content(element, line)
-            self.draft.text(after, line)
+            self.draft.add("text", after, line)
 
     def _break(self, element: Any) -> None:
         self._line = element.sourceline or 1
-        self.draft.line_break(self._line, " " if element.tag == LINE else "\n")
+        self.draft.add("break", " " if element.tag == LINE else "\n", self._line)
 
     def _anchor(self, anchor: Any, href: str, line: int) -> bool:
         """Read a link or a mark; return False for what is read like any other element."""
         shown, label = "".join(anchor.itertext()), anchor.get("Label")
         if anchor in self._targets:
-            self.draft.note(self._names[self._targets[anchor]], line)
+            self.draft.add("note", self._names[self._targets[anchor]], line)
             return True
         if label is None and (
             not href
@@ -381,7 +381,7 @@ class _Page:
             self._break(each)
         if label is not None:
             text = "" if shown in (href, href.removeprefix("mailto:")) else shown
-            self.draft.add(Piece("link", text, max(line, self._line), web_address(href), label, anchor.get("Title", "")))
+            self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("Title", ""))
         elif shown.strip() and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
             self.draft.link(href, shown.strip(), line)
         return True

@@ -183,7 +183,7 @@ def _blocks(pages: Iterator[list[_Line]], draft: Draft) -> Iterator[TextBlock]:
         prose, notes = _without_footnotes(page)
         for at, paragraph in enumerate(_paragraphs(prose)):
             if draft and not at and paragraph[0].text[0].islower():
-                draft.line_break(paragraph[0].page, " ")
+                draft.add("break", " ", paragraph[0].page)
             else:
                 if draft:
                     yield TextBlock("paragraph", begun, [draft.take()])
@@ -223,9 +223,9 @@ def _add(draft: Draft, lines: Sequence[_Line]) -> None:
         is_word = line.text[-1:] == "-" and line.text[-2:-1].isalpha() and following[:1].isalpha() and not is_address
         stretches = line.stretches if not is_word else [*line.stretches[:-1], (line.stretches[-1][0][:-1], False)]
         for stretch, is_raised in stretches:
-            (draft.raised if is_raised else draft.text)(stretch, line.page)
+            draft.add("raised" if is_raised else "text", stretch, line.page)
         if following and not is_word and not is_address:
-            draft.line_break(line.page, "\n" if _BULLET.match(following) else " ")
+            draft.add("break", "\n" if _BULLET.match(following) else " ", line.page)
 
 
 def _address_goes_on(line: str, following: str) -> bool:

@@ -80,13 +80,12 @@ def add(
     index = open_project(project, retriever)
     new = known = 0
     left_out = LeftOut()
-    url_of = None if url is None else lambda _: url
     fetch = None
     if fetcher is not None:
         fetch = partial(fetch_page, build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch"))
     try:
         with progress("reading", None) as advance:
-            for document in read_sources(sources, quality, rules, fetch_date, url_of, left_out, fetch):
+            for document in read_sources(sources, quality, rules, fetch_date, url or "", left_out, fetch):
                 try:
                     added = index.add_source(document)
                 except InputError as error:

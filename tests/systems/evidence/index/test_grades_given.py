@@ -27,7 +27,7 @@ def test_what_a_file_or_page_says_does_not_replace_what_was_given(tmp_path):
     index = lexical(tmp_path)
     file = tmp_path / "lake.txt"
     file.write_text(LAKE_TEXT)
-    (read,) = read_sources(file, url_of=lambda _: LAKE)
+    (read,) = read_sources(file, url=LAKE)
     index.add_document(LAKE_TEXT, LAKE, "Lakes", "A")
     assert not index.add_source(read)
     found = index.source(LAKE)

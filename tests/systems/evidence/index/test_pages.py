@@ -30,7 +30,7 @@ def index(tmp_path):
     (tmp_path / "report.pdf").write_bytes(pdf_of(*pages, title="Annual report"))
     index = lexical(tmp_path / "project")
     with pytest.warns(RetrievalWarning, match="no text on page 2"):
-        documents = list(read_sources(tmp_path / "report.pdf", url_of=lambda _: REPORT))
+        documents = list(read_sources(tmp_path / "report.pdf", url=REPORT))
     index.add_source(documents[0])
     index.build_index()
     return index
