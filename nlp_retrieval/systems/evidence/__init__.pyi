@@ -3,6 +3,7 @@
 from nlp_retrieval.systems.evidence.audit import CitationAuditor as CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews as Reviews
+from nlp_retrieval.systems.evidence.source_files import FetchedPage as FetchedPage
 from nlp_retrieval.systems.evidence.testing import FetcherRules as FetcherRules
 from nlp_retrieval.systems.evidence.testing import VerifierRules as VerifierRules
 from nlp_retrieval.systems.evidence.testing import WebSearchRules as WebSearchRules
@@ -17,7 +18,6 @@ from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier as 
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier as PairModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.reranker import VerifierReranker as VerifierReranker
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher as BaseFetcher
-from nlp_retrieval.systems.evidence.web_research.fetching import FetchedPage as FetchedPage
 from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher as FolderFetcher
 from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher as HttpFetcher
 from nlp_retrieval.systems.evidence.web_research.full_text import Extract as Extract

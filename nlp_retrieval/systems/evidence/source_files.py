@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from nlp_retrieval.documents import (
@@ -48,9 +47,6 @@ from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_s
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.text import printable
 
-if TYPE_CHECKING:
-    from nlp_retrieval.systems.evidence.web_research.fetching import FetchedPage
-
 _ROW_FIELDS = ("url", "title", "quality", "fetch_date")
 _URL_NAMES = ("url", "uri", "link", "href", "address", "source")
 _URL = re.compile(r"https?://|doi:|10\.[0-9]", re.IGNORECASE)
@@ -82,6 +78,32 @@ class SourceDocument:
     pages: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     metadata: Mapping[str, str] = field(default_factory=dict, compare=False)
     aliases: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class FetchedPage:
+    """A fetched page; its content is only data.
+
+    Args:
+        asked_url: the requested address.
+        url: of the page, after redirects.
+        content: its bytes.
+        media_type: from the server, with its charset if there is one; may be empty.
+        fetch_date: ISO 8601.
+        title: if the content does not say it.
+
+    Examples:
+        >>> page = FolderFetcher("pages").fetch("https://example.org/krill.html")
+        >>> page.media_type, page.content[:20]
+        ('text/html', b'<title>Krill</title>')
+    """
+
+    asked_url: str
+    url: str
+    content: bytes
+    media_type: str
+    fetch_date: str
+    title: str = ""
 
 
 def read_sources(

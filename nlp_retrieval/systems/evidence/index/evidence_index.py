@@ -6,14 +6,17 @@ from the stored sources; the searched index is derived from them and only select
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import orjson
 from filelock import FileLock, Timeout
 
 from nlp_retrieval import RetrievalResult, Searcher
@@ -23,30 +26,28 @@ from nlp_retrieval.core import (
     add_note,
     check_k,
     check_queries,
+    clear_asides,
     explained_writes,
     join_title,
     parse_filter,
     record_steps,
+    write_atomically,
 )
-from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError
+from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError, RetrievalWarning
 from nlp_retrieval.systems.evidence.grades import QualityRules, at_least, check_grade
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.statistics import (
     IndexStatistics,
-    QueryCounters,
-    bytes_on_disk,
     is_held,
     metadata_of,
     relevance_of,
     statistics_of,
-    write_metadata,
 )
 from nlp_retrieval.systems.evidence.index.store import (
     Change,
     EvidenceStore,
     SourceVersion,
-    document_of,
     moment_of,
     normal_title,
     normalized,
@@ -61,6 +62,7 @@ SOURCES_FILE = "evidence.sqlite3"
 
 _LONGEST_KEY = 64
 _BUILD_WAIT = 600.0
+_METADATA_WAIT = 60.0
 
 
 class EvidenceIndex:
@@ -112,7 +114,6 @@ class EvidenceIndex:
         self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
         self._store = EvidenceStore(graph / SOURCES_FILE)
         self._passages = SearchablePassages(self.index_path, _searcher(searcher, model_name))
-        self._counters = QueryCounters(self._store.database)
         self._searched = False
 
     def add_document(
@@ -150,14 +151,11 @@ class EvidenceIndex:
         self.write_metadata()
         return any(added)
 
-    def add_documents(self, documents: Iterable[Mapping[str, str | None]]) -> list[bool]:
-        """Add many sources; each is on the disk before the next is read.
+    def add_documents(self, documents: Iterable[Mapping[str, str]]) -> list[bool]:
+        """Add many sources, as :meth:`add_document` does; each is on the disk before the next is read.
 
         Args:
-            documents: mappings with the arguments of :meth:`add_document`; ``content`` and ``url`` are needed.
-
-        Returns:
-            One truth value per document, as from :meth:`add_document`.
+            documents: mappings with the arguments of :meth:`add_document`.
 
         Raises:
             InputError: a document cannot be added; the message says which. Those before it were added.
@@ -166,9 +164,9 @@ class EvidenceIndex:
         try:
             for number, document in enumerate(documents, start=1):
                 try:
-                    added.append(self._store.add(document_of(document, self.rules)))
-                except InputError as error:
-                    raise type(error)(f"document {number}: {error}") from None
+                    added.append(self._store.add(source_of(**document, rules=self.rules)))
+                except (InputError, TypeError) as error:
+                    raise InputError(f"document {number}: {error}") from None
         finally:
             if added:
                 self.write_metadata()
@@ -336,24 +334,32 @@ class EvidenceIndex:
 
     def metadata(self) -> dict[str, Any]:
         """Return the current content of ``index_metadata.json``."""
-        held, counts = self._passages.held(), self._counters.read()
-        return metadata_of(self._store.texts(), held, counts, built=self._passages.is_built)
+        return metadata_of(self._store, self._passages.held(), built=self._passages.is_built)
 
     def write_metadata(self) -> None:
         """Write ``index_metadata.json``; adding, deleting, building and closing do so too."""
-        if self._store.database.path.exists():
-            write_metadata(self.metadata_path, self.metadata)
+        path = self.metadata_path
+        if not self._store.database.path.exists():
+            return
+        try:
+            with FileLock(path.with_name(f".{path.name}.lock"), timeout=_METADATA_WAIT):
+                clear_asides(path, seconds=0)
+                content = orjson.dumps(self.metadata(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+                write_atomically(path, content, durable=False)
+        except (OSError, Timeout) as error:  # nothing is lost: all of it is stored elsewhere
+            warnings.warn(
+                f"{path} could not be written ({error}); the sources are stored, and the next change writes it again",
+                RetrievalWarning,
+                stacklevel=2,
+            )
 
     def stats(self) -> IndexStatistics:
         """Return the numbers of documents, sources, passages, domains, bytes and searches."""
-        database = self.index_path.parent.glob("evidence.sqlite3*")
-        return statistics_of(
-            self._store,
-            self._passages.held(),
-            self._counters.read(),
-            built=self._passages.is_built,
-            n_bytes=bytes_on_disk(*database, self.index_path),
-        )
+        n_bytes = 0
+        for file in (*self.index_path.parent.glob("evidence.sqlite3*"), *self.index_path.rglob("*")):
+            with suppress(OSError):  # removed meanwhile
+                n_bytes += file.stat().st_size if file.is_file() else 0
+        return statistics_of(self._store, self._passages.held(), built=self._passages.is_built, n_bytes=n_bytes)
 
     @property
     def engines(self) -> list[str]:
@@ -491,7 +497,7 @@ class EvidenceIndex:
                     yield _passage(shown(sha256), content, start, end, result.score, result.signals, pages[sha256])
 
         found = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
-        self._counters.count(
+        self._store.count_searches(
             (len(passages), relevance_of(query, join_title(passages[0].title, passages[0].content)) if passages else 0.0)
             for query, passages in zip(asked, found, strict=True)
         )

@@ -1,27 +1,16 @@
-"""Figures of an index: counts of its searches, and the file ``index_metadata.json``, which is written and never read."""
+"""Figures of an index, and the content of ``index_metadata.json``."""
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
-import orjson
-from filelock import FileLock, Timeout
-
-from nlp_retrieval.core import STOP_WORDS, clear_asides, write_atomically
-from nlp_retrieval.errors import IndexLockedError, IndexWriteError, RetrievalWarning
-from nlp_retrieval.systems.evidence.index.store import EvidenceDatabase, EvidenceStore, SourceVersion
+from nlp_retrieval.core import STOP_WORDS
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, SourceVersion
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
 
 _WORD = re.compile(r"\w+")
-_ADD = "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
-_WAIT = 60.0
 
 
 class IndexStatistics(TypedDict):
@@ -59,36 +48,13 @@ def relevance_of(query: str, passage: str) -> float:
     return 10 * len(asked & set(_WORD.findall(passage.casefold()))) / len(asked) if asked else 0.0
 
 
-class QueryCounters:
-    """Counts of the searches of a project, kept over restarts and shared by all of its readers."""
-
-    def __init__(self, database: EvidenceDatabase) -> None:
-        self._database = database
-
-    def count(self, searches: Iterable[tuple[int, float]]) -> None:
-        """Count searches by their number of results and the relevance of the first, unless the project cannot be written to."""
-        if not self._database.path.exists():  # looking creates nothing
-            return
-        with suppress(IndexWriteError, IndexLockedError), self._database.changing(durable=False) as connection:
-            for n_results, relevance in searches:
-                counted = {"queries": 1, "results": n_results, "without": not n_results, "relevance": relevance}
-                connection.executemany(_ADD, [(name, float(value)) for name, value in counted.items()])
-
-    def read(self) -> dict[str, float]:
-        """Return the counts so far: "queries", "results", "without" results, and the sum of the "relevance"."""
-        counts: dict[object, object] = dict(self._database.rows("SELECT name, value FROM counters"))
-        names = ("queries", "results", "without", "relevance")
-        return {name: float(count) if isinstance(count := counts.get(name), int | float) else 0.0 for name in names}
-
-
-def metadata_of(
-    texts: Mapping[str, SourceVersion], held: Mapping[str, int], asked: Mapping[str, float], *, built: bool
-) -> dict[str, Any]:
+def metadata_of(store: EvidenceStore, held: Mapping[str, int], *, built: bool) -> dict[str, Any]:
     """Return the content of ``index_metadata.json``.
 
     ``index_built`` says whether there is an index to search; ``document_count`` counts texts, however many URLs each has, and
     ``sources`` has one entry for each, by its key; ``indexed_hashes`` are the keys of those that the index holds.
     """
+    texts, asked = store.texts(), store.searches()
     shown = ("url", "title", "quality", "fetch_date", "passage_count")
     return {
         "index_built": built,
@@ -102,11 +68,9 @@ def metadata_of(
     }
 
 
-def statistics_of(
-    store: EvidenceStore, held: Mapping[str, int], asked: Mapping[str, float], *, built: bool, n_bytes: int
-) -> IndexStatistics:
+def statistics_of(store: EvidenceStore, held: Mapping[str, int], *, built: bool, n_bytes: int) -> IndexStatistics:
     """Count what an index holds."""
-    texts, versions = store.texts(), store.all_versions()
+    texts, versions, asked = store.texts(), store.all_versions(), store.searches()
     domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
     indexed = {sha256: text for sha256, text in texts.items() if is_held(text, held)}
     return {
@@ -126,35 +90,9 @@ def statistics_of(
     }
 
 
-def bytes_on_disk(*paths: Path) -> int:
-    """Return the total size of files and of all files in folders, without those that are removed meanwhile."""
-    inside = [Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in names]
-    total = 0
-    for file in [*paths, *inside]:
-        with suppress(OSError):
-            status = file.stat()
-            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
-    return total
-
-
 def is_held(text: SourceVersion, held: Mapping[str, int]) -> bool:
     """Return whether the index holds all passages of a text that is to be searched."""
     return text.newest and held.get(text.sha256, 0) == text.passage_count
-
-
-def write_metadata(path: Path, described: Callable[[], dict[str, Any]]) -> None:
-    """Replace the file while no other process writes; a failure only warns, because all of its content is stored elsewhere."""
-    try:
-        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_WAIT):
-            clear_asides(path, seconds=0)
-            content = orjson.dumps(described(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-            write_atomically(path, content, durable=False)
-    except (OSError, Timeout) as error:
-        warnings.warn(
-            f"{path} could not be written ({error}); the sources are stored, and the next change writes it again",
-            RetrievalWarning,
-            stacklevel=2,
-        )
 
 
 def _ratio(part: float, whole: float) -> float:

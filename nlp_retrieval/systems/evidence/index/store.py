@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, parse_json, refuse_lone_surrogates
-from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, QueryError, nearest
+from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError, QueryError
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
@@ -37,7 +39,7 @@ def moment_of(text: str, *, last: bool = False) -> str:
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        if last and _is_date(text):
+        if last and not re.search("[T ]", text):  # a date alone
             moment += timedelta(days=1, microseconds=-1)
     except (ValueError, OverflowError):
         raise InputError(f"{text[:60]!r} is not a date in ISO 8601; write 2026-01-19 or 2026-01-19T14:30:00Z") from None
@@ -56,18 +58,7 @@ def _after(moment: str) -> str:
         return moment
 
 
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
 # Checks of new sources, before anything is stored.
-
-FIELDS = ("content", "url", "title", "source_quality", "fetch_date")
-"""The fields of a document."""
 
 _LONGEST_TITLE = 500
 
@@ -91,19 +82,6 @@ def source_of(
     return normalized(
         SourceDocument(content, url, title, grade, fetch_date, frozenset(name for name, value in given.items() if value))
     )
-
-
-def document_of(document: object, rules: QualityRules | None = None) -> SourceDocument:
-    """Return a source that is a mapping from :data:`FIELDS` to strings, in the form for storage."""
-    if not isinstance(document, Mapping):
-        raise ItemError(f'a document is a mapping such as {{"content": ..., "url": ...}}, not {type(document).__name__}')
-    for name in document:
-        if name not in FIELDS:
-            raise ItemError(f"there is no field {str(name)[:40]!r}; {nearest(str(name)[:40], FIELDS)}")
-    for name in ("content", "url"):
-        if name not in document:
-            raise ItemError(f'the field "{name}" is missing (found: {", ".join(document) or "none"})')
-    return source_of(**document, rules=rules)
 
 
 def normalized(source: SourceDocument) -> SourceDocument:
@@ -425,6 +403,22 @@ class EvidenceStore:
         except (ValueError, TypeError):
             pass
         raise self._damaged(f"a passage or page of the text {sha256[:12]} begins or ends nowhere")
+
+    def count_searches(self, searches: Iterable[tuple[int, float]]) -> None:
+        """Count searches by their number of results and the relevance of the first, unless the project cannot be written to."""
+        if not self.database.path.exists():  # looking creates nothing
+            return
+        add = "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
+        with suppress(IndexWriteError, IndexLockedError), self.database.changing(durable=False) as connection:
+            for n_results, relevance in searches:
+                counted = {"queries": 1, "results": n_results, "without": not n_results, "relevance": relevance}
+                connection.executemany(add, [(name, float(value)) for name, value in counted.items()])
+
+    def searches(self) -> dict[str, float]:
+        """Return the counts so far: "queries", "results", "without" results, and the sum of the "relevance"."""
+        counts: dict[object, object] = dict(self.database.rows("SELECT name, value FROM counters"))
+        names = ("queries", "results", "without", "relevance")
+        return {name: float(count) if isinstance(count := counts.get(name), int | float) else 0.0 for name in names}
 
     def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[SourceVersion]:
         """Return versions with one of some values."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -16,6 +15,7 @@ from nlp_retrieval.documents import SUFFIXES, read_file
 from nlp_retrieval.errors import DependencyError, EngineError, FetchError, FetchRefusedError, SourceError, install
 from nlp_retrieval.systems.evidence.index.store import now
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
+from nlp_retrieval.systems.evidence.source_files import FetchedPage
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, pages_of, shown, web_url
 
 if TYPE_CHECKING:
@@ -44,32 +44,6 @@ class RobotRules:
             return bool(self._rules.can_fetch(url, user_agent.partition("/")[0]))
         except ValueError:
             return False
-
-
-@dataclass(frozen=True)
-class FetchedPage:
-    """A fetched page; its content is only data.
-
-    Args:
-        asked_url: the requested address.
-        url: of the page, after redirects.
-        content: its bytes.
-        media_type: from the server, with its charset if there is one; may be empty.
-        fetch_date: ISO 8601.
-        title: if the content does not say it.
-
-    Examples:
-        >>> page = FolderFetcher("pages").fetch("https://example.org/krill.html")
-        >>> page.media_type, page.content[:20]
-        ('text/html', b'<title>Krill</title>')
-    """
-
-    asked_url: str
-    url: str
-    content: bytes
-    media_type: str
-    fetch_date: str
-    title: str = ""
 
 
 class BaseFetcher(Component, ABC):

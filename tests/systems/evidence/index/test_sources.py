@@ -171,17 +171,6 @@ def test_many_documents_are_added_as_one_by_one(tmp_path):
     assert len(index.sources()) == 3
 
 
-def test_what_is_no_document_is_refused(tmp_path):
-    for document, message in [
-        ({"url": LAKE}, '"content" is missing'),
-        ({"content": "x"}, '"url" is missing'),
-        ({"content": "x", "url": LAKE, "quality": "A"}, "source_quality"),
-        ("x", "a document is a mapping"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            lexical(tmp_path).add_documents([document])
-
-
 def test_what_cannot_be_used_is_refused_and_nothing_is_stored(tmp_path):
     for changed, message in [
         ({"content": ""}, "content is empty"),
