@@ -32,8 +32,8 @@ def command(
 ) -> None:
     """Fail if a searcher is worse than its accepted baseline.
 
-    Exits with 1 if a measure is worse, or fell by more than its margin, if a cost is over its limit, or, with
-    cannot_tell: fail, if there are too few queries to tell.
+    Exits with 1 if a measure is worse, or fell by more than its margin, or, with cannot_tell: fail, if there are too few
+    queries to tell.
     """
     from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError

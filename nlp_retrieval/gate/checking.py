@@ -16,7 +16,7 @@ from nlp_retrieval.benchmarks.manifest import run_identity
 from nlp_retrieval.benchmarks.results import masks_of
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import to_plain
-from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
@@ -35,34 +35,13 @@ from nlp_retrieval.gate.baseline import (
     write_baseline,
 )
 from nlp_retrieval.gate.judged import ChangedPassage, ChangeToJudge, Side, changed_passages, make_project, with_judged
-from nlp_retrieval.gate.reasons import GateChange, LostQuery, changed_most, changes_of, is_relevant, lost_queries
+from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_most
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, judge, looks_of, overall, queries_needed
-from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.reports import counted
 
 _PERSISTENCE = 0.9
-_SHOWN = 5
-
-
-@dataclass(frozen=True)
-class LimitVerdict:
-    """A cost, "index_bytes" or "tokens", of the baseline and of the searcher, beside the largest ratio of both."""
-
-    name: str
-    before: float
-    now: float
-    limit: float
-
-    @property
-    def ratio(self) -> float:
-        """Return the cost as a multiple of that of the baseline."""
-        return self.now / self.before if self.before else (1.0 if not self.now else math.inf)
-
-    @property
-    def passes(self) -> bool:
-        """Return whether it is within the limit."""
-        return self.ratio <= self.limit
+_SHOWN, _DEEPER = 5, 10
 
 
 @dataclass(frozen=True)
@@ -73,7 +52,6 @@ class GateReport:
         verdict: on all measures together; None without gold or judgements of what changed.
         passes: whether the gate passes.
         measures: the verdict on each measure in each group.
-        limits: costs beside their limits.
         agreement: mean rank-biased overlap with the rankings of the baseline.
         same: number of queries whose first k items are the same, in the same order.
         queries: number of them.
@@ -86,7 +64,7 @@ class GateReport:
         failing: the verdicts with which the gate fails.
 
     Examples:
-        >>> report = GateReport(None, False, [], [], agreement=0.41, same=0, queries=2, changes=[], lost=[])
+        >>> report = GateReport(None, False, [], agreement=0.41, same=0, queries=2, changes=[], lost=[])
         >>> bool(report), report.agreement
         (False, 0.41)
     """
@@ -94,7 +72,6 @@ class GateReport:
     verdict: Verdict | None
     passes: bool
     measures: list[MeasureVerdict]
-    limits: list[LimitVerdict]
     agreement: float
     same: int
     queries: int
@@ -174,63 +151,52 @@ class Gate:
         before = read_baseline(settings.baseline)
         kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in before.queries.items()}
         before = replace(before, queries=kept, k=min(before.k, settings.k))
-        results, tokens = self._searched()
-        current = self._found("", results, tokens)
-        texts = self._texts_of(list(before.items))
-        self._check_comparable(before, current, texts)
-        by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
-        hits = [(hit.item, own) for each, own in self.gold.items() for hit in by_query[each]]
-        missing = None if any(is_relevant(item.item_id, item.title, own) for item, own in hits) else self._missing_gold()
-        if missing is not None and missing.all:
-            raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
+        now = self._found("")
+        texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))} if self._is_ours else {}
+        self._check_comparable(before, now, texts)
+        if not any(self._is_relevant(now, each) for each in self.gold):
+            missing = self._missing_gold()
+            if missing is not None and missing.all:
+                raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
         compared = [query for query in self.queries if query.query_id in before.queries]
         measured = [query for query in compared if query.query_id in self.gold]
         looks = looks_of(len(measured or compared)) if settings.looks is None else settings.looks
         gold, change = dict(self.gold), None
         passages: list[ChangedPassage] = []
         if settings.judging is not None:
-            change, passages = self._change(settings.judging, measured or compared, before, current, texts, judge_change)
+            change, passages = self._change(settings.judging, measured or compared, before, now, texts, judge_change)
             if not measured:
                 measured, gold = compared, {each.query_id: Gold(query_id=each.query_id, relevance={}) for each in compared}
 
         def values(also: Side | None) -> tuple[dict[str, Scores], dict[str, Scores]]:
             own = with_judged(gold, passages, settings.relevant_from, also)
-            return self._values(before, measured, own), self._values(current, measured, own)
+            return self._values(before, measured, own), self._values(now, measured, own)
 
-        verdict, verdicts = None, []
+        overlaps = np.array(
+            [_overlap(before.queries[each.query_id].hits, now.queries[each.query_id].hits) for each in compared]
+        )
+        agreement = math.fsum(overlaps) / len(overlaps)
+        verdict: Verdict | None = None
+        verdicts: list[MeasureVerdict] = []
+        old, new = {"": np.ones(len(compared))}, {"": overlaps}
         if measured:
-            verdicts = self._judged(measured, *values(None), looks)
+            old, new = values(None)
+            verdicts = self._judged(measured, old, new, looks)
             if change is not None and change.alone and change.unjudged:
                 worst, best = (self._judged(measured, *values(side), looks) for side in ("baseline", "now"))
                 verdicts = in_every_case(verdicts, worst, best)
             verdict = overall(verdicts)
-        overlaps = {
-            query.query_id: _overlap(before.queries[query.query_id].hits, current.queries[query.query_id].hits)
-            for query in compared
-        }
-        agreement = math.fsum(overlaps.values()) / len(overlaps)
-        limits = [
-            LimitVerdict(name, before.costs[name], current.costs[name], ratio)
-            for name, ratio in settings.limits.items()
-            if name in before.costs and name in current.costs
-        ]
-        accepted = agreement >= settings.least_agreement if verdict is None else verdict not in settings.failing
-        if verdict is None:
-            lost = changed_most(compared, overlaps, before, by_query, self._described, _SHOWN)
-        else:
-            gold = with_judged(gold, passages, settings.relevant_from)
-            lost = lost_queries(measured, *values(None), before, by_query, gold, self._deeper, self._described, _SHOWN)
+        judged = with_judged(gold, passages, settings.relevant_from) if measured else None
         return GateReport(
             verdict=verdict,
-            passes=accepted and all(limit.passes for limit in limits),
+            passes=agreement >= settings.least_agreement if verdict is None else verdict not in settings.failing,
             measures=verdicts,
-            limits=limits,
             agreement=agreement,
-            same=sum(before.queries[each].hits == current.queries[each].hits for each in overlaps),
+            same=sum(before.queries[each.query_id].hits == now.queries[each.query_id].hits for each in compared),
             queries=len(compared),
-            changes=changes_of(before, current, texts),
-            lost=lost,
-            notes=self._notes(compared, limits),
+            changes=changes_of(before, now, texts),
+            lost=lost_most(measured or compared, old, new, before, now, judged, self._deeper, self._text_of, _SHOWN),
+            notes=self._notes(compared),
             level=settings.level,
             looks=looks,
             change=change,
@@ -256,8 +222,7 @@ class Gate:
         """
         if not reason.strip():
             raise ConfigurationError("the reason is empty; say why these results are accepted")
-        results, tokens = self._searched()
-        current = self._found(reason.strip(), results, tokens)
+        current = self._found(reason.strip())
         missing = self._missing_gold()
         if missing is not None and not accept_losses:
             raise GoldError(f"{missing.said}, so the baseline stays as it is; {missing.cure}, or pass accept_losses=True")
@@ -306,39 +271,57 @@ class Gate:
             )
         return [f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f})" for each in verdicts]
 
-    def _searched(self) -> tuple[list[list[RetrievalResult]], float]:
-        """Return the first k results of each query, and the tokens of language models a query."""
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the searcher has an index of this package, and is none of another kind."""
+        return isinstance(self.searcher, BaseSearcher)
+
+    def _open(self) -> None:
         searcher, settings = self.searcher, self.settings
+        if settings.index_path is None:
+            raise ConfigurationError("the gate has no index; write 'index', and 'corpus' if it is to be created")
+        if settings.loader is not None:
+            searcher.index(settings.loader, settings.index_path)
+        else:
+            try:
+                searcher.open(settings.index_path)
+            except IndexMissingError as error:
+                raise IndexMissingError(f"{error}; or write 'corpus' in the gate's file, so that it is created") from None
+        self._opened = True
+
+    def _found(self, reason: str) -> Baseline:
+        """Search, and return the first k results of each query as a baseline, without measures."""
         if not self._opened:
-            if settings.index_path is None:
-                raise ConfigurationError("the gate has no index; write 'index', and 'corpus' if it is to be created")
-            if settings.loader is not None:
-                searcher.index(settings.loader, settings.index_path)
-            else:
-                try:
-                    searcher.open(settings.index_path)
-                except IndexMissingError as error:
-                    raise IndexMissingError(f"{error}; or write 'corpus' in the gate's file, so that it is created") from None
-            self._opened = True
-        own = self._own_ids().ids
-        with record_calls() as calls:
-            found = searcher.search([query.text for query in self.queries], settings.k + any(own))
+            self._open()
+        own, k = self._own_ids().ids, self.settings.k
+        found = self.searcher.search([query.text for query in self.queries], k + any(own))
         if not any(found):
             raise QueryError(
                 f"the searcher found nothing for any of {len(self.queries):,} queries; is its index the right one?"
             )
-        results = [
-            [hit for hit in hits if hit.item.item_id != own_id][: settings.k] for hits, own_id in zip(found, own, strict=True)
-        ]
-        self._items = {hit.item.item_id: hit.item for hits in results for hit in hits}
-        counts = calls.counts
-        tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
-        return results, tokens / len(self.queries)
+        queries = {}
+        self._items = {}
+        for query, hits, own_id in zip(self.queries, found, own, strict=True):
+            gold = self.gold.get(query.query_id)
+            of_gold = digest(repr(sorted(gold.relevance.items()))) if gold is not None else ""
+            kept = {hit.item.item_id: hit.item for hit in [hit for hit in hits if hit.item.item_id != own_id][:k]}
+            queries[query.query_id] = BaselineQuery(query.query_id, digest(query.text), of_gold, tuple(kept))
+            self._items |= kept
+        titled = any(each.by == "title" for each in self.gold.values())
+        items = {
+            item_id: BaselineItem(digest(item.text), item.title if titled else "") for item_id, item in self._items.items()
+        }
+        return Baseline(reason, k, queries, items, self._identity())
+
+    def _is_relevant(self, side: Baseline, query_id: str) -> bool:
+        """Whether one of the hits of a query is relevant."""
+        hits = side.queries[query_id].hits
+        return any(is_relevant(each, side.items[each].title, self.gold[query_id]) for each in hits)
 
     def _missing_gold(self) -> MissingGold | None:
         """Return the relevant documents that the index lacks; None if it holds all, or is of a searcher of another kind."""
         gold = [each for each in self.gold.values() if max(each.relevance.values(), default=0) > 0]
-        if not gold or not isinstance(self.searcher, BaseSearcher):
+        if not gold or not self._is_ours:
             return None
         table = self.searcher.opened.items
         return RetrievalEvaluator(gold, table.ids(), table.titles(), [1], "count").missing
@@ -347,30 +330,12 @@ class Gate:
         """Return the hits that are the queries themselves, decided as in a benchmark of this index."""
         ids = [query.query_id for query in self.queries]
         texts: dict[str, tuple[str, str]] = {}
-        if isinstance(self.searcher, BaseSearcher):
+        if self._is_ours:
             table = self.searcher.opened.items
             rows = table.find(ids)
             texts = {item.item_id: (item.content, item.text) for item in table.items(rows[rows >= 0])}
         ignore = are_passages(self.queries, texts, self.settings.ignore_identical_ids)
         return own_ids(ids, texts, {each: gold.relevance for each, gold in self.gold.items()}, ignore=ignore)
-
-    def _found(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float) -> Baseline:
-        """Return what was found as a baseline, without measures."""
-        queries = {}
-        for query, hits in zip(self.queries, results, strict=True):
-            gold = self.gold.get(query.query_id)
-            of_gold = digest(repr(sorted(gold.relevance.items()))) if gold is not None else ""
-            hit_ids = tuple(hit.item.item_id for hit in hits)
-            queries[query.query_id] = BaselineQuery(query.query_id, digest(query.text), of_gold, hit_ids)
-        titled = any(each.by == "title" for each in self.gold.values())
-        items = {
-            item_id: BaselineItem(digest(item.text), item.title if titled else "") for item_id, item in self._items.items()
-        }
-        costs = {"tokens": tokens}
-        if isinstance(self.searcher, BaseSearcher):
-            records = self.searcher.index_records()
-            costs["index_bytes"] = float(sum(segment.bytes for record in records for segment in record.segments))
-        return Baseline(reason, self.settings.k, queries, items, self._identity(), costs)
 
     def _identity(self) -> dict[str, Any]:
         """Return what the results depend on, as plain values."""
@@ -408,7 +373,7 @@ class Gate:
             )
         if any(each.by == "title" for each in self.gold.values()) and not any(item.title for item in before.items.values()):
             raise ConfigurationError(f"the gold names titles, and {path} keeps none of its items; {RENEW}")
-        if isinstance(self.searcher, BaseSearcher) and not texts:
+        if self._is_ours and not texts:
             raise ConfigurationError(
                 f"none of the {len(before.items):,} items of {path} is in the index: it is of another corpus, or all ids are "
                 "new. Check the corpus and how it is cut; if they are meant to be so, bring the gold in line with the new ids, "
@@ -417,7 +382,7 @@ class Gate:
 
     def _items_at(self, item_ids: Sequence[str], beside: int = 0) -> list[SearchableItem]:
         """Return items, and as many on each side of them in the corpus; of a searcher of another kind, those that it found."""
-        if not isinstance(self.searcher, BaseSearcher):
+        if not self._is_ours:
             return [self._items[item_id] for item_id in item_ids if item_id in self._items]
         table = self.searcher.opened.items
         rows = table.find(list(item_ids))
@@ -425,16 +390,10 @@ class Gate:
         rows = rows[(rows >= 0) & (rows < len(table))]
         return table.items(rows if table.live is None else rows[table.live[rows]])
 
-    def _texts_of(self, item_ids: list[str]) -> dict[str, str]:
-        """Return the digests of the texts of items that the index holds."""
-        if not isinstance(self.searcher, BaseSearcher):
-            return {}
-        return {item.item_id: digest(item.text) for item in self._items_at(item_ids)}
-
-    def _described(self, item_id: str) -> str | None:
+    def _text_of(self, item_id: str) -> str | None:
         """Return the text of an item; None if the corpus does not hold it, ``""`` if that is not known."""
         items = self._items_at([item_id])
-        return items[0].text if items else None if isinstance(self.searcher, BaseSearcher) else ""
+        return items[0].text if items else None if self._is_ours else ""
 
     def _values(self, side: Baseline, queries: Sequence[Query], gold: Mapping[str, Gold]) -> dict[str, Scores]:
         """Return ``[queries]`` by measure, of the hits that a baseline keeps; without gold of its own, of precision alone."""
@@ -454,7 +413,7 @@ class Gate:
         key = settings.group_by
         groups = {} if key is None else masks_of(group_labels(queries, key), group_order(queries, key))
         groups = {"": np.ones(len(queries), bool)} | groups
-        return judge(old, new, settings.margins, families, groups, level=settings.level, looks=looks, seed=settings.seed)
+        return judge(old, new, settings.margins, families, groups, level=settings.level, looks=looks)
 
     def _change(
         self, folder: Path, queries: Sequence[Query], before: Baseline, now: Baseline, texts: Mapping[str, str], make: bool
@@ -472,16 +431,14 @@ class Gate:
         gone = sum(not each.has_text for each in open_)
         return ChangeToJudge(len(passages), len(open_), gone, not self.gold, projects, len(unasked)), passages
 
-    def _deeper(self, query: str, k: int) -> list[RetrievalResult]:
-        return list(self.searcher.search([query], k)[0])
+    def _deeper(self, query: str) -> list[str]:
+        (hits,) = self.searcher.search([query], _DEEPER * self.settings.k)
+        return [hit.item.item_id for hit in hits]
 
-    def _notes(self, compared: Sequence[Query], limits: Sequence[LimitVerdict]) -> list[str]:
+    def _notes(self, compared: Sequence[Query]) -> list[str]:
         notes = [note] if (note := synthetic_note(sum(query.is_synthetic for query in compared), len(compared))) else []
         if new := len(self.queries) - len(compared):
             notes.append(f"{counted(new, 'query is', 'queries are')} not in the baseline, and not compared")
-        for name in self.settings.limits:
-            if not any(limit.name == name for limit in limits):
-                notes.append(f"the baseline has no {name}, so its limit was not checked; {RENEW}")
         if self.gold and len(self.gold) < len(self.queries):
             ungraded = counted(len(self.queries) - len(self.gold), "query has", "queries have")
             notes.append(f"{ungraded} no gold; only the agreement counts there")

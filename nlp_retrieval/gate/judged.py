@@ -21,17 +21,19 @@ from nlp_retrieval.judging.project_file import PROJECT_FILE
 from nlp_retrieval.text import normalize_title
 
 Side = Literal["baseline", "now"]
+_Key = tuple[str, str, str]
+"""The question, the id of an item, and the digest of its text."""
 
 
 @dataclass(frozen=True)
 class ChangedPassage:
-    """A passage among the first results of one side alone; ``key`` is the question, its id and the digest of its text.
+    """A passage among the first results of one side alone.
 
     ``relevant`` is by gold or people, None if neither says; ``place`` is the project that asks for it.
     """
 
     query_id: str
-    key: tuple[str, str, str]
+    key: _Key
     title: str
     side: Side
     relevant: bool | None
@@ -71,8 +73,30 @@ def changed_passages(
     Raises:
         ConfigurationError: a project judges titles.
     """
-    grades: dict[tuple[str, str, str], list[bool]] = {}
-    waiting: dict[tuple[str, str, str], Path] = {}
+    said, waiting = _judgements(folder)
+    depths, passages = sorted(set(cutoffs)), []
+    for query in queries:
+        own_gold, names = gold.get(query.query_id), {}
+        if own_gold is not None:
+            named = own_gold.by == "title"
+            names = {normalize_title(name) if named else name: grade for name, grade in own_gold.relevance.items()}
+        old, new = before.queries[query.query_id].hits, now.queries[query.query_id].hits
+        sides: tuple[tuple[Side, tuple[str, ...], tuple[str, ...]], ...] = (("baseline", old, new), ("now", new, old))
+        for side, hits, others in sides:
+            for item_id in dict.fromkeys(each for k in depths for each in hits[:k] if each not in others[:k]):
+                item = now.items.get(item_id) or before.items[item_id]
+                key = query.text, item_id, texts.get(item_id) or item.digest
+                name = normalize_title(item.title) if own_gold is not None and own_gold.by == "title" else item_id
+                relevant = names[name] > 0 if name in names else said.get(key)
+                place = waiting.get(key)
+                passages.append(ChangedPassage(query.query_id, key, item.title, side, relevant, item_id in texts, place))
+    return passages
+
+
+def _judgements(folder: Path) -> tuple[dict[_Key, bool], dict[_Key, Path]]:
+    """Return what people said of each text in a folder's projects, and which project asks for the others."""
+    grades: dict[_Key, list[bool]] = {}
+    waiting: dict[_Key, Path] = {}
     for path in [folder, *sorted(folder.iterdir())] if folder.is_dir() else []:
         if not (path / PROJECT_FILE).exists():
             continue
@@ -81,51 +105,27 @@ def changed_passages(
             raise ConfigurationError(f"{path} judges titles, and a gate needs judgements of passages; move it elsewhere")
         pool = project.pool()
         for number, question, item in project.texts():
-            key = (question, item.item_id, digest(item.text))
+            key = question, item.item_id, digest(item.text)
             if pool.judged[number]:
                 grades.setdefault(key, []).append(bool(pool.relevant[number]))
             elif pool.chosen[number]:
                 waiting[key] = path
         project.close()
-    depths, passages = sorted(set(cutoffs)), []
-    for query in queries:
-        old, new = before.queries[query.query_id].hits, now.queries[query.query_id].hits
-        sides: tuple[tuple[Side, tuple[str, ...], tuple[str, ...]], ...] = (("baseline", old, new), ("now", new, old))
-        for side, own, other in sides:
-            for item_id in dict.fromkeys(each for k in depths for each in own[:k] if each not in other[:k]):
-                kept = now.items.get(item_id) or before.items[item_id]
-                key = (query.text, item_id, texts.get(item_id) or kept.digest)
-                relevant = _graded(item_id, kept.title, gold.get(query.query_id))
-                if relevant is None and key in grades:
-                    relevant = statistics.median_low(grades[key])
-                place = waiting.get(key)
-                passages.append(ChangedPassage(query.query_id, key, kept.title, side, relevant, item_id in texts, place))
-    return passages
-
-
-def _graded(item_id: str, title: str, gold: Gold | None) -> bool | None:
-    """Return what gold says of a passage; None if it says nothing."""
-    if gold is None:
-        return None
-    name = item_id if gold.by == "item_id" else normalize_title(title)
-    known = gold.relevance if gold.by == "item_id" else {normalize_title(key): grade for key, grade in gold.relevance.items()}
-    return known[name] > 0 if name and name in known else None
+    return {key: statistics.median_low(given) for key, given in grades.items()}, waiting
 
 
 def with_judged(
     gold: Mapping[str, Gold], passages: Iterable[ChangedPassage], grade: int, also: Side | None = None
 ) -> dict[str, Gold]:
     """Return gold with the passages that were judged relevant, and those not judged that ``also``, a side, alone has."""
-    added: dict[str, dict[str, int]] = {}
+    whole = dict(gold)
     for each in passages:
-        if each.query_id in gold and (each.relevant or (each.relevant is None and each.side == also)):
-            name = each.key[1] if gold[each.query_id].by == "item_id" else each.title
-            if name:
-                added.setdefault(each.query_id, {})[name] = grade
-    return {
-        query_id: Gold(query_id=query_id, relevance=added.get(query_id, {}) | own.relevance, by=own.by)
-        for query_id, own in gold.items()
-    }
+        own = whole.get(each.query_id)
+        if own is not None and (each.relevant or (each.relevant is None and each.side == also)):
+            name = each.key[1] if own.by == "item_id" else each.title
+            added = {name: grade} if name else {}
+            whole[each.query_id] = Gold(query_id=own.query_id, relevance=added | own.relevance, by=own.by)
+    return whole
 
 
 def make_project(
@@ -146,13 +146,10 @@ def lines_to_judge(change: ChangeToJudge) -> Iterator[str]:
     """Yield what is left to judge, and how, as sentences."""
     if change.alone:
         yield "Figures are of what changed alone: relevant passages that the other side lacks among its first results."
-    yield (
-        f"{change.passages:,} passages are among the first results of one side alone; {change.passages - change.unjudged:,} of "
-        "them are judged"
-        + (f", and {change.gone:,} cannot be, because their texts are not in the corpus" if change.gone else "")
-        + ("" if change.alone or not change.unjudged else "; what is not judged counts as not relevant")
-        + "."
-    )
+    judged = f"{change.passages - change.unjudged:,} of them are judged"
+    gone = f", and {change.gone:,} cannot be, because their texts are not in the corpus" if change.gone else ""
+    counts = "" if change.alone or not change.unjudged else "; what is not judged counts as not relevant"
+    yield f"{change.passages:,} passages are among the first results of one side alone; {judged}{gone}{counts}."
     for path in change.projects:
         yield f"To judge them: nlp-retrieval judge serve {path} --judge NAME"
     if change.unasked:

@@ -9,15 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.models import Gold, Query, RetrievalResult, excerpt
+from nlp_retrieval.core.models import Gold, Query, excerpt
 from nlp_retrieval.gate.baseline import Baseline
 from nlp_retrieval.text import normalize_title
 
 Kind = Literal["corpus", "models", "settings", "versions", "gold"]
-Described = Callable[[str], str | None]
-"""Returns the text of an item; None if the corpus does not hold it."""
 
-_DEEPER = 10
 _LONGEST = 60
 
 
@@ -33,14 +30,13 @@ class GateChange:
 class LostDocument:
     """A document that fell: its text (None if the corpus does not hold it), and its rank in the baseline and now.
 
-    ``now`` is None if it is not among ten times as many results; else ``ranks`` are those of each retriever: ``{"bm25": 3}``.
+    ``now`` is None if it is not among ten times as many results.
     """
 
     item_id: str
     text: str | None
     before: int
     now: int | None
-    ranks: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -65,10 +61,10 @@ def changes_of(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> lis
     changes: list[GateChange] = []
     if old.get("corpus") != new.get("corpus") and "corpus" in new and "corpus" in old:
         changes.append(GateChange("corpus", _corpus(before, now, texts)))
-    changes += [GateChange("models", detail) for detail in _differences(old.get("models"), new.get("models"), "")]
     settings = [*_differences(old.get("searcher"), new.get("searcher"), "")]
     # what a setting of "auto" was decided to be is in the identities of the retrievers alone
     settings = settings or [*_differences(old.get("retrievers"), new.get("retrievers"), "retrievers")]
+    changes += [GateChange("models", detail) for detail in _differences(old.get("models"), new.get("models"), "")]
     changes += [GateChange("settings", detail) for detail in settings]
     changes += [GateChange("versions", detail) for detail in _differences(old.get("versions"), new.get("versions"), "")]
     regraded = [each for each, query in before.queries.items() if each in now.queries and query.gold != now.queries[each].gold]
@@ -79,7 +75,7 @@ def changes_of(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> lis
 
 
 def _corpus(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> str:
-    old, new = (side.identity.get("corpus", {}).get("items") for side in (before, now))
+    old, new = (side.identity["corpus"]["items"] for side in (before, now))
     gone = sum(item_id not in texts for item_id in before.items)
     edited = sum(texts.get(item_id, item.digest) != item.digest for item_id, item in before.items.items())
     said = f"{old:,} -> {new:,} items" if old != new else f"{new:,} items, as before"
@@ -102,20 +98,21 @@ def _differences(old: Any, new: Any, place: str) -> Iterator[str]:
         yield f"{place or 'all'}: {excerpt(repr(old), _LONGEST)} -> {excerpt(repr(new), _LONGEST)}"
 
 
-def lost_queries(
+def lost_most(
     queries: Sequence[Query],
     old: Mapping[str, Scores],
     new: Mapping[str, Scores],
     before: Baseline,
-    results: Mapping[str, Sequence[RetrievalResult]],
-    gold: Mapping[str, Gold],
-    deeper: Callable[[str, int], Sequence[RetrievalResult]],
-    described: Described,
+    now: Baseline,
+    gold: Mapping[str, Gold] | None,
+    deeper: Callable[[str], Sequence[str]],
+    text_of: Callable[[str], str | None],
     most: int,
 ) -> list[LostQuery]:
     """Return the queries that lost most in any measure, those that lost more first.
 
-    ``old`` and ``new`` are ``[queries]`` by measure; ``deeper`` searches a text for more results.
+    ``old`` and ``new`` are ``[queries]`` by measure. Documents that fell are those that ``gold`` says are relevant; without
+    gold, the first that are found no more. ``deeper`` returns more ids for a text, ``text_of`` the text of an item.
     """
     names = list(old)
     losses = np.stack([old[name] - new[name] for name in names])
@@ -124,40 +121,22 @@ def lost_queries(
         if losses[:, number].max() <= 0:
             break
         query, name = queries[number], names[int(losses[:, number].argmax())]
-        own, found = gold[query.query_id], [hit.item.item_id for hit in results[query.query_id]]
-        hits = before.queries[query.query_id].hits
+        hits, found = before.queries[query.query_id].hits, now.queries[query.query_id].hits
         fell = {
             item_id: rank
             for rank, item_id in enumerate(hits, start=1)
-            if item_id not in found[:rank] and is_relevant(item_id, before.items[item_id].title, own)
+            if item_id not in found[: None if gold is None else rank]
         }
-        more = deeper(query.text, _DEEPER * max(before.k, 1)) if fell else []
-        documents = [_lost(item_id, rank, more, described(item_id)) for item_id, rank in fell.items()]
-        came = [each for each in found if each not in hits]
+        if gold is not None:
+            own = gold[query.query_id]
+            fell = {each: rank for each, rank in fell.items() if is_relevant(each, before.items[each].title, own)}
+        more = deeper(query.text) if fell and gold is not None else ()
+        places = {item_id: place for place, item_id in enumerate(more, start=1)}
+        documents = [LostDocument(each, text_of(each), rank, places.get(each)) for each, rank in [*fell.items()][:most]]
         values = float(old[name][number]), float(new[name][number])
+        came = [each for each in found if each not in hits]
         lost.append(LostQuery(query.query_id, query.text, name, *values, documents, came))
     return lost
-
-
-def changed_most(
-    queries: Sequence[Query],
-    overlaps: Mapping[str, float],
-    before: Baseline,
-    results: Mapping[str, Sequence[RetrievalResult]],
-    described: Described,
-    most: int,
-) -> list[LostQuery]:
-    """Return the queries whose results agree least with the baseline's, where nothing says which of them are relevant."""
-    changed = []
-    for query in sorted(queries, key=lambda query: overlaps[query.query_id])[:most]:
-        hits, overlap = before.queries[query.query_id].hits, overlaps[query.query_id]
-        found = [hit.item.item_id for hit in results[query.query_id]]
-        left = {item_id: rank for rank, item_id in enumerate(hits, start=1) if item_id not in found}
-        documents = [_lost(item_id, rank, (), described(item_id)) for item_id, rank in [*left.items()][:most]]
-        if overlap < 1:
-            came = [each for each in found if each not in hits]
-            changed.append(LostQuery(query.query_id, query.text, "", 1.0, overlap, documents, came))
-    return changed
 
 
 def is_relevant(item_id: str, title: str, gold: Gold) -> bool:
@@ -165,11 +144,3 @@ def is_relevant(item_id: str, title: str, gold: Gold) -> bool:
     if gold.by == "item_id":
         return gold.relevance.get(item_id, 0) > 0
     return normalize_title(title) in {normalize_title(name) for name, grade in gold.relevance.items() if grade > 0}
-
-
-def _lost(item_id: str, rank: int, more: Sequence[RetrievalResult], text: str | None) -> LostDocument:
-    for place, hit in enumerate(more, start=1):
-        if hit.item.item_id == item_id:
-            ranks = {name.removesuffix(".rank"): int(value) for name, value in hit.signals.items() if name.endswith(".rank")}
-            return LostDocument(item_id, text, rank, place, ranks)
-    return LostDocument(item_id, text, rank, None, {})

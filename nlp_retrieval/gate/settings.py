@@ -19,10 +19,8 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import Measure, read_measures
 from nlp_retrieval.gate.verdict import Verdict
 
-Limit = Literal["index_bytes", "tokens"]
 _LEAST_MARGIN = 3e-6
 """What a million queries could show, by the rule of three."""
-LIMITS: tuple[Limit, ...] = ("index_bytes", "tokens")
 
 
 def _margins(value: object) -> dict[str, float]:
@@ -38,16 +36,6 @@ def _margins(value: object) -> dict[str, float]:
         (measure,) = read_measures([str(name)])
         margins[str(measure)] = float(margin)
     return margins
-
-
-def _limits(value: object) -> dict[str, float]:
-    limits: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"": value}
-    for name, ratio in limits.items():
-        if name not in LIMITS or isinstance(ratio, bool) or not isinstance(ratio, int | float) or not ratio >= 1:
-            raise ConfigurationError(
-                f"limits: {name} has {ratio!r}; give ratios to the baseline of 1 or more for {' and '.join(LIMITS)}"
-            )
-    return {str(name): float(ratio) for name, ratio in limits.items()}
 
 
 @settings
@@ -72,15 +60,13 @@ class GateSettings:
         fell: the same if a measure fell by more than its margin, and whether by chance cannot be told.
         least_agreement: the least mean overlap with the baseline's rankings (rank-biased overlap, 0 to 1) where there is no
             gold.
-        limits: ratios to the baseline that cost may reach: ``index_bytes``, ``tokens``.
         judging: a folder for judging projects. Passages that only one of the two rankings has are judged there
             (``gate --judge``). With gold, those judged relevant are added to it; without, they decide about precision.
-        seed: of the tests.
         relevant_from: as in a benchmark: the lowest grade of a relevant document.
         ignore_identical_ids: as in a benchmark: whether a hit with the id of its query is the query itself and does not count.
 
     Raises:
-        ConfigurationError: a margin, a limit or a measure is not possible.
+        ConfigurationError: a margin or a measure is not possible.
 
     Examples:
         >>> GateSettings("baseline.jsonl", TopicsLoader("queries.tsv", "qrels.txt"), {"nDCG@10": 0.02}).margins
@@ -101,9 +87,7 @@ class GateSettings:
     cannot_tell: Literal["pass", "fail"] = "pass"
     fell: Literal["pass", "fail"] = "fail"
     least_agreement: Annotated[float, Field(ge=0, le=1)] = 0.9
-    limits: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_limits)] = Field(default_factory=dict)
     judging: Path | None = None
-    seed: Annotated[Integer, Field(ge=0)] = 0
     relevant_from: Annotated[Integer, Field(ge=1)] = 1
     ignore_identical_ids: StrictBool | None = None
 

@@ -88,7 +88,6 @@ def judge(
     *,
     level: float,
     looks: int,
-    seed: int = 0,
 ) -> list[MeasureVerdict]:
     """Return the verdict on each measure in each group.
 
@@ -103,9 +102,9 @@ def judge(
             low = 0.0  # the same figures for every query: nothing was lost, whatever other queries would say
             p = 1.0
             if differences.any():
-                low, _ = bootstrap_interval(differences, own, RESAMPLES, 2 * _SURE - 1, seed, bounds=(-1.0, 1.0))
+                low, _ = bootstrap_interval(differences, own, RESAMPLES, 2 * _SURE - 1, 0, bounds=(-1.0, 1.0))
                 most = min(MOST_RESAMPLES, max(RESAMPLES, 400 * looks))
-                two_sided = float(refined_test(differences[None], own, RESAMPLES, most, seed).p[0])
+                two_sided = float(refined_test(differences[None], own, RESAMPLES, most, 0).p[0])
                 p = two_sided / 2 if differences.sum() < 0 else 1 - two_sided / 2
             more = max(1, _needed(margin, _spread(differences, own)) - len(old))
             means = float(old.mean()), float(now[measure][mask].mean())

@@ -11,15 +11,13 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.models import excerpt
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.gate.checking import GateReport, LimitVerdict
+from nlp_retrieval.gate.checking import GateReport
 from nlp_retrieval.gate.judged import lines_to_judge
 from nlp_retrieval.gate.reasons import LostQuery
 from nlp_retrieval.gate.verdict import MeasureVerdict
 from nlp_retrieval.reports import counted, listed
 from nlp_retrieval.text import visible
 
-_UNITS = {"index_bytes": "the size of the index", "tokens": "tokens a query"}
-_MARKUP = re.compile(r"([\\`*_\[\]<>|#])")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MOST_IDS = 5
 _LONGEST = 80
@@ -32,24 +30,21 @@ def headline(report: GateReport) -> str:
         return f"Rankings {least} the baseline by {report.agreement:.2f}; without gold, this says nothing about quality."
     of_kind = [each for each in report.measures if each.verdict == report.verdict]
     falls = listed([f"{each.label} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
+    queries = counted(report.queries, "query", "queries")
     if report.verdict == "worse":
-        said = f"Worse: {falls}"
-    elif report.verdict == "fell":
-        said = f"Beyond the margin, and whether by chance cannot be told: {falls}"
-    elif report.verdict == "cannot tell":
-        said = f"Cannot tell: {_why_open(report, of_kind)}"
-    elif report.same == report.queries:
-        said = f"No worse: the first results of all {counted(report.queries, 'query', 'queries')} are the same"
-    else:
-        said = f"No worse: no measure lost more than its margin over {counted(report.queries, 'query', 'queries')}"
-    over = [_limit(limit) for limit in report.limits if not limit.passes]
-    return said + (f"; over the limit: {listed(over)}." if over else ".")
+        return f"Worse: {falls}."
+    if report.verdict == "fell":
+        return f"Beyond the margin, and whether by chance cannot be told: {falls}."
+    if report.verdict == "cannot tell":
+        return f"Cannot tell: {_why_open(report, of_kind)}."
+    if report.same == report.queries:
+        return f"No worse: the first results of all {queries} are the same."
+    return f"No worse: no measure lost more than its margin over {queries}."
 
 
 def _why_open(report: GateReport, of_kind: Sequence[MeasureVerdict]) -> str:
     if report.change is not None and not any(each.more for each in of_kind):
-        unjudged, passages = report.change.unjudged, report.change.passages
-        return f"{unjudged:,} of {passages:,} passages that differ are not judged"
+        return f"{report.change.unjudged:,} of {report.change.passages:,} passages that differ are not judged"
     more = f"about {max(each.more for each in of_kind):,} more queries could tell"
     if fell := [each.label for each in of_kind if each.difference < 0]:
         return f"{listed(fell)} fell, and may have lost more than the margin; {more}"
@@ -61,8 +56,6 @@ def lines_of(report: GateReport) -> Iterator[str]:
     yield f"{'PASS' if report.passes else 'FAIL'}  {headline(report)}"
     for each in report.measures:
         yield f"  {_measure(each)}"
-    for limit in report.limits:
-        yield f"  {_limit(limit)}: {'within' if limit.passes else 'over'} the limit of {limit.limit:g}"
     yield f"  The first results are the same for {report.same:,} of {report.queries:,}; agreement {report.agreement:.2f}."
     if report.changes:
         yield "What changed since the baseline, in the order in which to look:"
@@ -70,7 +63,7 @@ def lines_of(report: GateReport) -> Iterator[str]:
     elif report.same < report.queries:
         yield "Nothing that is recorded changed since the baseline: neither corpus, models, settings, versions nor gold."
     if report.lost:
-        yield f"{_title_of_lost(report)}:"
+        yield "Queries whose results changed most:" if report.verdict is None else "Queries that lost most:"
         for query in report.lost:
             yield from (f"  {line}" for line in _query(query))
     if report.change is not None and report.change.passages:
@@ -84,36 +77,15 @@ def lines_of(report: GateReport) -> Iterator[str]:
 
 
 def markdown(report: GateReport) -> str:
-    """Return the report as Markdown, for a pull request; nothing of a query or an id is markup in it."""
-    lines = [f"### Retrieval gate: {'passes' if report.passes else 'fails'}", "", _escaped(headline(report)), ""]
-    if report.measures:
-        lines += ["| measure | before | now | difference | at least | margin | verdict |", "|---|---|---|---|---|---|---|"]
-        lines += [
-            f"| {_escaped(each.label)} | {each.before:.4f} | {each.now:.4f} | {each.difference:+.4f} | {each.low:+.4f} "
-            f"| {each.margin:g} | {each.verdict} |"
-            for each in report.measures
-        ]
-        lines.append("")
-    lines += [f"- {_escaped(_limit(each))}; limit {each.limit:g}" for each in report.limits]
-    lines += [f"- changed: {change.kind}: {_escaped(change.detail)}" for change in report.changes]
-    if report.change is not None and report.change.passages:
-        lines += [f"- {_escaped(line)}" for line in lines_to_judge(report.change)]
-    lines += [f"- note: {_escaped(note)}" for note in report.notes]
-    if report.lost:
-        lines += ["", f"<details><summary>{_title_of_lost(report)}</summary>", ""]
-        for query in report.lost:
-            first, *rest = _query(query)
-            lines += [f"- {_escaped(first)}", *(f"  - {_escaped(line.strip())}" for line in rest)]
-        lines += ["", "</details>"]
-    return "\n".join(lines) + "\n"
+    """Return the report as Markdown, for a pull request: its text in a fence, so that nothing of a query or an id is markup."""
+    text = "\n".join(lines_of(report))
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"### Retrieval gate: {'passes' if report.passes else 'fails'}\n\n{fence}text\n{text}\n{fence}\n"
 
 
 def junit(report: GateReport) -> bytes:
-    """Return the report as JUnit XML: a test case for each measure and limit, and for the agreement without gold."""
-    cases: list[tuple[str, bool, str]] = []
-    for each in report.measures:
-        cases.append((each.label, each.verdict not in report.failing, _measure(each)))
-    cases += [(limit.name, limit.passes, _limit(limit)) for limit in report.limits]
+    """Return the report as JUnit XML: a test case for each measure, or for the agreement without gold."""
+    cases = [(each.label, each.verdict not in report.failing, _measure(each)) for each in report.measures]
     if report.verdict is None:
         cases.append(("agreement", report.passes, headline(report)))
     suite = Element("testsuite", name="retrieval gate", tests=str(len(cases)))
@@ -138,33 +110,17 @@ def _measure(each: MeasureVerdict) -> str:
         f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f}; at least {each.low:+.3f} with 95%), "
         f"margin {each.margin:g}: {each.verdict}"
     )
-    if not each.more:
-        return said
-    return f"{said}; about {each.more:,} more queries could tell"
-
-
-def _limit(limit: LimitVerdict) -> str:
-    return f"{_UNITS[limit.name]} is {limit.ratio:.2f} times that of the baseline"
-
-
-def _title_of_lost(report: GateReport) -> str:
-    return "Queries whose results changed most" if report.verdict is None else "Queries that lost most"
+    return f"{said}; about {each.more:,} more queries could tell" if each.more else said
 
 
 def _query(query: LostQuery) -> Iterator[str]:
-    what = f"{Measure.parse(query.measure).label} {query.before:.2f} -> {query.now:.2f}" if query.measure else (
-        f"agreement {query.now:.2f}"
-    )  # fmt: skip
+    measured = f"{Measure.parse(query.measure).label} {query.before:.2f} -> {query.now:.2f}" if query.measure else ""
+    what = measured or f"agreement {query.now:.2f}"
     yield f"{visible(query.query_id)}: {what}: {visible(excerpt(query.text, _LONGEST))}"
     for each in query.documents:
-        text = "" if not each.text else f" \u201c{visible(excerpt(each.text, _LONGEST))}\u201d"
+        text = f" \u201c{visible(excerpt(each.text, _LONGEST))}\u201d" if each.text else ""
         gone = "is no longer in the corpus" if each.text is None else "is found no more"
         where = gone if each.now is None else f"is now at {each.now:,}"
-        ranks = ", ".join(f"{visible(name)} {rank:,}" for name, rank in each.ranks.items())
-        yield f"  {visible(each.item_id)}{text} was at {each.before}, {where}" + (f" ({ranks})" if ranks else "")
+        yield f"  {visible(each.item_id)}{text} was at {each.before}, {where}"
     if query.came:
         yield f"  instead: {visible(', '.join(query.came[:_MOST_IDS]))}"
-
-
-def _escaped(text: str) -> str:
-    return _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))

@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, Query, SearchableItem, Searcher, TopicsLoader
@@ -150,9 +151,9 @@ def test_where_a_document_is_now_is_said(accepted: GateSettings, tmp_path: Path)
     [
         (lambda text: text.replace('"d1"', '"d2"', 1), "was edited since it was written"),
         (lambda text: text.replace("\n", "\n<<<<<<< ours\n", 1), r":2 has the mark of a merge conflict \(<<<<<<<\)"),
-        (lambda text: text.replace('"format": 2', '"format": 1', 1), "was made by another version of nlp_retrieval"),
-        (lambda text: text[: len(text) // 2], "was edited"),
-        (lambda text: text.split("\n", 1)[1], "its first line was lost"),
+        (lambda text: text.replace('"format": 3', '"format": 2', 1), "was made by another version of nlp_retrieval"),
+        (lambda text: text[: len(text) // 2], "a line of it was lost"),
+        (lambda text: text.split("\n", 1)[1], "a line of it was lost"),
         (lambda _: "baseline: base.jsonl\n", "is no baseline"),
         (lambda _: "", "is no baseline"),
     ],
@@ -186,8 +187,6 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
         Gate(accepted, searcher(tmp_path / "none", [SearchableItem(item_id="d1", content="zzz")])).check()
     with pytest.raises(SourceError, match="there is no baseline"):
         Gate(GateSettings(tmp_path / "no.jsonl", accepted.query_loader, {"ndcg@10": 0.05}), searcher(tmp_path / "no")).check()
-    with pytest.raises(SourceError, match="is a folder; name a file in it"):
-        Gate(GateSettings(tmp_path, accepted.query_loader, {"ndcg@10": 0.05}), searcher(tmp_path / "folder")).check()
     with pytest.raises(ConfigurationError, match="the reason is empty"):
         Gate(accepted, searcher(tmp_path / "reason")).update(" ")
 
@@ -200,8 +199,6 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
         ({"margins": []}, "expected measures"),
         ({"margins": {"ndcg": 0.1}}, "take one with a cutoff: ndcg@20"),
         ({"margins": {"ndcg@50": 0.1}}, "ndcg@50 needs 50"),
-        ({"limits": {"speed": 2}}, "ratios to the baseline of 1 or more for index_bytes and tokens"),
-        ({"limits": {"tokens": 0.5}}, "tokens has 0.5"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings: GateSettings, changed: dict[str, object], said: str) -> None:
@@ -296,7 +293,7 @@ def test_a_group_that_gained_is_not_said_to_have_fallen_and_rows_of_junit_are_by
             )
             for group, change in zip(("", "hops=2", "hops=3"), differences, strict=False)
         ]
-        return GateReport(overall(measures), False, measures, [], 0.9, 3, 15, [], [])
+        return GateReport(overall(measures), False, measures, 0.9, 3, 15, [], [])
 
     assert headline(report(-0.01, 0.1)) == (
         "Cannot tell: nDCG@10 fell, and may have lost more than the margin; about 40 more queries could tell."
@@ -355,23 +352,15 @@ def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: G
     assert other.lost[0].text in printed
 
 
-def test_costs_have_limits(queries: BeirLoader, tmp_path: Path) -> None:
-    settings = GateSettings(tmp_path / "base.jsonl", queries, {"ndcg@10": 0.05}, limits={"index_bytes": 1.1, "tokens": 1})
-    Gate(settings, searcher(tmp_path / "a")).update("the first")
-    more = [*ITEMS, *(SearchableItem(item_id=f"x{n}", content=f"word{n} " * 20) for n in range(200))]
-    report = Gate(settings, searcher(tmp_path / "b", more)).check()
-    assert [(limit.name, limit.passes) for limit in report.limits] == [("index_bytes", False), ("tokens", True)]
-    assert (report.verdict, report.passes) == ("no worse", False)
-    assert "over the limit" in next(lines_of(report))
-
-
 def test_reports_hold_the_verdict_and_no_markup_of_a_query(accepted: GateSettings, tmp_path: Path) -> None:
     path = Path(str(accepted.query_loader.config["path"])) / "queries.jsonl"
-    hostile = ITEMS[0].content.split()[0] + " </testsuite> <script> | [x](http://e.org) \\u0007"
+    hostile = ITEMS[0].content.split()[0] + " </testsuite> <script> ```` | [x](http://e.org) \\u0007"
     path.write_text(re.sub(r'("_id": "q0", "text": ")[^"]*', lambda at: at[1] + hostile, path.read_text(), count=1))
     Gate(accepted, searcher(tmp_path / "a")).update("again")
     report = Gate(accepted, searcher(tmp_path / "b", ITEMS[60:])).check()
-    assert re.search(r"(?<!\\)<script>", markdown(report)) is None
+    assert "&lt;script&gt; ````" in (page := MarkdownIt().render(markdown(report)))
+    assert "<script>" not in page
+    assert "<a " not in page
     suite = ElementTree.fromstring(junit(report))
     assert [suite.get("tests"), suite.get("failures")] == ["2", "2"]
     assert "what changed" in (suite[0][0].text or "").lower()
@@ -431,8 +420,6 @@ def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_p
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "FAIL  Worse: nDCG@10 fell" in done.stdout
-    done = subprocess.run(
-        [*command, "--update-gate", "both", "--accept-losses"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "Give each test a baseline of its own" in done.stdout
+    renewed = [*command, "--update-gate", "both", "--accept-losses"]
+    done = subprocess.run(renewed, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
