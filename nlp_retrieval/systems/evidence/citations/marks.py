@@ -47,8 +47,6 @@ _CANDIDATE = re.compile(
     r"|\^\[?(?P<caret>[0-9][0-9, \u2013-]{0,40})\]?\^|\$\^\{\[?(?P<tex>[0-9][0-9, \u2013-]{0,40})\]?\}\$"
     r"|\\(?!nocite)[A-Za-z]{0,12}[cC]ite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
     r"|(?<![\w@./:+-])-?@(?:\{(?P<braced>[^{}\s]{1,100})\}|(?P<at>\w[\w:.#$%&+?<>~/-]{0,99}))(?: \[[^\[\]@]{1,60}\])?"
-    r"|(?<=[^\W\d_][.!?])(?P<bare>[0-9]{1,3}(?:, ?[0-9]{1,3}){0,9})(?= [^\W\d_]| ?\Z)"
-    r"|(?:(?<=[%)\"\u201d][.!?])|(?<=(?:19|20)[0-9]{2}[.!?]))(?P<after>[0-9]{1,3}(?:, ?[0-9]{1,3}){0,9})(?= [^\W\d_]| ?\Z)"
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])cite(?:turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}){1,20})"
     r"|\[ ?(?P<square>[^\[\]]{1,600}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
@@ -122,10 +120,6 @@ _AUTHOR_PAGE = re.compile(
     rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP})(?:, [^,;0-9]{{2,60}},?)? (?P<pages>[0-9]{{1,4}}(?:{_DASH}[0-9]{{1,4}})?)",
     re.DOTALL,
 )
-_TITLE_YEAR = re.compile(rf"[\"\u201c](?P<title>[^\"\u201c\u201d]{{3,150}}?),?[\"\u201d],? {_YEARS_CITED}{_PLACE_AFTER}")
-_CITED_IN = re.compile(r",? (?:as )?(?:cited|quoted|reported|mentioned|discussed) (?:in|by|from) ")
-"""Between the work that is quoted and the work in which it was read, which alone needs to be in the list."""
-
 _YEARS_ALONE = re.compile(rf"{_YEARS_CITED}{_PLACE_AFTER}(?P<more>; .{{1,150}})?")
 _NARRATIVE = re.compile(
     rf"(?P<authors>{_INITIALS}{_SURNAME}(?:{_JOINED}{_SURNAME}){{0,3}}{_ET_AL}?)(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z"
@@ -197,8 +191,6 @@ def author_and_year(name: str) -> tuple[tuple[str, ...], str] | None:
     """
     if len(name) > _LONGEST_NAME:
         return None
-    if titled := _TITLE_YEAR.fullmatch(name):
-        return (titled["title"].casefold(),), _years_of(titled["years"])[0]
     match = _AUTHOR_YEAR.fullmatch(name)
     years = _years_of(match["years"]) if match else []
     if match is None or not years:
@@ -234,12 +226,6 @@ def _years_of(text: str) -> list[str]:
     return years
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """Return the work that is quoted, and the one in which it was read: "Freud, 1900, as cited in Doe, 2015"; else no other."""
-    between = _CITED_IN.search(text)
-    return (text[: between.start()], text[between.end() :]) if between else (text, "")
-
-
 class MarkReader:
     """Finds marks in text.
 
@@ -247,7 +233,6 @@ class MarkReader:
         known: returns whether a report has an entry of this name.
         round_numbers: whether numbers in round brackets cite.
         authors: whether authors with a year cite even if no entry has them.
-        bare_numbers: whether numbers after the end of a sentence cite, as raised numbers do that have lost their place.
         keys: whether ``@key`` in the text cites even if no entry has it.
     """
 
@@ -258,11 +243,9 @@ class MarkReader:
         round_numbers: bool = False,
         authors: bool = False,
         keys: bool = False,
-        bare_numbers: bool = False,
     ) -> None:
         self._known = known
         self._round_numbers, self._authors, self._keys = round_numbers, authors, keys
-        self._bare_numbers = bare_numbers
         self._left = _MOST_FROM_RANGES
         self.unsure: dict[str, None] = {}
         """Authors with a year that were not taken for a citation, as no entry has them."""
@@ -299,9 +282,6 @@ class MarkReader:
                 return self.raised(content.strip(" ,"), before.rstrip())
             case "keys":
                 return tuple(key.strip() for key in content.split(",") if key.strip())
-            case "bare" | "after":
-                names = self._numbers(content) if self._bare_numbers else ()
-                return names if all(map(self._known, names)) else ()
             case "private":
                 return tuple(filter(None, content.split("\ue202")))
             case "content":
@@ -377,7 +357,7 @@ class MarkReader:
     def _round(self, content: str, before: str, after: str) -> tuple[str, ...]:
         if _IBID.fullmatch(content):
             return (IBID,)
-        if names := self._narrative(content, before, after):
+        if names := self._narrative(content, before):
             return names
         if _ONLY_NUMBERS.fullmatch(content):
             names = self._numbers(content)
@@ -395,12 +375,8 @@ class MarkReader:
         names = names or self._numbers(content)
         return names if names and all(map(self._known, names)) else self._author(content)
 
-    def _narrative(self, content: str, before: str, after: str) -> tuple[str, ...]:
+    def _narrative(self, content: str, before: str) -> tuple[str, ...]:
         """Return the names in brackets after their author: "Frisch (1965)", "Frisch and Doe (1965, p. 4; 1967)"."""
-        quoted, read_in = _parted(content)
-        if read_in and _YEARS_ALONE.fullmatch(quoted):
-            names = [name for name in self._narrative(quoted, before, after) if self._known(name)]
-            return (*names, *self._author(read_in))
         match = _YEARS_ALONE.fullmatch(content)
         if match is None:
             return ()
@@ -458,17 +434,10 @@ class MarkReader:
         self.unsure |= dict.fromkeys(names)
         return ()
 
-    def _works(self, part: str, last: str) -> tuple[list[str], str]:  # noqa: PLR0911
+    def _works(self, part: str, last: str) -> tuple[list[str], str]:
         """Return the names in one part of a bracket, and its authors; years alone belong to the authors before them."""
         if _IBID.fullmatch(part):
             return [IBID], last
-        quoted, read_in = _parted(part)
-        if read_in:
-            names, last = self._works(quoted, last)
-            more_names, last = self._works(read_in, last)
-            return [name for name in names if self._known(name)] + more_names, last
-        if titled := _TITLE_YEAR.fullmatch(part):
-            return [f"\u201c{titled['title']}\u201d, {year}" for year in _years_of(titled["years"])], ""
         if last and (more := _YEARS_ALONE.fullmatch(part)):
             return [f"{last}, {year}" for year in _years_of(more["years"])], last
         match = _AUTHOR_YEAR.fullmatch(part)

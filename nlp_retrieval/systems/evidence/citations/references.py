@@ -13,41 +13,22 @@ from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, MarkRea
 
 _LIST_NAMES = frozenset(
     """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
-    literature
-    links webliography weblinks webography urls
-    literatur literaturverzeichnis literaturliste literaturangaben literaturhinweise literaturnachweise quellen
-    quellenverzeichnis
-    quellenangaben quellenangabe quellennachweis quellennachweise quellenliste einzelnachweise belege fußnoten endnoten
-    referenzen
-    bibliografie bibliographie nachweise
-    références réferences sources webographie sitographie
-    referencias bibliografía fuentes citas
-    referências bibliografia fontes citações
-    fonti riferimenti referenze sitografia
-    bronnen bronvermelding bronnenlijst referenties literatuur literatuurlijst
-    källor källförteckning referenser referenslista litteratur litteraturförteckning
-    kilder kildeliste referanser litteraturliste referencer
-    lähteet lähdeluettelo viitteet kirjallisuus
-    źródła piśmiennictwo przypisy literatura zdroje reference odkazy viri irodalom források irodalomjegyzék bibliografie surse
-    referințe kaynaklar kaynakça referanslar
-    источники литература литературы источников библиография ссылки джерела література посилання
-    βιβλιογραφία πηγές αναφορές מקורות ביבליוגרפיה المراجع المصادر مراجع مصادر منابع संदर्भ
-    참고문헌 출처 참고자료 referensi pustaka nguồn""".split()
+    literature links urls webography
+    literatur literaturverzeichnis literaturliste literaturangaben quellen quellenverzeichnis quellenangaben quellennachweis
+    quellennachweise einzelnachweise belege fußnoten endnoten referenzen bibliografie bibliographie nachweise
+    références réferences webographie sitographie referencias bibliografía fuentes citas""".split()
 )
+"""English, German, French and Spanish; a list under any other name is found by its entries."""
 _BESIDE = frozenset(
-    """and und et y e i en och og og ve и та of the a this that in for from to list lists de des du del della di da der
-    die das los
-    las el la le les liste lista список selected select selection sélection selección wybrana wybrane ausgewählte
-    auswahl sélective
-    sélectives seleccionada seleccionadas seleccionadas essential recommended suggested cited consulted used checked reviewed
-    referenced accessed further additional other more key main core major all full complete primary secondary online
-    web internet
-    external reading readings resources notes works work table numbered annotated report article document paper
-    consultadas consultés
-    consultées bibliográficas bibliographiques bibliografiche utilisées utilizadas utilizzate verwendete weitere weiterführende
-    zitierte citées citée citadas used items entries литературы источников использованной использованных список
-    использованные daftar tài liệu tham khảo
-    appendix annex anhang annexe apéndice appendice supplementary data my our where found sites pages""".split()
+    """
+    and und et y of the a this that in for from to list lists de des du del la las los les le der die das liste lista selected
+    select selection sélection selección ausgewählte auswahl essential recommended suggested cited consulted used checked
+    reviewed accessed further additional other more key main core major all full complete primary secondary online web
+    internet external reading readings resources notes works work table numbered annotated report article document paper
+    appendix annex anhang annexe supplementary data my our where found sites pages consultadas consultés consultées
+    bibliográficas bibliographiques utilisées utilizadas verwendete weitere weiterführende zitierte citées citée citadas items
+    entries
+    """.split()
 )
 _LIST_PHRASES = frozenset(
     (
@@ -58,7 +39,6 @@ _LIST_PHRASES = frozenset(
         "literature cited",
         "notes",
         "weiterführende literatur",
-        "tài liệu tham khảo",
     )
 )
 _IN_HAN = re.compile(
@@ -168,7 +148,6 @@ class References:
         for narrower in (
             lambda work: work.years[0] == year,
             lambda work: all(_names_author(work.beginning, name) for name in surnames[1:] if name != "..."),
-            lambda work: _authors_of(work, year) == len(surnames) or ("..." in surnames and _authors_of(work, year) > 2),
         ):
             if len(works) > 1:
                 works = [work for work in works if narrower(work)] or works
@@ -493,12 +472,6 @@ def _names_author(beginning: str, name: str) -> bool:
         return False
     words = _WORDS.findall(re.split(r"[.(]", beginning, maxsplit=1)[0])
     return len(words) > 1 and "".join(word[0] for word in words if word[0].isupper()).casefold() == name
-
-
-def _authors_of(work: _DatedEntry, year: str) -> int:
-    """Return about how many authors an entry has, by the text before its year."""
-    before = work.beginning.partition(year)[0]
-    return 1 + len(re.findall(r"&|\band\b|\bund\b|;|\.,(?! ?&)|, (?=[A-Z][a-z])", before))
 
 
 def _starts(match: re.Match[str], pieces: Sequence[Piece]) -> bool:

@@ -479,9 +479,9 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
     authors = len(reader.unsure) > 1 and not any(sentence.marks for sentence in sentences)
     round_numbers = not has_numbers and any(key.isdecimal() for key in references.listed)
     keys = bool(references.works) or reader.has_keys
-    if authors or round_numbers or not names or (keys and not references.works):
+    if authors or round_numbers or (keys and not references.works):
         # the references of a report decide what counts as a citation in it
-        reader = MarkReader(knows, round_numbers=round_numbers, authors=authors, keys=keys, bare_numbers=not names)
+        reader = MarkReader(knows, round_numbers=round_numbers, authors=authors, keys=keys)
         title, sentences = _sentences(references, reader)
     citations: list[Citation] = []
     missing: list[Citation] = []

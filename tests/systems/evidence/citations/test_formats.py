@@ -46,10 +46,6 @@ def urls(report: CitedReport) -> list[str]:
         ("Bees are healthy (World Health Organization [WHO], 2021; Smith, n.d.).", [WHO, WEB]),
         ("Bees are healthy (WHO, 2021). They dance (ibid., p. 3).", [WHO, WHO]),
         ("Bees dance (cf. Frisch, Lind,\nand Berg 1965; Doe & Roe\n2001a).", [DANCE, ANTS]),
-        (
-            "Bees (Frisch et al., 1965, as cited by Doe & Roe, 2001a, p. 4) and (Plato, 1900, quoted in Smith, n.d.).",
-            [DANCE, ANTS, WEB],
-        ),
         ("The World Health Organization's (2021) bees. Frisch and colleagues (1965) saw 5.", [WHO, DANCE]),
     ],
 )

@@ -455,17 +455,6 @@ def test_a_note_within_the_text_is_a_footnote() -> None:
     assert report.sentences[-1].line == 3
 
 
-def test_numbers_that_were_raised_once_cite_where_nothing_else_does() -> None:
-    text = "Bees danced in 2022.1 Some 3% did.1, 2 It is 2.2 Not 7.1 more.2"
-    assert cited(f"{text}{LIST}") == [
-        ("1", "Bees danced in 2022."),
-        ("1", "Some 3% did."),
-        ("2", "Some 3% did."),
-        ("2", "It is 2.2 Not 7.1 more."),
-    ]
-    assert len(cited(f"{text} Ants do [1].{LIST}")) == 1
-
-
 @pytest.mark.parametrize(
     "address",
     [
