@@ -82,16 +82,6 @@ def test_answers_are_judged_as_the_evaluator_judges_them(tmp_path, model):
     assert {one.measure for one in run.report.comparisons[""]} >= {*ANSWERS, *FACTS}
 
 
-def test_facts_are_measured_where_the_queries_have_them_and_nothing_where_they_have_no_answers(tmp_path, model):
-    run = ran(tmp_path, model(), queries=questions(facts=False))
-    assert set(run.per_query["bm25"]) >= set(ANSWERS)
-    assert not set(run.per_query["bm25"]) & set(FACTS)
-    run = ran(tmp_path, model(), queries=QUERIES)
-    assert not set(run.per_query["bm25"]) & {*ANSWERS, *FACTS}
-    assert len(run.answers["bm25"]) == len(QUERIES)
-    assert ran(tmp_path, model(), answerer=None).answers == {}
-
-
 def test_costs_hold_what_answering_took_and_prices_count_it(tmp_path, model):
     run = ran(tmp_path, model())
     cost = run.report.configurations[0].cost
@@ -127,19 +117,6 @@ def test_answers_that_failed_are_asked_for_again(tmp_path, model, server):
     server.answer = first_title
     run = ran(tmp_path, model(), **given)
     assert run.report.configurations[0].cost.answering.failed == 0
-
-
-def test_other_passages_questions_or_settings_are_answered_anew(tmp_path, model, server):
-    given = {"stage_folder": tmp_path / "stages", "searchers": {"bm25": two()["bm25"]}}
-    ran(tmp_path, model(), **given)
-    for changed in (
-        {"answerer": LanguageModelAnswerer(model(), passages=2)},
-        {"answerer": LanguageModelAnswerer(model(), passages=3, passage_characters=5)},
-        {"searchers": {"other": Searcher([Bm25Retriever(b=0.0)])}},
-    ):
-        before = server.calls
-        ran(tmp_path, model(), **given | changed)
-        assert server.calls > before
 
 
 def test_files_of_a_run_hold_the_answers_and_are_read_back(tmp_path, model):

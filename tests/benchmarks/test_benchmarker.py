@@ -24,9 +24,9 @@ from nlp_retrieval import (
     Searcher,
     write_run_files,
 )
-from nlp_retrieval.errors import ConfigurationError, IndexConflictError, ItemError, QueryError
+from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError
 
-from .small_benchmark import GOLD, QUERIES, TITLES, benchmarker, searchers
+from .small_benchmark import GOLD, QUERIES, benchmarker, searchers
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
 
@@ -102,16 +102,6 @@ def test_ir_measures_finds_the_same_figures_in_the_trec_files(finished: tuple[Be
             assert measures[f"{family}@{k}"] == pytest.approx(theirs[measure], abs=1e-9), (measure, k)
 
 
-def test_gold_by_title_counts_as_gold_by_id(tmp_path: Path, finished: tuple[BenchmarkRun, Path]) -> None:
-    by_title = [
-        Gold(query_id=one.query_id, relevance={TITLES[int(i[1:])]: grade for i, grade in one.relevance.items()}, by="title")
-        for one in GOLD
-    ]
-    run = benchmarker(tmp_path, gold=list(reversed(by_title))).run()
-    assert [c.measures for c in run.report.configurations] == [c.measures for c in finished[0].report.configurations]
-    assert run.lists.qrels() == finished[0].lists.qrels()
-
-
 def test_costs_are_there_and_positive(finished: tuple[BenchmarkRun, Path]) -> None:
     costs = read(finished[1] / "run" / "costs.json")
     for name, one in costs.items():
@@ -136,19 +126,6 @@ def test_the_manifest_holds_what_is_needed_to_run_it_again(finished: tuple[Bench
     assert manifest["searchers"]["hybrid + overlap"]["config"] == searchers()["hybrid + overlap"].config
     identities = manifest["searchers"]["hybrid + overlap"]["retrievers"]
     assert {identity["name"] for identity in identities} == {"bm25", "faiss"}
-
-
-def test_a_finished_index_is_completed_by_what_is_missing_and_used_again(tmp_path: Path) -> None:
-    benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25Retriever()])}).run()
-    before = {path.name for path in tmp_path.glob("*-*")}
-    benchmarker(tmp_path).run()
-    assert before < {path.name for path in tmp_path.glob("*-*")}
-
-
-def test_an_index_of_other_items_is_not_given_up(tmp_path: Path) -> None:
-    Searcher([Bm25Retriever()]).index(InMemory(["another corpus"]), tmp_path)
-    with pytest.raises(IndexConflictError, match="other items"):
-        benchmarker(tmp_path).run()
 
 
 def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(tmp_path: Path) -> None:

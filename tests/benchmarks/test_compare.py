@@ -6,18 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hashed_words import InMemory
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
-from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, Gold, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder, read_sources
+from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
 from nlp_retrieval.evaluation.trec import read_run, write_run
-from nlp_retrieval.reports import write as run_files
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"
 
@@ -87,32 +84,6 @@ def test_a_run_keeps_its_measures_and_the_grade_from_which_a_document_counts(tmp
     assert compare_runs(sources, relevant_from=1).report.configurations[0].measures != report.configurations[0].measures
 
 
-def test_gold_by_title_that_several_items_carry_is_judged_by_title_again(tmp_path: Path) -> None:
-    items = InMemory(["red fox", "red whale", "blue fox"], ["Fox", "Fox", "Other"])
-    made = Benchmarker(
-        {"a": Searcher([Bm25Retriever()]), "b": Searcher([Bm25Retriever(k1=0.5)])},
-        items,
-        [Query(query_id="q", text="fox")],
-        [Gold(query_id="q", relevance={"Fox": 1}, by="title")],
-        [1, 2],
-        index_path=tmp_path / "index",
-    )
-    run = made.run()
-    write_run_files(run, tmp_path / "run")
-    again = compare_runs(read_sources([str(tmp_path / "run")]))
-    assert run.per_query["a"]["recall@1"].tolist() == again.per_query["a"]["recall@1"].tolist() == [1.0]
-
-
-def test_a_file_of_another_collection_is_told(tmp_path: Path) -> None:
-    run = folder_of(tmp_path / "run", tmp_path / "index", "bm25")
-    lists = read_run(run / "trec" / "bm25.trec")
-    foreign = [[(f"other-{item_id}", score) for item_id, score in hits] for hits in lists.values()]
-    write_run(tmp_path / "foreign.trec", list(lists), foreign)
-    with pytest.warns(RetrievalWarning, match="No result of foreign is relevant to its query: is it of this collection"):
-        both = compare_runs(read_sources([str(run), str(tmp_path / "foreign.trec")]))
-    assert len([caution for caution in both.report.manifest["cautions"] if "No result" in caution]) == 1
-
-
 def test_a_run_file_whose_numbers_have_other_zeros_is_judged_and_tsv_gold_keeps_its_marks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,33 +97,6 @@ def test_a_run_file_whose_numbers_have_other_zeros_is_judged_and_tsv_gold_keeps_
     assert {name: [hit for hit, _ in listed] for name, listed in zip(
         sources.lists.query_ids, sources.lists.rankings("a"), strict=True
     )} == {"051": ['"d1', "d2"], "100": ["d3"]}  # fmt: skip
-
-
-def test_the_longest_folder_name_that_is_a_run_is_taken(tmp_path: Path) -> None:
-    folder_of(tmp_path / "run", tmp_path / "index", "bm25")
-    folder_of(tmp_path / "run:1", tmp_path / "index", "dense")
-    assert list(read_sources([f"{tmp_path / 'run:1'}:dense"]).lists.listings) == ["dense"]
-    with pytest.raises(ConfigurationError, match="no configuration 'bm52'"):
-        read_sources([f"{tmp_path / 'run'}:bm52"])
-    with pytest.raises(SourceError, match="no such run"):
-        read_sources([f"{tmp_path / 'none'}:{'x' * 300}"])
-
-
-def test_a_run_that_is_interrupted_while_it_is_written_is_no_finished_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = folder_of(tmp_path / "run", tmp_path / "index", "bm25")
-    assert is_run_folder(folder)
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(run_files, "write_page", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        folder_of(folder, tmp_path / "index", "dense")
-    assert not is_run_folder(folder)
-    with pytest.raises(SourceError, match="finished benchmark"):
-        read_run_folder(folder)
 
 
 def test_keys_in_messages_of_errors_are_written_nowhere(tmp_path: Path) -> None:

@@ -68,16 +68,6 @@ def test_a_list_of_systems_that_have_an_index_needs_no_corpus(tmp_path: Path) ->
     assert first.opened.path == second.opened.path == tmp_path / "index"
 
 
-def test_systems_without_a_common_corpus_are_an_error(tmp_path: Path) -> None:
-    one, other = Searcher(["bm25"]), Searcher([Bm25Retriever(k1=2.0)])
-    with pytest.raises(ConfigurationError, match="none of the systems has opened an index; pass corpus="):
-        compare_systems([one, other], TOPICS, QRELS)
-    one.index(CORPUS, tmp_path / "one")
-    other.index(CORPUS, tmp_path / "other")
-    with pytest.raises(ConfigurationError, match=r"they have opened .*one, .*other; pass corpus="):
-        compare_systems([one, other], TOPICS, QRELS)
-
-
 def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_them() -> None:
     bm25, lenient = Bm25Retriever(), Bm25Retriever(b=0.0)
     assert list(named_searchers([Searcher([bm25]), Searcher(["faiss"]), TrecRun("runs/theirs.txt")])) == [

@@ -14,7 +14,6 @@ from nlp_retrieval import (
     CombSUM,
     FaissRetriever,
     HoverLoader,
-    OverlapReranker,
     PyseriniRetriever,
     ReciprocalRankFusion,
     Searcher,
@@ -22,8 +21,7 @@ from nlp_retrieval import (
     WandbSettings,
 )
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
-from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
-from nlp_retrieval.processors.rules import ClauseSplit
+from nlp_retrieval.errors import ConfigurationError, InputError
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -86,32 +84,6 @@ def test_stages_are_kept_in_the_output_folder_unless_the_file_names_another(tmp_
         read_benchmark_config(written(tmp_path, design | {"stages": 7}))
 
 
-def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    design["searchers"] = {
-        "all": {
-            "retrievers": {
-                "words": {"name": "bm25", "stemmer": "none"},
-                "vectors": {"name": "faiss", "encoder": {"name": MODEL, "query_prompt": "q: ", "batch_size": 8}},
-            },
-            "processor": {"name": "clauses", "max_clauses": 2},
-            "reranker": "overlap",
-            "scope": "per_subquery",
-            "depth": 25,
-            "quota": 7,
-        }
-    }
-    design["baseline"] = "all"
-    encoder = SentenceTransformerEncoder(MODEL, query_prompt="q: ", batch_size=8)
-    assert read_benchmark_config(written(tmp_path, design)).searchers["all"] == Searcher(
-        {"words": Bm25Retriever(stemmer="none"), "vectors": FaissRetriever(encoder)},
-        processor=ClauseSplit(max_clauses=2),
-        reranker=OverlapReranker(),
-        scope="per_subquery",
-        depth=25,
-        quota=7,
-    )
-
-
 GRID = {
     "searcher": {"retrievers": {"lexical": {"name": "bm25"}, "dense": {"name": "faiss"}}, "depth": 50},
     "vary": {"fusion": ["rrf", "combsum"], "retrievers.lexical.k1": [0.9, 1.6]},
@@ -155,30 +127,16 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        ("quieries", {}, r"sweep\.yaml: unknown key 'quieries'; did you mean 'queries'"),
         ("queries", None, r"sweep\.yaml: 'queries' missing"),
-        ("corpus.loader", "bier", r"corpus: there is no loader called 'bier'; did you mean 'beir'"),
-        ("corpus.pth", "x", "corpus: beir has no parameter 'pth'; did you mean 'path'"),
         ("corpus.loader", "hover", "corpus: 'hover' is not a BaseLoader"),
-        ("queries.hops", [0], r"queries: .*hops\[0\]"),
         ("k", [5, "10"], r"sweep\.yaml: k: a cutoff must be an integer of at least 1, not '10'"),
         ("index", 5, r"sweep\.yaml: index: expected a path, found 5"),
         ("wandb.projct", "x", r"wandb: unknown key 'projct'; did you mean 'project'"),
         ("mlflow", {"uri": 5}, r"mlflow: uri: expected text"),
         ("searchers.bm25", "pyserini", r"searchers\.bm25: expected the settings of a searcher"),
         ("searchers.bm25", "bm25 % 5 >> overlap", "found .bm25 % 5 >> overlap.; expressions are for Python"),
-        ("searchers.bm25.retrievers.0.name", "pyserinni",
-         r"searchers\.bm25\.retrievers\[0\]: there is no retriever called 'pyserinni'; did you mean 'pyserini'"),
         ("searchers.hybrid.retrievers.1.encodr", "x",
          r"searchers\.hybrid\.retrievers\[1\]: faiss has no parameter 'encodr'; did you mean 'encoder'"),
-        ("searchers.bm25.retrievers.0.k1", "0.9", r"searchers\.bm25\.retrievers\[0\]: .*k1='0.9'"),
-        ("searchers.dense.retrievers.0.encoder", {"name": MODEL, "promt": "x"},
-         r"searchers\.dense\.retrievers\[0\]\.encoder: .*'promt'"),
-        ("searchers.hybrid.fusion.name", "rff",
-         r"searchers\.hybrid\.fusion: there is no fusion called 'rff'; did you mean 'rrf'"),
-        ("searchers.hybrid.reranker", "overlapp",
-         r"searchers\.hybrid\.reranker: there is no reranker called 'overlapp'; did you mean 'overlap'"),
-        ("searchers.hybrid.scpe", "pooled", r"searchers\.hybrid: .*'scpe'; did you mean 'scope'"),
         ("baseline", "bm52", "no searcher 'bm52'; did you mean 'bm25'"),
         ("seed", [1], "seed"),
         ("latency_queries", 0, "latency_queries"),
@@ -200,24 +158,11 @@ def test_what_is_wrong_is_said_with_its_place_and_the_nearest_valid_name(
     [
         ("corpus: [1,", r"sweep\.yaml, line [12]"),
         ("a: 1\nb: 2\na: 3", r"sweep\.yaml, line 3: 'a' appears twice"),
-        ("- corpus\n- queries", "holds list, not a mapping"),
         ("", "holds nothing, not a mapping"),
         ("corpus: !!python/object/apply:os.system ['true']", r"sweep\.yaml, line 1.*python/object"),
         ("corpus: {name: os.system}\nqueries: x\nindex: i\nsearchers: {a: {}}", "no loader called 'os.system'|searchers.a"),
-        ("{" * 3000, r"sweep\.yaml"),
-        ("a: \x00", r"sweep\.yaml"),
     ],
 )
 def test_what_is_no_configuration_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         read_benchmark_config(written(tmp_path, text))
-
-
-def test_a_file_that_is_missing_or_no_text_is_an_error_of_the_source(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"no configuration file at .*nowhere\.yaml"):
-        read_benchmark_config(tmp_path / "nowhere.yaml")
-    with pytest.raises(SourceError, match="cannot be read"):
-        read_benchmark_config(tmp_path)
-    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SourceError, match="cannot be read"):
-        read_benchmark_config(tmp_path / "binary.yaml")

@@ -12,17 +12,14 @@ from ir_measures import AP, RR, R, nDCG
 from typer.testing import CliRunner
 
 from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, SearchableItem, Searcher
-from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.benchmarks.runs import read_sources
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import BaseLoader
-from nlp_retrieval.errors import GoldError, OutputError, RetrievalWarning
+from nlp_retrieval.errors import GoldError, RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.view import view_of
-from nlp_retrieval.reports.write import check_run_output, write_run_files
+from nlp_retrieval.reports.write import write_run_files
 
 TEXTS = {"a": "cats purr loudly", "b": "cats purr at night", "c": "dogs bark loudly", "d": "whales sing"}
 
@@ -163,28 +160,3 @@ def test_compare_counts_as_trec_eval_does_and_diff_has_every_query(runs: Path) -
     assert "1 query without judgements (first: 'q9')" in done.stderr
     shown = CliRunner().invoke(app, ["diff", *files, "--query", "q9"])
     assert shown.exit_code == 0, shown.output
-
-
-def test_what_the_collection_says_about_equal_ids_holds_for_a_comparison_too(tmp_path: Path) -> None:
-    write_run_files(ran(tmp_path, PASSAGES, OTHERS, k=(1,)), tmp_path / "out")
-    (tmp_path / "by hand.trec").write_text("a Q0 a 1 3 t\na Q0 b 2 2 t\nb Q0 b 1 3 t\nb Q0 a 2 2 t\n")
-    with pytest.warns(RetrievalWarning, match="2 of 4 queries are not in it"):
-        sources = read_sources([str(tmp_path / "out"), str(tmp_path / "by hand.trec")])
-    assert compare_runs(sources, [1]).per_query["by hand"]["recall@1"].tolist() == [1.0, 1.0, 0.0, 0.0]
-
-
-def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    (tmp_path / "run" / "results.json").mkdir(parents=True)
-    for place in ("/proc/x", tmp_path / "file", tmp_path / "file" / "x", tmp_path / "link", tmp_path / ("x" * 300), "a\0b"):
-        with pytest.raises(OutputError):
-            check_folder_for_output(Path(place))
-    with pytest.raises(OutputError, match=r"results\.json"):
-        check_run_output(tmp_path / "run")
-    check_run_output(tmp_path / "new" / "deep")
-    assert not (tmp_path / "new").exists()
-    with pytest.raises(OutputError):
-        Benchmarker(
-            {"bm25": Searcher([Bm25Retriever()])}, Texts(TEXTS), PLAIN, gold(q1={"a": 1}), [1], index_path="/proc/x"
-        ).run()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ModelError
@@ -65,21 +64,6 @@ def test_the_first_that_could_be_run_stands_in_for_a_baseline_that_failed(tmp_pa
     run = benchmarker(tmp_path, searchers=with_failures(), baseline="missing").run()
     assert run.report.baseline == "bm25"
     assert run.report.manifest["baseline"] == "missing"
-
-
-def test_files_say_what_failed(tmp_path: Path) -> None:
-    run = benchmarker(tmp_path / "index", searchers=with_failures()).run()
-    write_run_files(run, tmp_path / "run")
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert list(results["configurations"]) == ["bm25", "dense"]
-    assert list(results["failed"]) == ["missing", "breaks"]
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert "acme/none" in manifest["searchers"]["missing"]["failed"]
-    assert {path.name for path in (tmp_path / "run" / "trec").iterdir()} == {"bm25.trec", "dense.trec", "qrels.txt"}
-    for page in ("report.html", "table.md", "table.tex"):
-        text = (tmp_path / "run" / page).read_text()
-        assert "breaks" in text, page
-        assert "shape 0" in text, page
 
 
 def test_where_none_can_be_run_the_first_reason_is_raised(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from nlp_retrieval import (
     RetrievalWarning,
     SearchableItem,
     Searcher,
-    Unfiltered,
     write_run_files,
 )
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
@@ -114,21 +113,6 @@ def test_stages_change_no_figure_and_are_found_again(tmp_path: Path) -> None:
         files.append({path.name: path.read_bytes() for path in found})
     assert files[0] == files[1] == files[2]
     assert len(files[0]) == 2 + len(searchers())  # results, judgements, a run each
-
-
-@pytest.mark.parametrize("stages", [False, True])
-def test_with_and_without_filters_stand_in_one_table(tmp_path: Path, stages: bool) -> None:
-    pair = {"filtered": Searcher([Bm25Retriever()]), "all": Unfiltered([Bm25Retriever()])}
-    run = of_countries(tmp_path / "index", searchers=pair, stage_folder=tmp_path / "stages" if stages else None).run()
-    plain = benchmarker(
-        tmp_path / "index", searchers={"all": Searcher([Bm25Retriever()])}, loader=ByCountry(TEXTS, TITLES),
-        queries=QUERIES_BY_COUNTRY, gold=GOLD_BY_COUNTRY,
-    ).run()  # fmt: skip
-    assert run.lists.rankings("all") == plain.lists.rankings("all")
-    assert run.lists.rankings("filtered") != run.lists.rankings("all")
-    both = {result.name: result for result in run.report.configurations}
-    assert both["filtered"].measures["recall@10"] > both["all"].measures["recall@10"]
-    assert all(result.cost is not None and result.cost.latency_ms > 0 for result in both.values())
 
 
 def test_a_value_that_is_no_value_of_a_filter_is_refused(tmp_path: Path) -> None:

@@ -44,21 +44,6 @@ def test_judging_again_gives_what_a_benchmark_with_that_baseline_gives(finished:
     assert again.query_counts == other.query_counts
 
 
-def test_some_configurations_alone_are_corrected_for_as_many_comparisons_as_are_shown(
-    finished: tuple[BenchmarkRun, Path],
-) -> None:
-    saved = read_run_folder(finished[1] / "run: 1")
-    again = judged_again(saved, ["hybrid + overlap", "dense"])
-    assert [one.name for one in again.report.configurations] == ["hybrid + overlap", "dense"]
-    assert again.report.baseline == "hybrid + overlap"
-    assert {one.comparisons for one in again.report.comparisons[""]} == {1}
-    assert list(again.lists.listings) == ["hybrid + overlap", "dense"]
-    with pytest.raises(ConfigurationError, match="no configuration 'bm52'; did you mean 'bm25'"):
-        judged_again(saved, ["bm52"])
-    with pytest.raises(ConfigurationError, match="no run 'bm25' to be the baseline"):
-        judged_again(saved, ["dense"], "bm25")
-
-
 def test_configurations_and_trec_files_are_compared_over_the_same_queries(finished: tuple[BenchmarkRun, Path]) -> None:
     run, folder = finished
     foreign = folder / "foreign.trec"
@@ -97,14 +82,6 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     table = tmp_path / "gold.csv"
     table.write_text("".join(f"{line}\n" for line in ["query_id,doc_id,relevance", *(f"{q},{d},{g}" for q, _, d, g in rows)]))
     assert read_sources([str(tmp_path / "bm25.trec")], table).lists.qrels() == again.lists.qrels()
-
-
-def test_equal_names_are_told_apart_by_their_folders(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:
-    write_run_files(finished[0], tmp_path / "b")
-    sources = read_sources([f"{finished[1] / 'run: 1'}:bm25", f"{tmp_path / 'b'}:bm25", f"{tmp_path / 'b'}:dense"])
-    assert list(sources.lists.listings) == [f"{finished[1] / 'run: 1'}: bm25", f"{tmp_path / 'b'}: bm25", "dense"]
-    with pytest.raises(ConfigurationError, match="named twice"):
-        read_sources([f"{tmp_path / 'b'}:bm25", f"{tmp_path / 'b'}:bm25"])
 
 
 def test_what_is_no_run_is_refused(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:

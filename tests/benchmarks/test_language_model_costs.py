@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import io
-import re
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import ChatServer, MakeModel, asked, halves
-from reports.page.test_page import Page
-from reports.report_data import configuration, cost_like, measures_like, report_of
 from rich.console import Console
 
-from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker
+from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import (
     BenchmarkReport,
     Bm25Retriever,
     ClaimPhrases,
-    Query,
     RetrievalWarning,
     Searcher,
     write_run_files,
@@ -141,53 +135,4 @@ def test_an_endpoint_that_fails_for_some_claims_leaves_them_as_they_are_and_each
     assert page.count("6 questions without an answer") == 2  # in the row of all queries, and in the configuration's details
 
 
-def test_a_dead_endpoint_ends_no_benchmark(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    server.answer = lambda body: 401
-    with pytest.warns(RetrievalWarning, match="20 of 20 queries"):
-        report = benchmarker(tmp_path, searchers=both(model(retries=0))).run().report
-    plain, with_model = report.configurations
-    assert with_model.measures == plain.measures
-    cost = asked_of(with_model.cost)
-    assert (cost.degraded, cost.tokens_in, cost.query_tokens_in, cost.latency_answers) == (20, 0, 0.0, 0)
-    assert cost.failures == cost.calls == server.calls
-
-
-def test_blank_queries_are_no_warm_up_and_are_not_asked_about(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    queries = [Query(query_id="q0", text=" "), Query(query_id="q1", text="  "), *QUERIES[2:]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        report = benchmarker(tmp_path, searchers=both(model()), queries=queries, gold=GOLD, latency_queries=1).run().report
-    cost = asked_of(report.configurations[1].cost)
-    assert (cost.calls, cost.query_tokens_in) == (18, 90.0)
-    assert cost.cache_hits - cost.latency_answers == 2
-
-
 # how it is shown
-
-
-def with_model(**changed: float) -> Cost:
-    figures = {
-        "calls": 1234, "cache_hits": 56, "tokens_in": 987_654, "tokens_out": 43_210, "failures": 7, "degraded": 12,
-        "query_tokens_in": 823.4, "query_tokens_out": 36.01, "latency_answers": 50, "latency_cache_hits": 9,
-        "search_answers": 1200, "search_cache_hits": 52,
-    } | changed  # fmt: skip
-    return replace(cost_like(20.0), language_model=LanguageModelCost(**figures))  # type: ignore[arg-type]
-
-
-def report_with_model(name: str = "multi hop") -> BenchmarkReport:
-    rows = [configuration("bm25", measures_like(0.3)), configuration(name, measures_like(0.4), cost=with_model())]
-    return report_of(*rows, configuration("cheap", measures_like(0.2), cost=with_model(query_tokens_in=100.0, degraded=0)))
-
-
-def test_the_page_has_the_columns_and_every_figure_and_a_dash_where_no_model_was_asked() -> None:
-    report = report_with_model()
-    source = render_page(report)
-    rows = re.findall(r'<tr><th scope="row".*?</tr>', source.partition("</tbody>")[0], re.S)
-    wanted = len(report.configurations[0].measures) + 4 + 8
-    assert [row.count("<td") for row in rows] == [wanted] * 3
-    assert sorted(row.count("\N{EN DASH}") for row in rows) == [0, 0, 8]
-    shown = {*Page(source).texts("td"), *Page(source).texts("b")}
-    assert {"1,234", "56", "987,654", "43,210", "823", "36.0", "7", "12"} <= shown
-    for label in ("LM<br>calls", "tokens<br>in", "tokens<br>out", "failed<br>calls", "degraded"):
-        assert f">{label}</th>" in source
-    assert 'data-label="tokens in/query"' in source

@@ -19,7 +19,6 @@ from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.comparison import RESAMPLES, resamples_for
 from nlp_retrieval.evaluation.measures import DEPTH
 from nlp_retrieval.reports.view import view_of
 
@@ -152,18 +151,3 @@ def test_the_configuration_of_a_run_repeats_it(tmp_path: Path) -> None:
     assert (again.measured, again.main_measure, again.resamples) == (["recall@10", "ndcg@3"], "recall@10", 500)
     assert again.output_folder == tmp_path / "run"
     assert write_run_files(run_searchers(again.settings()), tmp_path / "again").configurations == report.configurations
-
-
-def test_the_manifest_records_what_the_tests_drew(tmp_path: Path) -> None:
-    report = run_searchers(sweep(tmp_path / "index", measures=CHOSEN)).report
-    drawn = {one.resamples for compared in report.comparisons.values() for one in compared}
-    assert report.manifest["significance"] == {"tests": max(drawn), "intervals": RESAMPLES, "level": 0.95, "seed": 0}
-    few = run_searchers(sweep(tmp_path / "index", measures=CHOSEN, resamples=500)).report.manifest["significance"]
-    assert (few["tests"], few["intervals"]) == (500, 500)
-
-
-def test_as_many_arrangements_are_drawn_as_the_comparisons_need() -> None:
-    assert [resamples_for(comparisons) for comparisons in (1, 24, 125)] == [RESAMPLES] * 3
-    assert resamples_for(300) == 24_000
-    for comparisons in (300, 4_950):
-        assert comparisons / (resamples_for(comparisons) + 1) <= 0.05 / 4

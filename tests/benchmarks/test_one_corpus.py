@@ -10,23 +10,17 @@ from typing import Any
 
 import pytest
 from hashed_words import InMemory
-from linked_pages import questions, wiki
 
 from nlp_retrieval import (
     Bm25Retriever,
-    Gold,
-    LinkGraphRetriever,
     OverlapReranker,
-    Query,
     RetrievalResult,
     RetrievalWarning,
     SearchableItem,
     Searcher,
-    tune,
 )
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.core.index.build import IndexReport
-from nlp_retrieval.errors import GoldError
 from nlp_retrieval.evaluation.trec import write_run
 
 from .small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
@@ -116,15 +110,6 @@ def test_a_searcher_without_generations_is_held_to_the_items_of_the_corpus(tmp_p
     assert "found 1 items that are not in the corpus of 80 (the first: 'new')" in report.failed[0].reason
 
 
-def test_an_index_is_the_loaders_corpus_whoever_stands_first(tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    Searcher([Bm25Retriever()]).index(InMemory(TEXTS[:40], TITLES[:40]), index)
-    entries = {"theirs": WithoutGeneration([]), "bm25": Searcher([Bm25Retriever()])}
-    report = benchmarker(index, searchers=entries).run().report
-    assert [(one.name, one.error) for one in report.failed] == [("bm25", "IndexConflictError")]
-    assert report.n_items == 80
-
-
 def test_a_corpus_has_the_same_fingerprint_with_and_without_an_index(tmp_path: Path) -> None:
     write_run(tmp_path / "o.trec", [QUERIES[0].query_id], [[("d1", 1.0)]])
     with pytest.warns(RetrievalWarning):
@@ -132,26 +117,3 @@ def test_a_corpus_has_the_same_fingerprint_with_and_without_an_index(tmp_path: P
     indexed = benchmarker(tmp_path / "index", searchers={"bm25": Searcher([Bm25Retriever()])}).run().report
     assert not (tmp_path / "none").exists()
     assert alone.manifest["corpus"]["fingerprint"] == indexed.manifest["corpus"]["fingerprint"]
-
-
-def test_an_unknown_item_of_a_run_file_is_an_error_at_any_rank(tmp_path: Path) -> None:
-    hits = [(f"d{row}", 99.0 - row) for row in range(30)] + [("nowhere", 1.0)]
-    write_run(tmp_path / "o.trec", [QUERIES[0].query_id], [hits])
-    entries = {"file": TrecRun(str(tmp_path / "o.trec")), "bm25": Searcher([Bm25Retriever()])}
-    with pytest.warns(RetrievalWarning):
-        report = benchmarker(tmp_path / "index", searchers=entries).run().report
-    assert "not in the corpus (the first: 'nowhere')" in report.failed[0].reason
-
-
-def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) -> None:
-    retriever = LinkGraphRetriever([Bm25Retriever()], pool=30)
-    pages = wiki(40, seed=2)
-    searcher = Searcher([retriever])
-    searcher.index(pages, tmp_path)
-    generation = searcher.opened
-    queries = [Query(query_id=f"q{number}", text=text) for number, text in enumerate(questions(pages, 6))]
-    gold = [Gold(query_id=query.query_id, relevance={"d1": 1, "d5": 1}) for query in queries]
-    Searcher([retriever]).open(tmp_path).delete(["d5"])
-    assert tune(retriever, generation, queries, gold, folds=2).groups == [None] * 6
-    with pytest.raises(GoldError, match="'d5'"):
-        tune(retriever, tmp_path, queries, gold, folds=2)

@@ -15,7 +15,6 @@ from rich.console import Console
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
     Bm25Retriever,
-    Chain,
     ClaimPhrases,
     ClauseSplit,
     CombSUM,
@@ -32,7 +31,6 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
-from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.reports.terminal import PlanTables
@@ -56,14 +54,6 @@ def sweep() -> dict[str, Any]:
     }
 
 
-def kinds(plan: Plan) -> dict[str, list[tuple[str, int]]]:
-    """By kind, the names of stages and how many configurations share them."""
-    return {
-        kind: [(stage.name, len(stage.used_by)) for stage in plan.stages if stage.kind == kind]
-        for kind in dict.fromkeys(stage.kind for stage in plan.stages)
-    }
-
-
 def shown(plan: Plan, width: int = 80, *, whole: bool = True, **console: Any) -> str:
     file = io.StringIO()
     Console(file=file, width=width, **console).print(PlanTables(plan, whole))
@@ -84,22 +74,6 @@ def test_stages_are_those_that_a_run_computes(tmp_path: Path) -> None:
     assert {group: len(list((stages / group).iterdir())) for group in groups} == {
         group: len([stage for stage in plan.stages if stage.kind == kind]) for group, kind in groups.items()
     }
-
-
-def test_a_stage_tells_which_configurations_share_it_the_most_shared_first(tmp_path: Path) -> None:
-    plan = plan_of(benchmarker(tmp_path, searchers=sweep()))
-    found = kinds(plan)
-    assert found["processor"] == [("clauses", 8)]
-    assert found["encoder"] == [("hashed-words", 16)]
-    assert found["reranker"] == [("overlap", 8)]
-    # without a processor there is nothing to keep apart
-    assert found["retriever"] == [
-        ("bm25 sub-queries=none", 8), ("faiss sub-queries=none", 8),
-        ("bm25 sub-queries=clauses", 4), ("faiss sub-queries=clauses", 4),
-        ("bm25 sub-queries=clauses, each alone", 4), ("faiss sub-queries=clauses, each alone", 4),
-    ]  # fmt: skip
-    (processor,) = (stage for stage in plan.stages if stage.kind == "processor")
-    assert processor.used_by == [name for name in sweep() if name.startswith("clauses")]
 
 
 # indexes
@@ -173,18 +147,6 @@ def test_models_are_named_with_where_they_are_and_none_is_loaded(tmp_path: Path,
 # language models
 
 
-class Asking(BaseUserQueryProcessor):
-    """A processor of which nobody knows how often it asks."""
-
-    name = "asking"
-
-    def __init__(self, lm: Any) -> None:
-        self.lm = lm
-
-    def process(self, nlqs: list[str]) -> list[list[str]]:
-        return [[nlq] for nlq in nlqs]
-
-
 def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
     def answer(body: dict[str, Any]) -> Any:
         wanted = body["messages"][0]["content"]
@@ -213,23 +175,6 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
         whole.run()
     assert server.calls == plan.language_model_calls == 40
     assert "language models: at most 40 calls; answers on disk make it fewer" in " ".join(shown(plan).split())
-
-
-def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: MakeModel, tmp_path: Path) -> None:
-    lm = model()
-    processors = {
-        "clauses first": Chain([ClauseSplit(max_clauses=3), HyDE(lm)]),
-        "decomposed first": Chain([ClaimPhrases(lm, keep_query=False, max_phrases=2), EntityPhrases(max_phrases=2), HyDE(lm)]),
-        "unknown": Asking(lm),
-        "unknown before": Chain([Asking(lm), HyDE(lm)]),
-    }
-    searchers = {name: Searcher([Bm25Retriever()], processor) for name, processor in processors.items()}
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
-    assert {one.used_by[0]: one.calls for one in plan.calls} == {
-        "clauses first": 20 * 4, "decomposed first": 20 * (1 + 2 * 3), "unknown": None, "unknown before": None,
-    }  # fmt: skip
-    assert plan.language_model_calls is None
-    assert "at most 220 calls, and an unknown number more" in " ".join(shown(plan).split())
 
 
 # what is printed

@@ -7,7 +7,6 @@ import pytest
 from core.search.test_ranked_lists import Seen
 
 from nlp_retrieval import BenchmarkReport
-from nlp_retrieval.benchmarks.results import ConfigurationResult
 from nlp_retrieval.errors import ConfigurationError
 
 from .small_benchmark import benchmarker, searchers
@@ -41,16 +40,6 @@ def test_a_group_of_queries_has_a_table(report: BenchmarkReport) -> None:
     assert [row["recall@10.low"] for row in rows] == [one.intervals["hops=3"]["recall@10"][0] for one in report.configurations]
     with pytest.raises(ConfigurationError, match="called 'hops3'; did you mean 'hops=3'"):
         report.table("hops3")
-
-
-def test_a_run_of_another_tool_has_no_cost() -> None:
-    theirs = ConfigurationResult("theirs", {}, "f", {"recall@5": 0.5}, {}, None, 0)
-    report = BenchmarkReport([theirs], "theirs", [5], {"": 3}, 10, {})
-    assert report.table().to_arrow().to_pylist() == [
-        {"configuration": "theirs", "baseline": True, "recall@5": 0.5, "recall@5.low": None, "recall@5.high": None}
-    ]
-    assert "0.500" in Seen(report._repr_html_()).text
-    assert len(BenchmarkReport([], "none", [5], {"": 0}, 0, {}).table()) == 0
 
 
 def test_a_notebook_shows_the_main_figures(report: BenchmarkReport) -> None:

@@ -330,14 +330,6 @@ def test_a_store_that_cannot_be_written_ends_no_sweep(index: Path, plain: dict[s
         assert run_sweep(index, tmp_path / "stages", tmp_path / "run") == plain
 
 
-def test_nothing_that_looks_like_a_key_is_among_the_stages(index: Path, tmp_path: Path) -> None:
-    secret = "tr0ub4dor-and-3"
-    searcher = Searcher([FaissRetriever(HashedWords(api_key=secret))], reranker=OverlapReranker())
-    searcher.index(InMemory(TEXTS, TITLES), tmp_path / "index")
-    assert len(computed(tmp_path / "stages", searcher)) == 3
-    assert [path for path in tmp_path.rglob("*.stage") if secret.encode() in path.read_bytes()] == []
-
-
 def test_latency_is_never_that_of_reading(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = BaseRetriever.candidates
 

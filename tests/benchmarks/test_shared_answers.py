@@ -75,15 +75,3 @@ def test_degraded_answers_serve_their_own_run_alone(server: ChatServer, model: M
     assert one.degraded == 0
     assert repaired["one.trec"] != files["one.trec"]
     assert len(list((tmp_path / "stages" / "subqueries").iterdir())) == 1
-
-
-def test_the_time_of_an_endpoint_that_is_down_is_not_kept(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    server.answer = lambda body: 401
-    with pytest.warns(RetrievalWarning, match="20 of 20 queries"):
-        (one, other), _ = run(tmp_path, two(model(retries=0)))
-    assert (one.degraded, other.degraded) == (20, 20)
-    kept = list((tmp_path / "stages").glob("latency/*"))
-    assert kept == []
-    server.answer = failing_for([], 400)
-    (one, _), _ = run(tmp_path, two(model(retries=0)), "again")
-    assert (one.degraded, one.latency_answers, one.latency_cache_hits) == (0, 3, 0)

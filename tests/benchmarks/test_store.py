@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -15,7 +13,6 @@ import pytest
 
 from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.errors import RetrievalWarning
 
 
 def an_entry(size: int = 7) -> Entry:
@@ -50,23 +47,6 @@ def test_an_entry_comes_back_as_it_was_to_the_last_bit(tmp_path: Path) -> None:
     assert not any(array.flags.writeable for array in again.arrays.values() if array.size)
 
 
-def test_an_entry_without_arrays_and_one_without_values_come_back(tmp_path: Path) -> None:
-    store = StageStore(tmp_path)
-    store.keep("a", "one", Entry({"subqueries": [["x"], []]}))
-    store.keep("a", "two", Entry({}, {"x": np.arange(3)}))
-    assert [len(entry.arrays) for entry in StageStore(tmp_path).entries("a")] == [0, 1]
-
-
-def test_nothing_is_there_under_another_name_or_group(tmp_path: Path) -> None:
-    store = StageStore(tmp_path)
-    store.keep("a", "one", an_entry())
-    assert StageStore(tmp_path).find("a", "two") is None
-    assert StageStore(tmp_path).find("b", "one") is None
-    assert list(store.entries("b")) == []
-    the_file(tmp_path).rename(tmp_path / "a" / "two.stage")
-    assert StageStore(tmp_path).find("a", "two") is None
-
-
 def test_every_flipped_byte_and_every_cut_tail_is_a_miss(tmp_path: Path) -> None:
     StageStore(tmp_path).keep("a", "one", an_entry(3))
     path = the_file(tmp_path)
@@ -98,10 +78,6 @@ HEAD = {"format": stage_store.FORMAT, "name": "one", "about": {}, "arrays": {"x"
 BODY = np.arange(4.0).tobytes()
 
 
-def test_what_is_planted_well_is_there(tmp_path: Path) -> None:
-    assert same(planted(tmp_path, HEAD, BODY).find("a", "one"), Entry({}, {"x": np.array([[0.0, 1.0], [2.0, 3.0]])}))
-
-
 @pytest.mark.parametrize(
     "head",
     [
@@ -124,33 +100,8 @@ def test_a_planted_file_is_a_miss_and_takes_no_memory(tmp_path: Path, head: obje
         tracemalloc.stop()
 
 
-def test_arrays_of_objects_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="not kept"):
-        StageStore(tmp_path).keep("a", "one", Entry({}, {"x": np.array(["a", None], object)}))
-
-
 def test_what_is_held_only_is_not_on_disk(tmp_path: Path) -> None:
     store = StageStore(tmp_path)
     store.hold("a", "one", an_entry())
     assert same(store.find("a", "one"), an_entry())
     assert StageStore(tmp_path).find("a", "one") is None
-
-
-def test_scratch_of_a_process_that_is_gone_is_cleared_and_never_read(tmp_path: Path) -> None:
-    StageStore(tmp_path).keep("a", "one", an_entry())
-    left = tmp_path / "a" / ".one.stage.0123abcd"
-    left.write_bytes(the_file(tmp_path / "a").read_bytes())
-    assert len(list(StageStore(tmp_path).entries("a"))) == 1
-    long_ago = time.time() - 7200
-    os.utime(left, (long_ago, long_ago))
-    StageStore(tmp_path).keep("a", "one", an_entry())
-    assert not left.exists()
-
-
-def test_a_disk_that_takes_nothing_is_said_once_and_ends_nothing(tmp_path: Path) -> None:
-    (tmp_path / "stages").write_text("a file in the way")
-    store = StageStore(tmp_path / "stages")
-    with pytest.warns(RetrievalWarning, match="will be computed again"):
-        store.keep("a", "one", an_entry())
-    store.keep("a", "two", an_entry())
-    assert store.find("a", "one") is None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import ir_measures
 import pytest
-from ir_measures import Bpref, R, nDCG
+from ir_measures import R, nDCG
 
-from nlp_retrieval import Benchmarker, Gold, Query, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval import RetrievalWarning, write_run_files
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.errors import ItemError, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
@@ -60,21 +60,6 @@ def test_runs_alone_need_no_index_and_score_as_ir_measures_says(tmp_path: Path) 
     )
     assert measures["recall@10"] == pytest.approx(expected[R @ 10])
     assert measures["ndcg@5"] == pytest.approx(expected[nDCG @ 5])
-
-
-def test_titles_that_are_not_relevant_are_ids_in_qrels_too(tmp_path: Path) -> None:
-    items = {f"i{n}": {"title": f"T {n}", "text": f"krill {n}"} for n in range(4)}
-    gold = [Gold(query_id="q", relevance={"T 1": 2, "t 2": 0, "T 3": -1}, by="title")]
-    queries = [Query(query_id="q", text="krill 2")]
-    made = Benchmarker(
-        {"bm25": Searcher(["bm25"])}, items, queries, gold, measures=["Bpref", "infAP"], index_path=tmp_path / "index"
-    ).run()
-    write_run_files(made, tmp_path / "run")
-    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "run" / "trec" / "qrels.txt")))
-    assert {(one.doc_id, one.relevance) for one in qrels} == {("i1", 2), ("i2", 0), ("i3", -1)}
-    ranked = list(ir_measures.read_trec_run(str(tmp_path / "run" / "trec" / "bm25.trec")))
-    theirs = ir_measures.calc_aggregate([Bpref], [one for one in qrels if one.relevance >= 0], ranked)
-    assert made.report.configurations[0].measures["Bpref"] == theirs[Bpref]
 
 
 def test_queries_that_are_not_in_the_file_score_0_count_and_are_told(tmp_path: Path) -> None:
