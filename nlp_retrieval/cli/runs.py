@@ -117,13 +117,11 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
     Raises:
         ConfigurationError: a column does not exist.
     """
-    from dataclasses import replace
-
     from rich.console import Console
 
     from nlp_retrieval.reports.tables import ALL, chosen_columns, csv_table, json_table, markdown_table
     from nlp_retrieval.reports.terminal import SummaryTable
-    from nlp_retrieval.reports.view import view_of
+    from nlp_retrieval.reports.view import ReportView, view_of
 
     view = view_of(report)
     if form in (TableFormat.CSV, TableFormat.JSON):
@@ -132,7 +130,7 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
         if view.counted:
             say(view.counted)  # outside the table, whose rows are for programs
         return
-    view = replace(view, summary=chosen_columns(view, names_of(columns)))
+    view = ReportView(report, chosen_columns(view, names_of(columns)))
     if form is TableFormat.MARKDOWN:
         typer.echo(markdown_table(view), nl=False)
         return

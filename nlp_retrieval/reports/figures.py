@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
 from nlp_retrieval.evaluation.measures import Measure
@@ -72,45 +72,38 @@ class Column:
         return {position for position, value in enumerate(values) if self.text(value) == top}
 
 
-def _cost(
-    key: str, label: str, read: Callable[[Cost], float | None], *, lower_is_better: bool = True, count: bool = False
-) -> Column:
-    return Column(key, COST, label, read, lower_is_better, count)
+def _cost(key: str, label: str, within: str = "", *, count: bool = False, unit: float = 1) -> Column:
+    """Return a column of a field of costs, or of one of their parts; None where there is no such part."""
 
-
-def _of_model(key: str, label: str, *, count: bool = False) -> Column:
     def read(cost: Cost) -> float | None:
-        value: float | None = getattr(cost.language_model, key, None)
-        return value
+        value = getattr(getattr(cost, within, None) if within else cost, _FIELDS.get(key, key), None)
+        return value if value is None or unit == 1 else value / unit
 
-    return _cost(key, label, read, count=count)
-
-
-def _of_answering(key: str, label: str, read: Callable[[AnsweringCost], float], *, count: bool = True) -> Column:
-    return _cost(key, label, lambda cost: None if cost.answering is None else read(cost.answering), count=count)
+    return Column(key, COST, label, read, lower_is_better=True, count=count)
 
 
+_FIELDS = {"answer_seconds": "seconds", "failed_answers": "failed", "dropped_citations": "dropped"}
 COST_COLUMNS = [
-    _cost("latency_ms", "median ms", lambda cost: cost.latency_ms),
-    _cost("latency_p95_ms", "p95 ms", lambda cost: cost.latency_p95_ms),
-    _cost("index_seconds", "index s", lambda cost: cost.index_seconds),
-    _cost("index_bytes", "index MB", lambda cost: cost.index_bytes / 1e6),
+    _cost("latency_ms", "median ms"),
+    _cost("latency_p95_ms", "p95 ms"),
+    _cost("index_seconds", "index s"),
+    _cost("index_bytes", "index MB", unit=1e6),
 ]
 LANGUAGE_MODEL_COLUMNS = [
-    _of_model("calls", "LM calls", count=True),
-    _of_model("cache_hits", "from disk", count=True),
-    _of_model("tokens_in", "tokens in", count=True),
-    _of_model("tokens_out", "tokens out", count=True),
-    _of_model("query_tokens_in", "tokens in/query"),
-    _of_model("query_tokens_out", "tokens out/query"),
-    _of_model("failures", "failed calls", count=True),
-    _of_model("degraded", "degraded", count=True),
+    _cost("calls", "LM calls", "language_model", count=True),
+    _cost("cache_hits", "from disk", "language_model", count=True),
+    _cost("tokens_in", "tokens in", "language_model", count=True),
+    _cost("tokens_out", "tokens out", "language_model", count=True),
+    _cost("query_tokens_in", "tokens in/query", "language_model"),
+    _cost("query_tokens_out", "tokens out/query", "language_model"),
+    _cost("failures", "failed calls", "language_model", count=True),
+    _cost("degraded", "degraded", "language_model", count=True),
 ]
 ANSWER_COLUMNS = [
-    _of_answering("answer_seconds", "answering s", lambda cost: cost.seconds, count=False),
-    _of_answering("unanswered", "no answer", lambda cost: cost.unanswered),
-    _of_answering("failed_answers", "failed answers", lambda cost: cost.failed),
-    _of_answering("dropped_citations", "dropped citations", lambda cost: cost.dropped),
+    _cost("answer_seconds", "answering s", "answering"),
+    _cost("unanswered", "no answer", "answering", count=True),
+    _cost("failed_answers", "failed answers", "answering", count=True),
+    _cost("dropped_citations", "dropped citations", "answering", count=True),
 ]
 
 
@@ -125,11 +118,15 @@ def price_columns(report: BenchmarkReport) -> list[Column]:
     if prices is None:
         return []
     currency = prices.currency
-    per_1000 = _cost("price_per_1000_queries", f"{currency}/1k queries", lambda cost: price_per_1000_queries(cost, prices))
-    spent = _cost("price_spent", f"{currency} spent", lambda cost: price_spent(cost, prices), count=True)
-    columns = [replace(column, shown=price_text) for column in (per_1000, spent)]
+    per_1000 = Column(
+        "price_per_1000_queries", COST, f"{currency}/1k queries", lambda cost: price_per_1000_queries(cost, prices),
+        lower_is_better=True, shown=price_text,
+    )  # fmt: skip
+    spent = Column(
+        "price_spent", COST, f"{currency} spent", lambda cost: price_spent(cost, prices), count=True, shown=price_text
+    )
     asked = [result for result in report.configurations if language_model_of(result) is not None]
-    return columns if any(columns[0].value(result) is not None for result in asked) else []
+    return [per_1000, spent] if any(per_1000.value(result) is not None for result in asked) else []
 
 
 def cost_columns(report: BenchmarkReport) -> list[Column]:
@@ -287,16 +284,8 @@ def by_chance(report: BenchmarkReport) -> str:
         f"group, each corrected separately: if nothing differed, expect false positives in up to "
         f"{ALPHA * len(together):.3g} of these."
     )
-    if not any(marked):
-        return note
-    if min(comparison.least_p for _, comparison in compared) * len(compared) > ALPHA:
-        return (
-            f"{note} {max(comparison.resamples for _, comparison in compared):,} resamples are too few to correct for all "
-            f"{len(compared):,} together: draw at least {math.ceil(len(compared) / ALPHA):,}, or leave 'resamples' out, to see "
-            f"which of the {sum(marked):,} marked differences remain significant."
-        )
     remaining = f"{stand:,} of the {sum(marked):,} marked differences remain significant"
-    return f"{note} Corrected for all {len(compared):,} together, {remaining}."
+    return f"{note} Corrected for all {len(compared):,} together, {remaining}." if any(marked) else note
 
 
 def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
@@ -330,16 +319,14 @@ def p_text(p: float) -> str:
 
 
 MARK = "\N{BLACK DIAMOND}"
-TIE = "\N{WHITE DIAMOND}"
 
 
 @dataclass(frozen=True)
 class Front:
-    """A Pareto front: the configurations on it, those that have both values, and those not distinguishable from one on it."""
+    """A Pareto front: the configurations on it, and those that have both values."""
 
     names: tuple[str, ...]
     placed: tuple[str, ...]
-    tied: tuple[str, ...] = ()
 
 
 def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
@@ -358,14 +345,12 @@ def fronts(report: BenchmarkReport) -> dict[str, Front]:
     measure = report.main_measure
     quality = Column(measure, Measure.parse(measure).family, measure)
     by_cost = {}
-    for cost in [*(column for column in COST_COLUMNS if column.key == "latency_ms"), *price_columns(report)[:1]]:
+    for cost in [COST_COLUMNS[0], *price_columns(report)[:1]]:
         values = {result.name: (quality.value(result), cost.value(result)) for result in report.configurations}
         points = {name: (good, dear) for name, (good, dear) in values.items() if good is not None and dear is not None}
         if len(points) > 1:
             on_front = not_dominated(list(points.values()))
-            names = tuple(name for name, on in zip(points, on_front, strict=True) if on)
-            tied = _tied(report, names, tuple(points)) if cost.key == "latency_ms" else ()
-            by_cost[cost.key] = Front(names, tuple(points), tied)
+            by_cost[cost.key] = Front(tuple(name for name, on in zip(points, on_front, strict=True) if on), tuple(points))
     return by_cost
 
 
@@ -377,30 +362,11 @@ def latency_interval(result: ConfigurationResult) -> tuple[float, float] | None:
     return cost.latency_low_ms, cost.latency_high_ms
 
 
-def _tied(report: BenchmarkReport, names: Sequence[str], placed: Sequence[str]) -> tuple[str, ...]:
-    pairwise = report.pairwise
-    if pairwise is None or pairwise.measure != report.main_measure:
-        return ()
-    both = pairwise.both_ways()
-    spans = {result.name: span for result in report.configurations if (span := latency_interval(result)) is not None}
-
-    def alike(result: str, other: str) -> bool:
-        if result not in spans or other not in spans or (result, other) not in both:
-            return False
-        (low, high), (other_low, other_high) = spans[result], spans[other]
-        return low <= other_high and other_low <= high and verdict(both[result, other], ALPHA) == "not distinguishable"
-
-    return tuple(name for name in placed if name not in names and any(alike(name, other) for other in names))
-
-
 def front_legend(report: BenchmarkReport) -> str:
     """Return the meaning of a front's mark; ``""`` if there is no front."""
-    of_costs = fronts(report).values()
-    if not of_costs:
+    if not fronts(report):
         return ""
-    said = (
+    return (
         f"{MARK} on the Pareto front of {Measure.parse(report.main_measure).label} and this cost: no other configuration is at "
         "least as good in both and better in one. The front is of the values measured; neighbours on it may differ by chance."
     )
-    ties = f" {TIE} tied with one on it: latency intervals overlap, and the test does not distinguish their quality."
-    return said + ties * any(front.tied for front in of_costs)

@@ -22,7 +22,6 @@ from nlp_retrieval.reports.figures import (
     MARK,
     NO_VERDICT,
     NOTHING_TO_FIND,
-    TIE,
     WORSE,
     Column,
     family_label,
@@ -37,7 +36,7 @@ _LATEX = {
     "[": "{[}", "]": "{]}",
     "\N{MULTIPLICATION SIGN}": r"$\times$", "\N{EN DASH}": "--",
     BETTER: r"$^{\dagger}$", WORSE: r"$^{\ddagger}$", "\N{DAGGER}": r"$^{\dagger}$", "\N{DOUBLE DAGGER}": r"$^{\ddagger}$",
-    MARK: r"$^{\diamond}$", TIE: r"$^{\circ}$",
+    MARK: r"$^{\diamond}$",
 }  # fmt: skip
 _DAGGERS = {BETTER: "\N{DAGGER}", WORSE: "\N{DOUBLE DAGGER}"}
 
@@ -88,7 +87,7 @@ def _figures(row: Row, view: ReportView, bold: Callable[[str], str], marked: Cal
     """The figures of a configuration, with their marks; cost is measured over all queries, and shown there."""
     figures = []
     for cell in (row.cells[column.key] for column in view.summary):
-        mark = MARK if cell.on_front else TIE if cell.tied else _DAGGERS.get(mark_of(cell.comparison), "")
+        mark = MARK if cell.on_front else _DAGGERS.get(mark_of(cell.comparison), "")
         text = bold(cell.text) if cell.best else cell.text
         figures.append("" if cell.repeated else text + (marked(mark) if mark else ""))
     return figures

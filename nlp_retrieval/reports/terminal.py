@@ -33,7 +33,6 @@ from nlp_retrieval.reports.figures import (
     MARK,
     NO_VERDICT,
     NOTHING_TO_FIND,
-    TIE,
     WORSE,
     Column,
     best_first,
@@ -263,9 +262,7 @@ _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING, _FEWEST_BESIDE_AXES = 13, 16, 10, 3
 _PLACES = (r"(?<=\s)", r"(?<=>)", r"(?<=\+)", r"(?<=/)", r"(?<=[-_=.:@])")
 """Where a name may be broken, the best places first."""
-_IN_ASCII = str.maketrans(
-    {"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-", BETTER: "+", WORSE: "-", MARK: "#", TIE: "~"}
-)
+_IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-", BETTER: "+", WORSE: "-", MARK: "#"})
 _STYLE_OF = {"better": "green", "worse": "red", "": ""}
 _MODEL_COLUMNS_LEFT_OUT = (
     "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls price_spent unanswered "
@@ -471,7 +468,6 @@ class SummaryTable:
         elif len(view.report.configurations) > 1:
             untested = "; differences are not tested for significance"
         said += [f"{MARK} Pareto front"] * any(cell.on_front for cell in cells)
-        said += [f"{TIE} tied"] * any(cell.tied for cell in cells)
         yield ", ".join(said) + untested
         more = [*["every group"] * (len(view.groups) > 1), *["how it was tested"] * bool(view.comparisons)]
         if note := " ".join(filter(None, [left_out, f"--verbose: {', '.join(more)}." if more else ""])):
@@ -498,10 +494,10 @@ def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell], *,
     """Add a column whose marks have a place of their own, so that figures are aligned; return its texts."""
     figures = []
     for cell in cells:
-        mark = MARK if cell.on_front else TIE if cell.tied else mark_of(cell.comparison)
+        mark = MARK if cell.on_front else mark_of(cell.comparison)
         texts = ("", "") if cell.repeated else (cell.text, mark)  # a cost repeated per group would seem measured there
         text, mark = (text.translate(_IN_ASCII) if ascii_only else text for text in texts)
-        style = "" if cell.on_front or cell.tied else _STYLE_OF[cell.verdict]
+        style = "" if cell.on_front else _STYLE_OF[cell.verdict]
         figures.append((Text(text, "bold" if cell.best else ""), Text(mark, style)))
     width = max(cell_len(text) for text in [*heading, *(figure.plain for figure, _ in figures)])
     slot = max((mark.cell_len for _, mark in figures), default=0)

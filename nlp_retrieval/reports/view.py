@@ -10,7 +10,7 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.cost import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.benchmarks.runs import RunCorpus, cautions_in, corpora_note, corpora_of
+from nlp_retrieval.benchmarks.runs import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.comparison import Comparison, verdict
 from nlp_retrieval.evaluation.measures import Measure
@@ -18,7 +18,6 @@ from nlp_retrieval.reports.figures import (
     ALPHA,
     COST_COLUMNS,
     Column,
-    Front,
     by_chance,
     by_figure,
     cost_columns,
@@ -247,7 +246,6 @@ class Cell:
     best: bool
     comparison: Comparison | None
     on_front: bool
-    tied: bool
     interval: str
     repeated: bool
 
@@ -266,16 +264,10 @@ class Row:
     is_baseline: bool
     cells: Mapping[str, Cell]
 
-    @property
-    def prices(self) -> dict[str, float]:
-        """Return the price and the actual cost of its language models, by column, as far as known."""
-        cells = (self.cells.get(key) for key in ("price_per_1000_queries", "price_spent"))
-        return {cell.column.key: cell.value for cell in cells if cell is not None and cell.value is not None}
-
 
 @dataclass(frozen=True)
 class QueryGroup:
-    """A group of queries."""
+    """A group of queries; ``hopeless`` says why no difference in it could have been significant."""
 
     number: int
     name: str
@@ -288,139 +280,76 @@ class QueryGroup:
         return (self.name or "all queries") + (f" ({self.count:,})" if self.count is not None else "")
 
 
-@dataclass(frozen=True)
 class ReportView:
-    """A report prepared for display.
+    """A report prepared for display: its cells, Pareto fronts and notes, computed once for all its forms.
 
     Args:
         report: a finished benchmark.
-        columns: every measure, then every cost.
-        summary: the columns to show if space is limited.
-        model_columns: usage and cost of language models; empty if none was used.
-        groups: groups of queries, all of them first.
-        comparisons: with the baseline, by group, measure and configuration.
-        fronts: the Pareto fronts, by the key of their cost.
-        legend: the meaning of the marks of a verdict, and their test; so with ``front_legend``.
-        corpora: the corpus that each configuration was run on; None if unknown.
-        out_of_reach: why no difference could have been significant, with the groups concerned.
-        degraded: how many questions are missing from the quality, by configuration; so with ``latency`` and ``unpriced``.
-        chance: a note, empty if there is none; so with the others that are texts.
+        summary: the columns to show if space is limited; None: the usual ones.
     """
 
-    report: BenchmarkReport
-    columns: Sequence[Column]
-    summary: Sequence[Column]
-    model_columns: Sequence[Column]
-    groups: Sequence[QueryGroup]
-    comparisons: Mapping[tuple[str, str, str], Comparison]
-    fronts: Mapping[str, Front]
-    legend: str
-    front_legend: str
-    main_measure: str
-    corpora: Mapping[str, RunCorpus | None]
-    chance: str
-    out_of_reach: Mapping[str, Sequence[QueryGroup]]
-    prices: str
-    cautions: Sequence[str]
-    failures: Sequence[str]
-    degraded: Mapping[str, str]
-    latency: Mapping[str, str]
-    unpriced: Mapping[str, str]
-    dataset: str
-    small_sample: str
-    same_ids: str
-    timing: str
-    counted: str
+    def __init__(self, report: BenchmarkReport, summary: Sequence[Column] | None = None) -> None:
+        costs, hopeless = cost_columns(report), out_of_reach(report)
+        self.report = report
+        self.columns = [*measure_columns(report), *costs]
+        self.summary = summary_columns(report) if summary is None else summary
+        self.model_columns = [cost for cost in costs if cost not in COST_COLUMNS and cost.key != "price_per_1000_queries"]
+        self.comparisons, self.fronts = by_figure(report), fronts(report)
+        reason_of = {group: reason for reason, groups in hopeless.items() for group in groups}
+        groups = {
+            name: QueryGroup(
+                number,
+                name,
+                report.query_counts.get(name),
+                self._rows(name),
+                report.comparisons.get(name, []),
+                reason_of.get(name, ""),
+            )
+            for number, name in enumerate(query_groups(report))
+        }
+        self.groups = list(groups.values())
+        self.out_of_reach = {reason: [groups[name] for name in named if name in groups] for reason, named in hopeless.items()}
+        self.corpora = corpora_of(report)
+        self.main_measure = report.main_measure
+        self.main_label = Measure.parse(report.main_measure).label
+        self.dataset = dataset_of(report)
+        self.legend, self.front_legend, self.chance = legend(report), front_legend(report), by_chance(report)
+        self.cautions, self.failures = comparison_notes(report), failure_notes(report)
+        self.counted, self.same_ids = counting_note(report), same_ids_note(report)
+        self.small_sample, self.timing = small_sample_note(report), timing_note(report)
+        self.prices = prices_legend(report)
+        self.degraded = self._noted(lambda result: degraded_note(report, result))
+        self.latency = self._noted(latency_note)
+        self.unpriced = self._noted(lambda result: price_note(report, result))
 
-    @property
-    def main_label(self) -> str:
-        """The main measure as it is shown: ``nDCG@10``."""
-        return Measure.parse(self.main_measure).label
+    def _noted(self, note: Callable[[ConfigurationResult], str]) -> dict[str, str]:
+        """Return the notes about configurations by name, without empty ones."""
+        notes = {result.name: note(result) for result in self.report.configurations}
+        return {name: text for name, text in notes.items() if text}
+
+    def _rows(self, group: str) -> list[Row]:
+        results = self.report.configurations
+        cells: list[dict[str, Cell]] = [{} for _ in results]
+        for column in self.columns:
+            values = [column.value(result, group) for result in results]
+            best = column.best(values)
+            front = self.fronts.get(column.key) if not group else None
+            for position, (result, value) in enumerate(zip(results, values, strict=True)):
+                span = latency_interval(result) if column.key == "latency_ms" else None
+                cells[position][column.key] = Cell(
+                    column=column,
+                    value=value,
+                    text=column.text(value),
+                    best=position in best,
+                    comparison=self.comparisons.get((group, column.key, result.name)),
+                    on_front=front is not None and result.name in front.names,
+                    interval=f"{column.text(span[0])} to {column.text(span[1])}" if span else "",
+                    repeated=bool(group) and column.cost is not None,
+                )
+        baseline = self.report.baseline
+        return [Row(result, result.name == baseline, of_row) for result, of_row in zip(results, cells, strict=True)]
 
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
     """Return a report prepared for display."""
-    if isinstance(report, ReportView):
-        return report
-    measures, costs = measure_columns(report), cost_columns(report)
-    names, summary = query_groups(report), summary_columns(report)
-    comparisons, reasons = by_figure(report), out_of_reach(report)
-    on_fronts = fronts(report)
-    hopeless = {group: reason for reason, groups in reasons.items() for group in groups}
-    groups = {
-        name: QueryGroup(
-            number,
-            name,
-            report.query_counts.get(name),
-            _rows(report, [*measures, *costs], name, comparisons, on_fronts),
-            report.comparisons.get(name, []),
-            hopeless.get(name, ""),
-        )
-        for number, name in enumerate(names)
-    }
-
-    def noted(note: Callable[[ConfigurationResult], str]) -> dict[str, str]:
-        notes = {result.name: note(result) for result in report.configurations}
-        return {name: text for name, text in notes.items() if text}
-
-    return ReportView(
-        report=report,
-        columns=[*measures, *costs],
-        summary=summary,
-        model_columns=[cost for cost in costs if cost not in COST_COLUMNS and cost.key != "price_per_1000_queries"],
-        groups=list(groups.values()),
-        comparisons=comparisons,
-        fronts=on_fronts,
-        legend=legend(report),
-        front_legend=front_legend(report),
-        main_measure=report.main_measure,
-        corpora=corpora_of(report),
-        chance=by_chance(report),
-        out_of_reach={reason: [groups[name] for name in named if name in groups] for reason, named in reasons.items()},
-        prices=prices_legend(report),
-        cautions=comparison_notes(report),
-        failures=failure_notes(report),
-        degraded=noted(lambda result: degraded_note(report, result)),
-        latency=noted(latency_note),
-        unpriced=noted(lambda result: price_note(report, result)),
-        dataset=dataset_of(report),
-        small_sample=small_sample_note(report),
-        same_ids=same_ids_note(report),
-        timing=timing_note(report),
-        counted=counting_note(report),
-    )
-
-
-def _interval(result: ConfigurationResult, column: Column) -> str:
-    interval = latency_interval(result) if column.key == "latency_ms" else None
-    return f"{column.text(interval[0])} to {column.text(interval[1])}" if interval else ""
-
-
-def _rows(
-    report: BenchmarkReport,
-    columns: Sequence[Column],
-    group: str,
-    comparisons: Mapping[tuple[str, str, str], Comparison],
-    on_fronts: Mapping[str, Front],
-) -> list[Row]:
-    cells: list[dict[str, Cell]] = [{} for _ in report.configurations]
-    names = [result.name for result in report.configurations]
-    for column in columns:
-        values = [column.value(result, group) for result in report.configurations]
-        best = column.best(values)
-        front = on_fronts.get(column.key) if not group else None
-        for position, (name, value) in enumerate(zip(names, values, strict=True)):
-            cells[position][column.key] = Cell(
-                column=column,
-                value=value,
-                text=column.text(value),
-                best=position in best,
-                comparison=comparisons.get((group, column.key, name)),
-                on_front=front is not None and name in front.names,
-                tied=front is not None and name in front.tied,
-                interval=_interval(report.configurations[position], column),
-                repeated=bool(group) and column.cost is not None,
-            )
-    return [
-        Row(result, result.name == report.baseline, of_row) for result, of_row in zip(report.configurations, cells, strict=True)
-    ]
+    return report if isinstance(report, ReportView) else ReportView(report)

@@ -6,14 +6,12 @@ import io
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.evaluation.comparison import compare_pairs
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.figures import MARK, front_legend, fronts, not_dominated
 from nlp_retrieval.reports.page.page import quality_latency, quality_price, render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
@@ -160,48 +158,3 @@ def test_a_run_without_cost_is_shown_everywhere_with_dashes() -> None:
     row = next(line for line in markdown_table(report).splitlines() if "external" in line)
     assert row.split(" | ")[-2:] == ["\N{EN DASH}", "\N{EN DASH} |"]
     assert "external" not in quality_latency(report)
-
-
-# what cannot be told from it
-
-
-def with_latency(result: ConfigurationResult, ms: float, low: float, high: float) -> ConfigurationResult:
-    assert result.cost is not None
-    return replace(result, cost=replace(result.cost, latency_ms=ms, latency_low_ms=low, latency_high_ms=high))
-
-
-def compared_in_pairs(*spans: tuple[float, float, float]) -> BenchmarkReport:
-    """Four configurations, the second of which is far better and the third far worse than the others."""
-    draw = np.random.default_rng(3)
-    hard = draw.uniform(0.3, 0.6, 60)
-    values = {name: {"recall@5": hard + level} for name, level in zip("abcd", (0.0, 0.3, -0.3, -1e-6), strict=True)}
-    values["d"]["recall@5"] = values["d"]["recall@5"] + np.where(np.arange(60) % 2, 1e-5, -1e-5)
-    report = of_figures(*((name, float(one["recall@5"].mean()), 1.0) for name, one in values.items()))
-    timed = [with_latency(one, *span) for one, span in zip(report.configurations, spans, strict=True)]
-    return replace(report, configurations=timed, pairwise=compare_pairs(values, "recall@5", [None] * 60, 0))
-
-
-def test_what_cannot_be_told_from_the_front_is_tied_with_it() -> None:
-    report = compared_in_pairs((1.0, 0.9, 1.2), (5.0, 4.0, 6.0), (1.05, 0.9, 1.2), (1.1, 1.0, 1.3))
-    front = fronts(report)["latency_ms"]
-    assert (front.names, front.tied) == (("a", "b"), ("d",)), "c is as fast as a, and the test tells that it is worse"
-    apart = compared_in_pairs((1.0, 0.9, 1.2), (5.0, 4.0, 6.0), (1.05, 0.9, 1.2), (1.5, 1.3, 1.6))
-    assert fronts(apart)["latency_ms"].tied == ()
-    assert fronts(replace(report, pairwise=None))["latency_ms"].tied == ()
-
-
-def test_ties_are_shown_wherever_the_front_is() -> None:
-    report = compared_in_pairs((1.0, 0.9, 1.2), (5.0, 4.0, 6.0), (1.05, 0.9, 1.2), (1.1, 1.0, 1.3))
-    said = "◇ tied with one on it: latency intervals overlap"
-    for shown in (printed(report), markdown_table(report), render_page(report)):
-        assert said in one_line(shown)
-    assert "1.10◇" in printed(report)
-    assert "◆ Pareto front, ◇ tied" in printed(report, verbose=False)
-    assert re.search(r"\d~", printed(report, encoding="ascii"))
-    assert latex_table(report).count(r"\rlap{$^{\circ}$}") == 1
-    assert render_page(report).count('title="tied with the Pareto front"') == 1
-    chart = quality_latency(report)
-    recall = report.configurations[3].measures["recall@5"]
-    assert f"d: {recall:.3f} in 1.10 (1.00 to 1.30) ms, tied with the Pareto front" in chart
-    assert chart.count('class="whisker"') == 4
-    assert not re.search("tied|◇", printed(usual_report()))

@@ -205,8 +205,7 @@ def _quality_against(report: BenchmarkReport, cost: Column, name: str, texts: tu
     said = {}
     for place, (value, dear) in sorted(points.items(), reverse=True):
         (px, py), span = (x.at(dear), y.at(value)), spans[place]
-        tied = front is not None and ranked[place].name in front.tied
-        also = ", on the Pareto front" if place in on_front else ", tied with the Pareto front" if tied else ""
+        also = ", on the Pareto front" if place in on_front else ""
         between = f" ({cost.text(span[0])} to {cost.text(span[1])})" if span else ""
         said[place] = f"{printable(ranked[place].name)}: {value:.3f} {texts[1].format(cost.text(dear) + between)}{also}"
         whisker = [path("whisker", f"M{x.at(span[0]):.1f},{py:.1f}H{x.at(span[1]):.1f}")] if span else []

@@ -26,7 +26,6 @@ from nlp_retrieval.reports.figures import (
     BETTER,
     MARK,
     NOTHING_TO_FIND,
-    TIE,
     WORSE,
     Column,
     amount,
@@ -130,7 +129,6 @@ def _environment(folder: Path | None) -> Environment:
         "FRONT": MARK,
         "LEVEL": f"{LEVEL:.0%}",
         "NOTHING_TO_FIND": NOTHING_TO_FIND,
-        "TIE": TIE,
         "BETTER": BETTER,
         "WORSE": WORSE,
     }

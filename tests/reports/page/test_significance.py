@@ -17,7 +17,7 @@ from rich.console import Console
 from nlp_retrieval import BenchmarkRun, Searcher, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import compare, verdict
-from nlp_retrieval.reports.figures import by_chance, by_figure, legend, mark_of, out_of_reach, p_text
+from nlp_retrieval.reports.figures import by_figure, legend, mark_of, out_of_reach, p_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
@@ -111,27 +111,6 @@ def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what
     assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
     assert f"expect false positives in up to {0.05 * len(pairs):.3g} of these" in said
     assert f"together, {marked - 1} of the {marked} marked differences remain significant" in said
-
-
-def test_marks_are_not_said_to_fall_where_the_resamples_are_too_few_to_correct_for_all_comparisons() -> None:
-    report = compared_report()
-    few = len(by_figure(report)) * 20 - 2
-    compared = {
-        group: [replace(one, exact=False, resamples=few, p=max(one.p, 1 / (few + 1))) for one in comparisons]
-        for group, comparisons in report.comparisons.items()
-    }
-    too_few = by_chance(replace(report, comparisons=compared))
-    n = len(by_figure(report))
-    assert (
-        f"{20 * n - 2:,} resamples are too few to correct for all {n:,} together: draw at least {20 * n:,}, or leave" in too_few
-    )
-    assert "remain significant." in too_few
-    assert "Corrected for all" not in too_few
-    enough = {
-        group: [replace(one, resamples=20 * n - 1, p=1 / (20 * n)) for one in comparisons]
-        for group, comparisons in compared.items()
-    }
-    assert "are too few" not in by_chance(replace(report, comparisons=enough))
 
 
 def test_bold_is_said_to_be_no_verdict_where_there_is_bold() -> None:
