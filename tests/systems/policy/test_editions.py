@@ -74,20 +74,6 @@ def test_documents_without_an_order_are_no_editions(metadata: dict[str, object])
     assert (edition_numbers(items), editions_of(items), n_editions(items)) == ([None, None], [], None)
 
 
-def test_documents_of_one_year_are_one_edition_and_where_some_lack_what_orders_others_there_is_none() -> None:
-    annex = [item("a", "x", document="A", year=1), item("b", "y", document="B", year=1)]
-    assert ([name for name, _ in editions_of(annex)], n_editions(annex), changes_of(annex)) == (["A, B"], 1, [])
-    mixed = [item("a", "x", document="A", year=2016), item("b", "y", document="B", edition=2)]
-    assert edition_numbers(mixed) == [None, None]
-
-
-def test_a_passage_has_one_counterpart_at_most_and_none_is_lost() -> None:
-    text = "one text that stands several times"
-    items = [item(f"{year}-{n}", text, document=str(year), year=year) for year, count in ((1, 3), (2, 2)) for n in range(count)]
-    (edition,) = changes_of(items)
-    assert edition.counts() == {"unchanged": 2, "edited": 0, "added": 0, "dropped": 1}
-
-
 TEXT = st.text("ab c.\n\u202eé", max_size=40)
 
 

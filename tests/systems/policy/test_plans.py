@@ -9,7 +9,6 @@ from documents_model.pdfs import content, pdf_of
 
 from nlp_retrieval import RetrievalWarning
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.policy.answers import page_of
 from nlp_retrieval.systems.policy.plans import PlansLoader, named_in
 
 
@@ -46,19 +45,6 @@ def test_passages_have_page_country_and_year(tmp_path: Path) -> None:
     (html,) = [item for item in items if item.metadata["country"] == "Ile"]
     assert "page" not in html.metadata
     assert html.metadata["year"] == 2019
-
-
-def test_a_sentence_has_the_page_that_it_begins_on(tmp_path: Path) -> None:
-    lines = ("Wind power is planned in the north.", "Solar power is planned in the south.", "Tidal power is planned off shore.")
-    (tmp_path / "Ostland 2024.pdf").write_bytes(pdf_of(*map(content, lines)))
-    (passage,) = PlansLoader(tmp_path).stream()
-    assert [page_of(passage, line) for line in lines] == [1, 2, 3]
-    assert page_of(passage, "Solar power is planned in the south, says page 2.") == 2
-    assert page_of(passage, "Coal is planned nowhere.") == page_of(passage) == 1
-    for passage in PlansLoader(tmp_path, size=15, overlap=8).stream():
-        held = [(page_of(passage, line), page) for page, line in enumerate(lines, 1) if line in passage.content]
-        assert len(held) == 2
-        assert all(page == expected for page, expected in held)
 
 
 def test_a_manifest_says_what_names_do_not(tmp_path: Path) -> None:

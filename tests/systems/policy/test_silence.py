@@ -16,7 +16,7 @@ from nlp_retrieval.rerankers import load_profile
 from nlp_retrieval.systems.policy.answers import QuestionAnswer
 from nlp_retrieval.systems.policy.page.export import answers_csv, write_answers_xlsx
 from nlp_retrieval.systems.policy.page.page import render_study
-from nlp_retrieval.systems.policy.running_text import PlainPassages, RunningText
+from nlp_retrieval.systems.policy.running_text import RunningText
 from nlp_retrieval.systems.policy.silence import beyond
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.systems.policy.values import values_of
@@ -151,27 +151,6 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
     same = [beyond(rows[:n], [rows[300:], rows[600:]]) for n in (30, 300)]
     assert np.abs(same).max() < 0.15
     assert beyond(rows[:0], [rows]).tolist() == beyond(rows[:30] * 0, []).tolist() == [-0.4, -0.4]
-
-
-def test_a_question_whose_value_is_there_is_addressed_in_whatever_words(tmp_path: Path) -> None:
-    target = "By 2030 greenhouse gases are to be 40% below those of 1990."
-    answers = asked(plan("Ost", [target, *SCHOOLS]) + plan("West", CLIMATE), tmp_path, "Ost")
-    assert answers[1].best is not None
-    assert ([value.text for value in answers[1].best.values], answers[1].addressed) == (["40% by 2030, against 1990"], True)
-    assert not answers[6].addressed
-
-
-def test_a_list_of_keywords_in_front_answers_nothing(tmp_path: Path) -> None:
-    profile = load_profile("climate")
-    front = "Keywords: " + ", ".join(word for question in profile.questions for word in question.keywords[:9])
-    answers = asked(plan("West", [front, *SCHOOLS]), tmp_path, "West")
-    assert not any(answer.addressed for answer in answers.values())
-    assert all(best_score(answer) < 0.3 for answer in answers.values())
-    measure = (
-        "Energy (production, transport, buildings, industry); industrial processes; agriculture, forests and land use; waste"
-    )
-    item = SearchableItem(item_id="a", content=measure)
-    assert PlainPassages([item], profile).split(item) == (measure, "")
 
 
 def test_a_name_inside_a_sentence_is_no_running_text() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import warnings
 from pathlib import Path
 
 import pytest
 from cli.commands import run
 
-from nlp_retrieval import Bm25Retriever, MultiSignalReranker, RetrievalWarning, Searcher
+from nlp_retrieval import Bm25Retriever, MultiSignalReranker, Searcher
 from nlp_retrieval.systems.policy import vectors
 from systems.policy.study.studies import PROFILE, plans
 
@@ -41,16 +40,6 @@ def test_they_are_trained_once_and_count(tmp_path: Path, monkeypatch: pytest.Mon
     vectors.vectors_of(Searcher([Bm25Retriever()]).open(tmp_path), "english")
     (other,) = (tmp_path / "word_vectors").iterdir()
     assert other != folder, "those of other passages are trained anew"
-
-
-def test_too_little_text_is_said_and_the_other_signals_count(tmp_path: Path) -> None:
-    with pytest.warns(RetrievalWarning, match=r"no word vectors: the index has \d+ words, and training needs [\d,]+; word2vec"):
-        searcher = vectors.with_word_vectors(scored(tmp_path))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        (hits,) = searcher.search(["wind power of Ostland"], 3)
-    assert "multi_signal.word_vectors" not in hits[0].signals
-    assert not (tmp_path / "word_vectors").exists()
 
 
 def test_the_command_trains_or_says_why_not(tmp_path: Path) -> None:

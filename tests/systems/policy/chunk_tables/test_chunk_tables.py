@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -126,17 +124,6 @@ def test_wrong_vectors_are_refused_and_nothing_is_written(tables: ChunkTables, s
             assert tables.counts().chunks == 0
 
 
-def test_of_items_of_which_one_cannot_be_stored_none_is(tables: ChunkTables) -> None:
-    cases: list[tuple[SearchableItem, type[Exception], str]] = [
-        (item("a", "zero \0 in it"), OutputError, "cannot be written: .*nothing was written"),
-        (item("a", "x", item_id="b"), ItemError, "use the metadata key 'item_id' themselves"),
-    ]
-    for wrong, error, said in cases:
-        with pytest.raises(error, match=said):
-            tables.write([*PLANS, wrong])
-        assert tables.counts().chunks == 0
-
-
 def test_a_document_is_deleted_with_its_chunks(tables: ChunkTables) -> None:
     tables.write(PLANS)
     assert tables.delete_document("ke.pdf") == 2
@@ -155,23 +142,6 @@ def test_the_loader_reads_what_was_written(tables: ChunkTables, dsn: str, schema
     assert loader.config == {"name": "chunk_tables", "url": "env:CHUNKS", "schema": schema, "country": "Kenya"}
 
 
-def test_streaming_reads_one_state(tables: ChunkTables) -> None:
-    many = [item(f"i{number:04}", "text", document="d", position=number) for number in range(1200)]
-    tables.write(many)
-    streamed = tables.stream()
-    first = next(streamed)
-    tables.delete_document("d")
-    assert [first.item_id, *(one.item_id for one in streamed)] == [one.item_id for one in many]
-
-
-def test_ids_of_rows_follow_from_ids_of_items(tables: ChunkTables, sql: psycopg.Connection, schema: str) -> None:
-    """The rows of one item have one id wherever they are written, now and later."""
-    tables.write([item("ke-0", "", document="ke.pdf")])
-    (chunk,), (document,) = rows(sql, schema, "doc_chunks"), rows(sql, schema, "documents")
-    assert chunk[0] == uuid.UUID("74a5f9e4-2551-5049-8198-c76135c07bb1")
-    assert document[0] == uuid.UUID("56c3653d-6847-5eae-822c-7908611ecb19")
-
-
 def test_a_password_is_never_shown() -> None:
     for url in ("postgresql://u:s3cret@host/db", "host=h dbname=db password='s3 cret'", "host=h password = s3cret dbname=db"):
         loader = ChunkTablesLoader(url)
@@ -184,25 +154,7 @@ def test_a_password_is_never_shown() -> None:
         assert "s3cret" not in str(raised.value)
 
 
-def test_a_row_that_says_another_id_is_not_believed(tables: ChunkTables, sql: psycopg.Connection, schema: str) -> None:
-    tables.write(PLANS[:1])
-    lie = names.SQL('UPDATE {} SET chunk_data = chunk_data || \'{{"item_id": "jp-9"}}\'')
-    sql.execute(lie.format(names.Identifier(schema, "doc_chunks")))
-    (found,) = tables.stream()
-    assert uuid.UUID(found.item_id) == rows(sql, schema, "doc_chunks")[0][0]
-
-
 ITEM = PLANS[0]
-
-
-def test_tables_are_made_once_by_several_at_once(dsn: str, schema: str) -> None:
-    with pytest.raises(SourceError, match="no table documents and no table doc_chunks; pass create=True"):
-        ChunkTables(dsn, schema=schema)
-    with ThreadPoolExecutor(6) as pool:
-        made = list(pool.map(lambda _: ChunkTables(dsn, schema=schema, create=True), range(6)))
-    assert made[0].dimensions == {"transformer_embedding": 768, "word2vec_embedding": 300, "hoprag_embedding": 384}
-    made[0].write([ITEM])
-    assert all(list(one.stream()) == [ITEM] for one in made)
 
 
 def test_a_database_that_cannot_be_opened_is_said(dsn: str, subtests: pytest.Subtests) -> None:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql as names
 
-from nlp_retrieval import RetrievalWarning, SearchableItem
+from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import QueryError, SourceError
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 
@@ -93,31 +93,6 @@ def test_they_are_filtered_by_the_country_that_counts(dsn: str, theirs: str, cou
         list(ChunkTables(dsn, schema=theirs).stream("Peru"))
 
 
-def test_a_missing_vector_is_no_similarity(dsn: str, theirs: str) -> None:
-    tables = ChunkTables(dsn, schema=theirs)
-    with pytest.warns(RetrievalWarning, match="1 of 4 chunks have no transformer_embedding"):
-        (found,) = tables.batch_similarity_calculation(np.eye(5)[:1], k=None)
-    assert found.item_ids == [f"{PREFIX}1", f"{PREFIX}3", f"{PREFIX}2"]
-    assert found.similarities == pytest.approx([1, 0.5**0.5, 0])
-    with pytest.warns(RetrievalWarning, match="1 of 4 chunks have no word2vec_embedding"):
-        (found,) = tables.batch_similarity_calculation(np.array([[1.0, 0]]), column="word2vec_embedding", k=None)
-    assert found.item_ids == [f"{PREFIX}1", f"{PREFIX}4"]  # the third's is zero: nothing is known of it
-    with pytest.warns(RetrievalWarning, match="hoprag_embedding"):
-        (found,) = tables.batch_similarity_calculation(np.array([[0, 1.0]]), column="hoprag_embedding", k=2)
-    assert found.item_ids == [f"{PREFIX}2", f"{PREFIX}4"]
-    assert found.similarities == pytest.approx([1, 0.5**0.5])
-
-
-def test_relations_that_are_none_are_named(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
-    tables = ChunkTables(dsn, schema=theirs)
-    by_hand(sql, theirs, "UPDATE logical_relationships SET confidence_score = NULL")
-    with pytest.raises(SourceError, match="its confidence is nan"):
-        list(tables.relations())
-    by_hand(sql, theirs, f"UPDATE logical_relationships SET confidence_score = 0.5, target_chunk_id = '{PREFIX}9'")
-    with pytest.raises(SourceError, match=rf"{PREFIX}1 -> {PREFIX}9 leads from or to a missing chunk"):
-        list(tables.relations())
-
-
 def test_tables_with_other_columns_are_refused(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
     by_hand(sql, theirs, "ALTER TABLE doc_chunks RENAME content TO body")
     with pytest.raises(SourceError, match=r"table doc_chunks has no column content \(found: id, body, doc_id"):
@@ -138,9 +113,3 @@ def test_tables_without_vectors_countries_and_data_are_read(dsn: str, theirs: st
     assert list(tables.relations()) == []
     with pytest.raises(QueryError, match="doc_chunks has no vector columns"):
         tables.batch_similarity_calculation(np.ones((1, 5)))
-
-
-def test_rows_that_are_no_items_are_named(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
-    by_hand(sql, theirs, f"UPDATE doc_chunks SET content = NULL WHERE id = '{PREFIX}1'")
-    with pytest.raises(SourceError, match=rf"chunk {PREFIX}1: its content is NULL"):
-        list(ChunkTables(dsn, schema=theirs).stream())

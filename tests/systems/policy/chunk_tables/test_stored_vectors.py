@@ -13,10 +13,9 @@ from psycopg import sql as names
 
 from nlp_retrieval import MultiSignalReranker, RetrievalWarning, Searcher
 from nlp_retrieval.encoders import BaseEncoder
-from nlp_retrieval.errors import IndexDamagedError, QueryError, SourceError
+from nlp_retrieval.errors import QueryError
 from nlp_retrieval.systems.policy.chunk_tables.retriever import ChunkVectorRetriever
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
-from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 N, WIDE, NARROW = 60, 6, 4
 TABLES = """
@@ -111,20 +110,6 @@ def test_all_signals_come_from_the_tables_and_the_filter_precedes_the_cut(reader
     assert best[0].item.item_id == f"c-{max(known, key=lambda number: cosine('wind', f'passage {number}', WIDE))}"
 
 
-@quiet
-def test_hops_follow_whatever_types_the_table_has(reader: ChunkTablesLoader, tmp_path: Path) -> None:
-    start = ChunkVectorRetriever(reader, Directions(NARROW), "hoprag_embedding")
-    hop = HopRetriever(start, relations=reader, max_hops=3, max_starts=1, depth=1, relation_weights={"implements": 1.0})
-    searcher = Searcher([hop])
-    searcher.index(reader, tmp_path)
-    (hits,) = searcher.search(["passage 0"], 4)
-    explained = searcher.explain("passage 0", hits)
-    found = {hit.item.item_id: [step.kind for step in one["hop"].steps] for hit, one in zip(hits, explained, strict=True)}
-    assert found["c-9"] == ["implements", "SUPPORTS", "UNSPECIFIED"]
-    (reopened,) = Searcher([hop]).open(tmp_path).search(["passage 0"], 4)
-    assert reopened == hits
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -157,17 +142,3 @@ def test_what_is_lacking_is_said_and_the_search_is_exact(reader: ChunkTablesLoad
     (hits,) = searcher.search(["wind"], 60)
     assert len(hits) == 60
     assert all(hit.signals.get("chunk_vectors.transformer") is None for hit in hits[-6:])
-
-
-@quiet
-def test_a_chunk_that_is_gone_and_a_server_that_is_gone_are_named(
-    reader: ChunkTablesLoader, tmp_path: Path, sql: psycopg.Connection, schema: str
-) -> None:
-    searcher = Searcher([made(reader)])
-    searcher.index(reader, tmp_path)
-    sql.execute(names.SQL("DELETE FROM {} WHERE id = 'c-5'").format(names.Identifier(schema, "doc_chunks")))
-    with pytest.raises(IndexDamagedError, match=r"1 of 60 passages are no longer in .*index again with replace=True"):
-        Searcher([made(reader)]).open(tmp_path)
-    sql.execute(names.SQL("DROP TABLE {}").format(names.Identifier(schema, "doc_chunks")))
-    with pytest.raises(SourceError, match="the tables cannot be read"):
-        searcher.search(["wind"], 1)

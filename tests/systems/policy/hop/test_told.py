@@ -15,10 +15,9 @@ from psycopg.sql import SQL, Identifier
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import ConfigurationError, SourceError, UntrustedError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
-from nlp_retrieval.systems.policy.hop.relation import chunk_relations
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 _schemas = count()
@@ -77,17 +76,6 @@ def test_hops_go_along_the_relations_of_the_table_and_no_others(source: ChunkTab
     assert [(step.kind, step.target.item_id) for step in steps["b-new-3"]] == [("CAUSES", "b-old-4"), ("EXPLAINS", "b-new-3")]
 
 
-def test_a_search_asks_no_database(source: ChunkTablesLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Searcher([made(source)]).index(source, tmp_path)
-    monkeypatch.setenv("TESTS_POSTGRES_SERVER_EMBEDDED", "postgresql://nobody@127.0.0.1:1/gone")
-    with pytest.raises(UntrustedError, match="ask the database 'env:"):
-        Searcher.open(tmp_path)
-    with pytest.warns(RetrievalWarning, match="is trusted: hop.relations.url: ask the database"):
-        opened = Searcher.open(tmp_path, trust=True)
-    (hits,) = opened.search(["mangrove forests"], k=3)
-    assert hits[0].item.item_id == "a-old-0"
-
-
 def test_growing_deleting_and_compacting_end_with_the_relations_of_an_index_built_at_once(
     source: ChunkTablesLoader, tmp_path: Path
 ) -> None:
@@ -107,19 +95,6 @@ def test_growing_deleting_and_compacting_end_with_the_relations_of_an_index_buil
     assert told(tmp_path / "grown", made(source)) == told(tmp_path / "left", made(source))
 
 
-def test_what_was_found_and_kept_in_the_table_is_found_again(source: ChunkTablesLoader, tmp_path: Path) -> None:
-    finding = HopRetriever(Bm25Retriever())
-    Searcher([finding]).index(plans(), tmp_path / "found")
-    generation = open_generation(tmp_path / "found")
-    relations = finding.open(generation).relations
-    assert {one.type for one in relations} == {"FOLLOWS", "TEMPORAL_FOLLOWS"}
-    with ChunkTables(env_url(), schema=source.schema) as tables:
-        tables.write_relations(chunk_relations(relations, generation.items.ids(), "test"))
-        assert {one.metadata["method"] for one in tables.relations() if one.type == "FOLLOWS"} == {"test"}
-    Searcher([made(source)]).index(plans(), tmp_path / "told")
-    assert told(tmp_path / "found", finding) <= told(tmp_path / "told", made(source))
-
-
 def test_relations_to_no_chunk_none_at_all_and_those_of_other_items_are_refused(
     source: ChunkTablesLoader, tmp_path: Path
 ) -> None:
@@ -136,10 +111,3 @@ def test_relations_to_no_chunk_none_at_all_and_those_of_other_items_are_refused(
     with pytest.raises(SourceError, match="none of the 0 relations"):
         Searcher([made(source)]).index(plans(), tmp_path)
     assert not list(tmp_path.glob("hop-*"))
-
-
-def test_only_a_loader_that_tells_relations_is_taken() -> None:
-    with pytest.raises(ConfigurationError, match=r"hop: relations: .*jsonl.* has no relations; use the loader chunk_tables"):
-        HopRetriever(Bm25Retriever(), relations={"name": "jsonl", "path": "chunks.jsonl"})  # type: ignore[arg-type]
-    same = HopRetriever(Bm25Retriever(), relations={"name": "chunk_tables", "url": "env:PLANS"})  # type: ignore[arg-type]
-    assert same.config == HopRetriever(Bm25Retriever(), relations=ChunkTablesLoader("env:PLANS")).config

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.policy.page.page import render_study, study_view, write_study_page
+from nlp_retrieval.systems.policy.page.page import render_study, write_study_page
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from systems.policy.study.studies import study
 
@@ -61,25 +61,6 @@ def test_the_overview_leads_to_every_answer_and_every_change(asked: PolicyStudy,
     assert sum("-changes-" in link for link in links) == 3
     for text in ("Ostland", "Wind supplies", "Along relations", "By signals", "Costa_Verde.json"):
         assert text in page
-
-
-def test_the_page_says_how_it_was_asked_in_sentences(asked: PolicyStudy, tmp_path: Path) -> None:
-    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": {"gte": 2024}})
-    about = study_view(later.run(tmp_path, min_similarity=0.1, n_per_document=2), later).about
-    assert about == [
-        "An answer holds at most 3 passages with a combined score of at least 0.1, and at most 2 of one document.",
-        "Questions are searched for together with their keywords.",
-        'Only passages that fulfil a filter are searched: {"year": {"gte": 2024}}.',
-    ]
-
-
-def test_passages_of_two_methods_are_counted_apart(asked: PolicyStudy, tmp_path: Path) -> None:
-    page = render_study(asked.run(tmp_path / "both", "Ostland", 1, "both"), asked)
-    assert '<small class="tag">3 by signals, 3 along relations</small>' in page
-    assert "may be above 1" in page
-    page = render_study(asked.run(tmp_path / "one", "Ostland", 1), asked)
-    assert '<small class="tag">3 passages</small>' in page
-    assert "may be above 1" not in page
 
 
 def test_a_passage_that_no_relation_led_to_says_why_it_was_found(tmp_path: Path) -> None:

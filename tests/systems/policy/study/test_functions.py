@@ -12,12 +12,10 @@ import pytest
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.systems.policy import functions
 from nlp_retrieval.systems.policy.functions import (
-    EmbeddedPrompt,
     embed_prompt,
     evaluate_chunks,
     open_study,
     retrieve_chunks,
-    retrieve_chunks_with_hop,
     run_script,
 )
 from nlp_retrieval.systems.policy.study import PolicyStudy
@@ -44,24 +42,6 @@ def test_chunks_are_found_of_one_country_or_of_all(asked: PolicyStudy) -> None:
     assert len(retrieve_chunks(None, PROMPT, top_k=2, min_similarity=0.0, study=asked)) == 2
     with pytest.raises(QueryError, match="did you mean 'Ostland'"):
         retrieve_chunks(None, PROMPT, country="Ostlan", study=asked)
-
-
-def test_single_calls_keep_to_the_filter_of_the_study(asked: PolicyStudy) -> None:
-    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": 2024})
-    for country in ("Ostland", None):
-        found = (
-            retrieve_chunks(None, PROMPT, 50, country, 0.0, study=later),
-            retrieve_chunks_with_hop(PROMPT, 50, country, study=later),
-        )
-        assert {hit["metadata"]["year"] for hits in found for hit in hits} == {2024}
-
-
-def test_vectors_of_another_model_are_refused(asked: PolicyStudy) -> None:
-    wrong = EmbeddedPrompt(np.ones(3, np.float32), None)
-    with pytest.raises(QueryError, match=r"has shape \[3\], and the study's \[64\]"):
-        retrieve_chunks(wrong, PROMPT, study=asked)
-    with pytest.raises(QueryError, match=r"has shape \[3\]"):
-        evaluate_chunks(plans(), PROMPT, wrong, study=asked)
 
 
 def test_given_chunks_are_scored_and_all_come_back_best_first(asked: PolicyStudy) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from nlp_retrieval.errors import (
     IndexMissingError,
     OutputError,
     QueryError,
-    RetrievalWarning,
 )
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile
 from nlp_retrieval.systems.policy.config import searchers_of
@@ -163,25 +161,6 @@ def test_of_other_settings_the_same_cell_alone_is_replaced_and_told(asked: Polic
     assert len(list(report.everything())) == 3
 
 
-def test_answers_over_other_passages_are_asked_again(tmp_path: Path) -> None:
-    study(tmp_path / "one").run(tmp_path / "out", "Ile")
-    more = [
-        *plans(),
-        SearchableItem(item_id="ile-more", content="Wind makes all power.", metadata={"country": "Ile", "year": 2024}),
-    ]
-    report = study(tmp_path / "two", items=more).run(tmp_path / "out", "Ile", top_k=9)
-    assert report.replaced == ("Ile",)
-    assert "ile-more" in (tmp_path / "out" / "Ile.json").read_text("utf-8")
-
-
-def test_a_file_that_holds_no_answers_is_not_overwritten(asked: PolicyStudy, tmp_path: Path) -> None:
-    for damage in (b"", b"[]", b'{"metadata": {}, "questions": {}}'):
-        (tmp_path / "Ile.json").write_bytes(damage)
-        with pytest.raises(OutputError, match=r"Ile\.json holds no answers about 'Ile' .*choose another output folder"):
-            asked.run(tmp_path, "Ile")
-        assert (tmp_path / "Ile.json").read_bytes() == damage
-
-
 def test_names_that_are_no_names_of_files_get_files_of_their_own(tmp_path: Path) -> None:
     names = ["../../etc/x", "A/B", "A_B", "a_b", "CON", "naïve ü", "a'; DROP TABLE x;--"]
     items = [SearchableItem(item_id=f"{n}", content="wind power", metadata={"country": name}) for n, name in enumerate(names)]
@@ -192,16 +171,6 @@ def test_names_that_are_no_names_of_files_get_files_of_their_own(tmp_path: Path)
     for place, name in enumerate(names):
         told = json.loads(report.files[name].read_text("utf-8"))
         assert [chunk["id"] for chunk in told["questions"]["question_1"]["top_k_chunks"]] == [str(place)]
-
-
-def test_a_passage_of_two_countries_answers_for_both(tmp_path: Path) -> None:
-    items = [
-        SearchableItem(item_id="a", content="Wind power.", metadata={"country": ["Ile", "Ostland"]}),
-        SearchableItem(item_id="b", content="Solar power.", metadata={"country": ["Ostland"]}),
-    ]
-    made = study(tmp_path / "index", items=items)
-    assert made.subjects == {"Ile": 1, "Ostland": 2}
-    assert [hit["id"] for hit in made.ask(1, "Ile")["vector"]] == ["a"]
 
 
 def test_what_cannot_be_asked_is_refused_before_anything_is_written(
@@ -243,17 +212,6 @@ def test_other_mistakes_say_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="is a file"):
         made.run(tmp_path / "file")
-
-
-def test_a_limit_that_has_no_effect_is_told(asked: PolicyStudy, tmp_path: Path) -> None:
-    plain = Searcher([FaissRetriever(HashedWords(32))])
-    plain.index(plans(), tmp_path / "index")
-    with pytest.warns(RetrievalWarning, match="computes no combined score"):
-        PolicyStudy(profile(), plain).ask(1, "Ile", min_similarity=0.5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        PolicyStudy(profile(), plain).ask(1, "Ile")
-        asked.ask(1, "Ile", min_similarity=0.5)
 
 
 def test_the_log_has_marks_levels_and_no_line_of_its_own_making(asked: PolicyStudy, tmp_path: Path) -> None:
