@@ -75,7 +75,8 @@ def read_trajectories(
 
     Args:
         path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI or
-            Anthropic, or JSON lines with one step each.
+            Anthropic, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions is one
+            trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2`` for the second turn of 31.
         agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
         fields: names in JSON lines that differ from those of :class:`AgentStep` and :class:`Trajectory`:
@@ -103,7 +104,7 @@ def read_trajectories(
         for location, row in _rows(file):
             with _located(location):
                 if is_transcript(row):
-                    trajectories.append(read_transcript(row, location, file.name.partition(".")[0], named, ids, reading))
+                    trajectories += read_transcript(row, location, file.name.partition(".")[0], named, ids, reading)
                 elif "steps" in row:
                     own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if name in row), {})
                     values = {name: value for name, value in row.items() if name not in QUESTION_IDS}

@@ -1,4 +1,4 @@
-"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses) and Anthropic.
+"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses) and Anthropic, and ATIF.
 
 A transcript is data: nothing in it is run, and no text in it decides what is read.
 """
@@ -84,9 +84,11 @@ class _Made:
 
 
 def is_transcript(row: Mapping[str, Any]) -> bool:
-    """Return whether an object holds messages."""
+    """Return whether an object holds messages, or steps in the Agent Trajectory Interchange Format."""
     given = row.get("input")
-    return isinstance(row.get("messages"), list) or isinstance(given, list) or (isinstance(given, str) and "output" in row)
+    if isinstance(row.get("messages"), list) or isinstance(given, list) or (isinstance(given, str) and "output" in row):
+        return True
+    return isinstance(row.get("steps"), list) and str(row.get("schema_version")).startswith("ATIF-")
 
 
 def plain_question(text: str) -> str:
@@ -96,17 +98,54 @@ def plain_question(text: str) -> str:
 
 def read_transcript(
     row: Mapping[str, Any], location: str, named: str, agent: str, questions: Mapping[str, str], reading: TranscriptReading
-) -> Trajectory:
-    """Return a transcript as a trajectory.
+) -> list[Trajectory]:
+    """Return a transcript as a trajectory, or as one for each of its turns if at least two of them are known questions.
 
     Raises:
         SourceError: it holds something else than messages, or a result that belongs to no call before it.
     """
-    given: Any = row.get("messages")
-    if not isinstance(given, list):
-        given = [{"role": "user", "content": row["input"]}] if isinstance(row["input"], str) else row["input"]
+    given: Any = row.get("messages", row.get("input"))
+    if "messages" not in row and isinstance(row.get("steps"), list):
+        by = row["agent"] if isinstance(row.get("agent"), dict) else {}
+        extra = row["extra"] if isinstance(row.get("extra"), dict) else {}
+        given = list(_messages_of_atif(row["steps"], location))
+        row = {**extra, "agent": by.get("name"), "model": by.get("model_name"), "usage": row.get("final_metrics")}
+    elif "messages" not in row:
+        given = [{"role": "user", "content": given}] if isinstance(given, str) else given
         given = [*given, *(row.get("output") or ())]
-    events, usage = _events(given, location)
+    own = next((str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
+    turns = _turns(given, own, questions)
+    if len(turns) > 1:
+        row = {**row, "usage": None}
+    return [_trajectory(messages, turn, row, location, named, agent, questions, reading) for turn, messages in turns]
+
+
+def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -> list[tuple[str | None, list[Any]]]:
+    """Return the messages of each turn with its question: known by its text, or as ``31_2``, the second turn of topic 31."""
+    begins, known = list[tuple[str, int]](), set(questions.values())
+    asked = (at for at, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user")
+    for number, (at, text) in enumerate(((at, text) for at in asked if (text := _plain(messages[at].get("content")))), 1):
+        turn = questions.get(plain_question(text)) or (numbered if (numbered := f"{own}_{number}") in known else None)
+        begins += [(turn, at)] if turn is not None else []
+    if len(begins) < 2:
+        return [(own, messages)]
+    ends = [*(at for _, at in begins[1:]), len(messages)]
+    return [
+        (turn, messages[at if number else 0 : end]) for number, ((turn, at), end) in enumerate(zip(begins, ends, strict=True))
+    ]
+
+
+def _trajectory(
+    messages: list[Any],
+    own: str | None,
+    row: Mapping[str, Any],
+    location: str,
+    named: str,
+    agent: str,
+    questions: Mapping[str, str],
+    reading: TranscriptReading,
+) -> Trajectory:
+    events, usage = _events(messages, location)
     asked = next((event for event in events if isinstance(event, _Utterance) and event.by == "user"), _Utterance("user", ""))
     events = [event for event in events if event is not asked]
     while events and isinstance(events[-1], _Utterance) and events[-1].by == "user":  # the user's last words are no answer
@@ -119,10 +158,9 @@ def read_transcript(
     ]
     complete = bool(answer) and not any(isinstance(event, _Made) and event.result is None for event in events)
     reading.cut += not complete
-    own = next((row[name] for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
     total = _usage(row.get("usage"))
     return Trajectory(
-        question_id=str(own) if own is not None else questions.get(plain_question(asked.text), named),
+        question_id=own if own is not None else questions.get(plain_question(asked.text), named),
         question=asked.text,
         agent=str(row.get("agent") or agent),
         steps=tuple(steps),
@@ -132,6 +170,32 @@ def read_transcript(
         output_tokens=usage[1] if total[1] is None else total[1],
         metadata={"model": row["model"]} if isinstance(row.get("model"), str) else {},
     )
+
+
+def _messages_of_atif(steps: list[Any], location: str) -> Iterator[dict[str, Any]]:
+    """Yield the steps of the Agent Trajectory Interchange Format (Harbor, versions 1.0 to 1.7) as messages."""
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, dict):
+            raise SourceError(f"{location}: step {number} is {kind(step)}; an object with a source is expected")
+        called = [call for call in step.get("tool_calls") or () if isinstance(call, dict)]
+        calls = [
+            {
+                "id": call.get("tool_call_id"),
+                "function": {"name": call.get("function_name"), "arguments": call.get("arguments")},
+            }
+            for call in called
+        ]
+        role = "assistant" if step.get("source") == "agent" else step.get("source")
+        usage = None if step.get("is_copied_context") else step.get("metrics")
+        yield {"role": role, "content": step.get("message"), "tool_calls": calls, "usage": usage}
+        observed = step.get("observation")
+        results = observed.get("results") if isinstance(observed, dict) else None
+        waiting = [str(call["id"]) for call in calls]
+        for result in results if isinstance(results, list) and called else ():
+            answered = str(result.get("source_call_id") or (waiting[0] if waiting else "")) if isinstance(result, dict) else ""
+            if answered in waiting:  # a result of no call is the environment's own
+                waiting.remove(answered)
+                yield {"role": "tool", "tool_call_id": answered, "content": result.get("content")}
 
 
 def _step(made: _Made, reading: TranscriptReading) -> AgentStep:
@@ -361,6 +425,7 @@ def _usage(given: object) -> _Tokens:
         return None, None
     counts = {name: count for name, count in given.items() if type(count) is int and 0 <= count <= MOST}
     cached = [counts[name] for name in ("cache_creation_input_tokens", "cache_read_input_tokens") if name in counts]
+    counts |= {name.removeprefix("total_"): count for name, count in counts.items()}  # as ATIF has them
     incoming = counts.get("input_tokens", counts.get("prompt_tokens"))
     if incoming is not None or cached:  # Anthropic counts what it cached beside the rest
         incoming = min((incoming or 0) + sum(cached), MOST)

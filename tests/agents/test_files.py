@@ -81,6 +81,38 @@ ANTHROPIC = [
         "usage": {"input_tokens": 30, "output_tokens": 6},
     },
 ]
+ATIF = {
+    "schema_version": "ATIF-v1.6",
+    "session_id": "s-1",
+    "agent": {"name": "reader", "version": "2.0", "model_name": "m"},
+    "steps": [
+        {"step_id": 1, "source": "system", "message": "You search."},
+        {"step_id": 2, "source": "user", "message": [{"type": "text", "text": "What eats krill?"}]},
+        {
+            "step_id": 3,
+            "source": "agent",
+            "message": "I look for krill.",
+            "tool_calls": [{"tool_call_id": "c1", "function_name": "search", "arguments": {"query": "krill", "k": 2}}],
+            "observation": {"results": [{"source_call_id": "c1", "content": '[{"docid": "whale"}, {"docid": "krill"}]'}]},
+            "metrics": {"prompt_tokens": 10, "completion_tokens": 4, "cached_tokens": 3},
+        },
+        {
+            "step_id": 4,
+            "source": "agent",
+            "message": "",
+            "tool_calls": [{"tool_call_id": "c2", "function_name": "get_document", "arguments": {"docid": "whale"}}],
+            "observation": {"results": [{"content": "A whale eats krill."}, {"content": "the time is 12:00"}]},
+            "metrics": {"prompt_tokens": 20, "completion_tokens": 5},
+        },
+        {
+            "step_id": 5,
+            "source": "agent",
+            "message": "The blue whale [whale].",
+            "metrics": {"prompt_tokens": 30, "completion_tokens": 6},
+        },
+    ],
+    "final_metrics": {"total_prompt_tokens": 60, "total_completion_tokens": 15, "total_steps": 5},
+}
 QUESTIONS = [Query(query_id="q1", text="What eats krill?")]
 
 
@@ -90,7 +122,7 @@ def written(folder: Path, name: str, value: object) -> Path:
     return folder / name
 
 
-@pytest.mark.parametrize("value", [{"messages": CHAT}, CHAT, RESPONSES, ANTHROPIC, {"messages": ANTHROPIC, "qid": "q1"}])
+@pytest.mark.parametrize("value", [{"messages": CHAT}, CHAT, RESPONSES, ANTHROPIC, ATIF, {"messages": ANTHROPIC, "qid": "q1"}])
 def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: object) -> None:
     (trajectory,) = read_trajectories(written(tmp_path, "run_1.json", value), questions=QUESTIONS)
     assert (trajectory.question_id, trajectory.question) == ("q1", "What eats krill?")
@@ -317,3 +349,26 @@ def test_what_providers_write_in_ways_of_their_own_is_read(tmp_path: Path) -> No
         ("krill", ("u1",)), ("a\nb", ("d1",)), ("c", ("d2",)), ("d", ()),
     ]  # fmt: skip
     assert (trajectory.opened(), trajectory.searches[-1].error) == (["u1"], "closed")
+
+
+def test_a_conversation_is_a_trajectory_for_each_turn_that_has_gold(tmp_path: Path) -> None:
+    chat = [*CHAT, {"role": "user", "content": "And who eats whales?"}]
+    chat.append(
+        {"role": "assistant", "tool_calls": [{"id": "c9", "function": {"name": "search", "arguments": '{"query": "orca"}'}}]}
+    )
+    chat += [
+        {"role": "tool", "tool_call_id": "c9", "content": '[{"docid": "orca"}]'},
+        {"role": "assistant", "content": "[orca]"},
+    ]
+    by_text = [*QUESTIONS, Query(query_id="q2", text="and who  eats whales?")]
+    numbered = [Query(query_id=f"31_{turn}", text=f"rewritten {turn}") for turn in (1, 2)]
+    for value, questions, ids in (
+        ({"messages": chat}, by_text, ["q1", "q2"]),
+        ({"messages": chat, "id": 31}, numbered, ["31_1", "31_2"]),
+    ):
+        first, second = read_trajectories(written(tmp_path, "a.json", value), questions=questions)
+        assert [first.question_id, second.question_id] == ids
+        assert (first.seen(), second.seen()) == (["whale", "krill"], ["orca"])
+        assert (second.question, second.answer) == ("And who eats whales?", "[orca]")
+    (whole,) = read_trajectories(written(tmp_path, "a.json", {"messages": chat, "id": 31}), questions=QUESTIONS)
+    assert (whole.question_id, whole.seen()) == ("31", ["whale", "krill", "orca"])

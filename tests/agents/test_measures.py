@@ -179,3 +179,19 @@ def test_a_number_nobody_retrieved_is_a_citation_of_nothing_where_ids_are_number
     assert trajectory.cited() == ["12", "99", "7"]
     named = Trajectory(question_id="q", steps=(search("a", "whale"),), answer="In [2019] it was [whale, krill].")
     assert named.cited() == ["whale"]
+
+
+def test_new_words_of_queries_stand_in_what_was_read_before() -> None:
+    texts = {"d1": "Blue whales eat krill.", "d2": "Krill live in cold swarms."}
+    steps = (
+        search("blue whale food", "d1", "d2"),  # nothing was read before
+        AgentStep(kind="open", item_id="d1"),
+        search("krill swarms", "d2"),  # krill is in d1, which was opened; swarms in d2, which was not
+        search("krill swarms depth", "d2"),  # depth alone is new
+    )
+    trajectory = Trajectory(question_id="q", question="What is the food of the blue whale?", steps=steps)
+    measured = evaluate_trajectories([trajectory], {"q": ["d1"]}, texts=texts).means("agent")
+    assert measured["words_read"] == pytest.approx(1 / 3)
+    shown = trajectory.model_copy(update={"steps": (steps[0], *steps[2:])})  # what came back was read
+    assert evaluate_trajectories([shown], {"q": ["d1"]}, texts=texts).means("agent")["words_read"] == pytest.approx(2 / 3)
+    assert np.isnan(evaluate_trajectories([trajectory], {"q": ["d1"]}).means("agent")["words_read"])
