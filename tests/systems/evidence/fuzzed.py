@@ -52,12 +52,12 @@ def page(data: bytes) -> bool:
 
 def robots(data: bytes) -> bool:
     """A robots.txt: without a word that forbids everything is allowed, and what a site says to others is not said to us."""
-    rules = RobotRules(200, data)
+    rules = RobotRules(data)
     allowed = [rules.allow("us/1.0", url) for url in _URLS]
     if b"isallow" not in data.lower():
         assert all(allowed) or not any(allowed)  # a file that cannot be read allows nothing
     if b"qz" not in data.lower():
-        forbidden = RobotRules(200, b"user-agent: qz\ndisallow: /\nuser-agent: another\n" + data)
+        forbidden = RobotRules(b"user-agent: qz\ndisallow: /\nuser-agent: another\n" + data)
         assert not any(forbidden.allow("qz/1.0", url) for url in _URLS)
     return any(allowed)
 

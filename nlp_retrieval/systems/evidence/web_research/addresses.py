@@ -14,6 +14,8 @@ from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_url
 from nlp_retrieval.text import printable
 
 _PORTS = {"http": 80, "https": 443}
+USER_AGENT = "nlp_retrieval/0.1 (research fetcher)"
+"""Name in requests."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from nlp_retrieval.errors import DependencyError, EngineError, FetchError, Fetch
 from nlp_retrieval.systems.evidence.index.store import now
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
 from nlp_retrieval.systems.evidence.source_files import FetchedPage
-from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, pages_of, shown, web_url
+from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, pages_of, shown, web_url
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.web_research.connections import Deadline, WebAnswer
@@ -26,20 +26,17 @@ LARGEST_ROBOTS = 512 * 2**10
 
 
 class RobotRules:
-    """Rules of one site, by the answer to the request for its robots.txt; a failing server allows nothing."""
+    """Rules of one site, by its robots.txt."""
 
-    def __init__(self, status: int, body: bytes = b"") -> None:
+    def __init__(self, body: bytes) -> None:
         try:
             from protego import Protego
         except ImportError:
             raise DependencyError(f"reading robots.txt needs protego: {install('research')}") from None
-        self._readable = status == 200 or (400 <= status < 500 and status != 429)
-        self._rules = Protego.parse(body.decode("utf-8-sig", "replace") if status == 200 else "")
+        self._rules = Protego.parse(body.decode("utf-8-sig", "replace"))
 
     def allow(self, user_agent: str, url: str) -> bool:
         """Return whether a page may be fetched."""
-        if not self._readable:
-            return False
         try:
             return bool(self._rules.can_fetch(url, user_agent.partition("/")[0]))
         except ValueError:
@@ -153,7 +150,7 @@ class HttpFetcher(BaseFetcher):
         max_bytes: Annotated[int, Field(ge=1)] = 20 * 2**20,
         max_redirects: Annotated[int, Field(ge=0, le=20)] = 5,
         robots: bool = True,
-        user_agent: Annotated[str, Field(pattern=r"^[A-Za-z][\x20-\x7e]{0,199}$")] = "nlp_retrieval/0.1 (research fetcher)",
+        user_agent: Annotated[str, Field(pattern=r"^[A-Za-z][\x20-\x7e]{0,199}$")] = USER_AGENT,
     ) -> None:
         self.private_hosts = private_hosts
         self.ports = ports
@@ -174,23 +171,33 @@ class HttpFetcher(BaseFetcher):
     def fetch(self, url: str) -> FetchedPage:
         from nlp_retrieval.systems.evidence.web_research.connections import Deadline
 
-        deadline = Deadline(self.seconds)
-        target = WebTarget.of(url)
-        for _ in range(self.max_redirects + 1):
+        target, answer = self._answer(
+            WebTarget.of(url), Deadline(self.seconds), self.max_bytes, self.max_redirects, self.robots
+        )
+        if answer.status != 200:
+            raise FetchError(f"{shown(target.url)}: the server answered with status {answer.status}")
+        media_type = answer.headers.get("content-type", "")[:200]
+        if media_type.partition("/")[0].strip().lower() in _NO_TEXT:
+            raise FetchError(f"{shown(target.url)}: it is {shown(media_type)!r}, which holds no text")
+        return FetchedPage(url, target.url, answer.body, media_type, now())
+
+    def _answer(
+        self, target: WebTarget, deadline: Deadline, max_bytes: int, redirects: int, robots: bool
+    ) -> tuple[WebTarget, WebAnswer]:
+        """Return where a chain of redirects ends, and the answer there; each address in it is checked."""
+        from nlp_retrieval.systems.evidence.web_research.connections import ask_web
+
+        first = target
+        for _ in range(redirects + 1):
             self._check(target)
-            if self.robots and not self._rules_of(target, deadline).allow(self.user_agent, target.url):
+            if robots and not self._rules_of(target, deadline).allow(self.user_agent, target.url):
                 raise FetchRefusedError(f"{shown(target.url)}: the robots.txt of this site forbids it")
-            answer = self._ask(target, deadline, self.max_bytes)
-            if answer.status in _REDIRECTS:
-                target = self._redirected(target, answer)
-                continue
-            if answer.status != 200:
-                raise FetchError(f"{shown(target.url)}: the server answered with status {answer.status}")
-            media_type = answer.headers.get("content-type", "")[:200]
-            if media_type.partition("/")[0].strip().lower() in _NO_TEXT:
-                raise FetchError(f"{shown(target.url)}: it is {shown(media_type)!r}, which holds no text")
-            return FetchedPage(url, target.url, answer.body, media_type, now())
-        raise FetchError(f"{shown(url)}: more than {self.max_redirects} redirects")
+            private = self._is_private(target)
+            answer = ask_web(target, deadline, max_bytes, self.user_agent, _ACCEPT, self.resolve, private=private)
+            if answer.status not in _REDIRECTS:
+                return target, answer
+            target = self._redirected(target, answer)
+        raise FetchError(f"{shown(first.url)}: more than {redirects} redirects")
 
     def _is_private(self, target: WebTarget) -> bool:
         return bool(self._own_hosts() & {target.host, target.bracketed, f"{target.bracketed}:{target.port}"})
@@ -217,44 +224,26 @@ class HttpFetcher(BaseFetcher):
             )
         return new_target
 
-    def _ask(self, target: WebTarget, deadline: Deadline, max_bytes: int) -> WebAnswer:
-        from nlp_retrieval.systems.evidence.web_research.connections import ask_web
-
-        private = self._is_private(target)
-        return ask_web(target, deadline, max_bytes, self.user_agent, _ACCEPT, self.resolve, private=private)
-
     def _rules_of(self, target: WebTarget, deadline: Deadline) -> RobotRules:
         with self._lock:
             known = self._rules.get(target.site)
         if known is not None:
             return known
-        rules = self._read_rules(target, deadline)
+        why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched from it"
+        try:
+            _, answer = self._answer(target.at("/robots.txt"), deadline, LARGEST_ROBOTS, _ROBOTS_REDIRECTS, robots=False)
+        except FetchRefusedError:
+            raise
+        except FetchError as error:
+            raise FetchError(f"{why}: {error}") from None
+        if answer.status == 429 or not (answer.status == 200 or 400 <= answer.status < 500):
+            raise FetchError(f"{why}: the server answered with status {answer.status}")
+        rules = RobotRules(answer.body if answer.status == 200 else b"")
         with self._lock:
             if len(self._rules) >= _MOST_SITES:
                 self._rules.clear()
             self._rules[target.site] = rules
         return rules
-
-    def _read_rules(self, target: WebTarget, deadline: Deadline) -> RobotRules:
-        why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched from it"
-        try:
-            answer = self._robots_answer(target.at("/robots.txt"), deadline)
-        except FetchRefusedError:
-            raise
-        except FetchError as error:
-            raise FetchError(f"{why}: {error}") from None
-        if answer.status == 429 or answer.status >= 500:
-            raise FetchError(f"{why}: the server answered with status {answer.status}")
-        return RobotRules(answer.status, answer.body)
-
-    def _robots_answer(self, robots: WebTarget, deadline: Deadline) -> WebAnswer:
-        for _ in range(_ROBOTS_REDIRECTS + 1):
-            self._check(robots)
-            answer = self._ask(robots, deadline, LARGEST_ROBOTS)
-            if answer.status not in _REDIRECTS:
-                return answer
-            robots = self._redirected(robots, answer)
-        raise FetchError(f"more than {_ROBOTS_REDIRECTS} redirects")
 
 
 # Fetching pages of a folder by their addresses.

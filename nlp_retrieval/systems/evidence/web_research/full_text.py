@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import check_k, check_queries
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.lm import LONGEST_ANSWER, CompiledProgram, load_program, read_program, unwrapped
+from nlp_retrieval.lm import LONGEST_ANSWER, unwrapped
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.verifiers.base import Span
 from nlp_retrieval.systems.evidence.web_research.searching import merged_by_rank
@@ -72,10 +71,6 @@ class _NumberedText:
         start, end = self.spans[number - 1]
         return TextPassage(start, end, self.text[start:end])
 
-    def shown(self, numbers: Sequence[int]) -> str:
-        """Return passages in the form for a prompt: each on a line of its own, after its number."""
-        return "\n".join(f"[{number}] {fenced(self.passage(number).content)}" for number in numbers)
-
     def parts(self, query: str, characters: int, most: int) -> list[list[int]]:
         """Return the numbers of the passages to be shown together, in order; of a longer text, the parts nearest to a query."""
         groups: list[list[int]] = []
@@ -95,85 +90,64 @@ class _NumberedText:
 
 
 class FullTextModule(ABC, Generic[AnswerT]):
-    """A DSPy program of one step for questions about texts, a part at a time.
+    """A step of DSPy for questions about texts, a part at a time.
 
     Args:
         lm: the language model.
         characters: the most characters of a text that are shown at once, 1,000 or more.
         most_parts: the most such parts of a longer text that are read: those that share most words with the query.
-        program: the JSON file of a compiled program; by default the plain signature.
     """
 
-    what: ClassVar[str]
-    """Name in warnings and the progress bar, and of the program."""
+    signature: ClassVar[str]
+    """Name of the prompt, of :mod:`nlp_retrieval.systems.evidence.prompts`."""
 
-    predictor: ClassVar[str]
-    fields: ClassVar[tuple[str, str, str]]
-    """The predictor's name in a compiled program, and its fields: the query, the passages, the answer."""
+    fields: ClassVar[tuple[str, str]]
+    """Its fields for the query and the answer."""
 
-    def __init__(
-        self, lm: LanguageModel, characters: int = 20_000, most_parts: int = 8, program: str | Path | None = None
-    ) -> None:
+    def __init__(self, lm: LanguageModel, characters: int = 20_000, most_parts: int = 8) -> None:
         if characters < _LEAST or most_parts < 1:
             raise ConfigurationError(
                 f"{type(self).__name__}: characters={characters}, most_parts={most_parts}; write at least {_LEAST:,} and 1"
             )
         self.lm, self.characters, self.most_parts = LanguageModel.of_client(lm), characters, most_parts
-        self.compiled: CompiledProgram | None = None
-        if program is not None:
-            self.compiled = read_program(program)
-            load_program(self.program(), self.compiled)
-        self._program: Any = None
-
-    @classmethod
-    def program(cls) -> Any:
-        """Return the uncompiled DSPy program."""
-        from nlp_retrieval.lm import dspy
-        from nlp_retrieval.systems.evidence import prompts
-
-        signatures = {"extract": prompts.SelectPassages, "match": prompts.JudgePassages, "quote": prompts.QuotePassages}
-        program = dspy.Module()
-        setattr(program, cls.predictor, dspy.Predict(signatures[cls.what]))
-        return program
 
     @abstractmethod
     def read(self, answer: object, text: _NumberedText, part: list[int]) -> AnswerT | None:
         """Return the usable content of an answer about a part of a text; None if there is none."""
 
-    def _asked(self, queries: Sequence[str], texts: Sequence[str], plural: str) -> tuple[list[str], list[_NumberedText]]:
+    def _asked(
+        self, queries: Sequence[str], texts: Sequence[str], plural: str
+    ) -> tuple[list[str], list[_NumberedText], list[list[list[int]]]]:
+        """Return queries and texts that were checked, and the parts of these to be shown."""
         asked = check_queries(queries, plural[:-1], plural)
         if isinstance(texts, str) or len(texts) != len(asked):
             raise QueryError(f"give one text for each of the {len(asked)} {plural}, in a list")
-        return asked, [_NumberedText(text) for text in texts]
-
-    def _parts(self, queries: list[str], texts: list[_NumberedText]) -> list[list[list[int]]]:
-        return [text.parts(query, self.characters, self.most_parts) for query, text in zip(queries, texts, strict=True)]
+        numbered = [_NumberedText(text) for text in texts]
+        parts = [text.parts(query, self.characters, self.most_parts) for query, text in zip(asked, numbered, strict=True)]
+        return asked, numbered, parts
 
     def _answers(
         self, queries: Sequence[str], texts: Sequence[_NumberedText], parts: Sequence[Sequence[list[int]]]
     ) -> list[list[AnswerT | None]]:
         """Ask about parts of texts, all in one batch; return for each text an answer per part, None for an unusable one."""
-        query_field, passages_field, answer_field = self.fields
-        asked = [
-            ({query_field: fenced(query), passages_field: text.shown(part)}, text, part)
-            for query, text, some in zip(queries, texts, parts, strict=True)
-            for part in some
-        ]
+        query_field, answer_field = self.fields
+        asked, about = list[dict[str, Any]](), dict[str, tuple[_NumberedText, list[int]]]()
+        for query, text, some in zip(queries, texts, parts, strict=True):
+            for part in some:
+                shown = "\n".join(f"[{number}] {fenced(text.passage(number).content)}" for number in part)
+                asked.append({query_field: fenced(query), "passages": shown})
+                about[shown] = text, part
         if not asked:
             return [[] for _ in queries]
-        from nlp_retrieval.lm import ask_all
-
-        if self._program is None:
-            self._program = self.program()
-            if self.compiled is not None:
-                load_program(self._program, self.compiled)
-        about = {question[passages_field]: (text, part) for question, text, part in asked}
+        from nlp_retrieval.lm import ask_all, dspy
+        from nlp_retrieval.systems.evidence import prompts
 
         def read(question: Mapping[str, Any], answer: object) -> AnswerT | None:
-            return self.read(answer, *about[question[passages_field]])
+            return self.read(answer, *about[question["passages"]])
 
-        questions, predict = [question for question, _, _ in asked], getattr(self._program, self.predictor)
-        answers = iter(ask_all(self.lm, predict, questions, answer_field, read, self.what, "give nothing"))
+        predict = dspy.Predict(getattr(prompts, self.signature))
+        what = type(self).__name__.lower()
+        answers = iter(ask_all(self.lm, predict, asked, answer_field, read, what, "give nothing"))
         return [[next(answers) for _ in some] for some in parts]
 
 
@@ -196,27 +170,19 @@ class Extract(FullTextModule[list[int]]):
         most: the most passages of a text.
         characters: the most characters of a text that are shown at once, 1,000 or more.
         most_parts: the most such parts of a longer text that are read: those that share most words with the question.
-        program: the JSON file of a compiled program; by default the plain signature.
 
     Raises:
-        ConfigurationError: a number is out of range, or the file is not the state of such a program.
+        ConfigurationError: a number is out of range.
 
     Examples:
         >>> extract = Extract(LanguageModel("openai/gpt-4o-mini"), most=3)
         >>> extract.extract("How much does a blue whale eat?", Path("report.md").read_text())  # doctest: +SKIP
     """
 
-    what, predictor, fields = "extract", "select", ("question", "passages", "numbers")
+    signature, fields = "SelectPassages", ("question", "numbers")
 
-    def __init__(
-        self,
-        lm: LanguageModel,
-        most: int = 5,
-        characters: int = 20_000,
-        most_parts: int = 8,
-        program: str | Path | None = None,
-    ) -> None:
-        super().__init__(lm, characters, most_parts, program)
+    def __init__(self, lm: LanguageModel, most: int = 5, characters: int = 20_000, most_parts: int = 8) -> None:
+        super().__init__(lm, characters, most_parts)
         self.most = check_k(most, "most")
 
     def extract(self, question: str, text: str) -> list[TextPassage]:
@@ -225,8 +191,7 @@ class Extract(FullTextModule[list[int]]):
 
     def extract_all(self, questions: Sequence[str], texts: Sequence[str]) -> list[list[TextPassage]]:
         """Return passages of each text for its question; all are asked in one batch."""
-        asked, numbered = self._asked(questions, texts, "questions")
-        parts = self._parts(asked, numbered)
+        asked, numbered, parts = self._asked(questions, texts, "questions")
         chosen = [
             merged_by_rank([numbers for numbers in answers if numbers], lambda passage: passage)
             for answers in self._answers(asked, numbered, parts)
@@ -255,7 +220,7 @@ class Match(FullTextModule[dict[int, Stance]]):
         >>> match.match("Blue whales eat fish.", Path("report.md").read_text())  # doctest: +SKIP
     """
 
-    what, predictor, fields = "match", "judge", ("claim", "passages", "findings")
+    signature, fields = "JudgePassages", ("claim", "findings")
 
     def match(self, claim: str, text: str) -> list[MatchedPassage]:
         """Return the passages of a text with a stance on a claim, the clearest of each part first."""
@@ -263,11 +228,10 @@ class Match(FullTextModule[dict[int, Stance]]):
 
     def match_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[list[MatchedPassage]]:
         """Return the passages of each text with a stance on its claim; all are asked in one batch."""
-        asked, numbered = self._asked(claims, texts, "claims")
-        answered = self._answers(asked, numbered, self._parts(asked, numbered))
+        asked, numbered, parts = self._asked(claims, texts, "claims")
         return [
             [MatchedPassage(text.passage(number), stance) for stances in answers for number, stance in (stances or {}).items()]
-            for text, answers in zip(numbered, answered, strict=True)
+            for text, answers in zip(numbered, self._answers(asked, numbered, parts), strict=True)
         ]
 
     def read(self, answer: object, text: _NumberedText, part: list[int]) -> dict[int, Stance] | None:
@@ -298,7 +262,7 @@ class Quote(FullTextModule[str]):
         'Blue whales eat four tons of krill a day'
     """
 
-    what, predictor, fields = "quote", "quote", ("claim", "passages", "quote")
+    signature, fields = "QuotePassages", ("claim", "quote")
 
     def quote(self, claim: str, text: str) -> Quotation | None:
         """Return the words of a text that support a claim; None if the model gives none that are there."""
@@ -306,9 +270,8 @@ class Quote(FullTextModule[str]):
 
     def quote_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[Quotation | None]:
         """Return a quotation of each text for its claim; all are asked in one batch."""
-        asked, numbered = self._asked(claims, texts, "claims")
-        answered = self._answers(asked, numbered, self._parts(asked, numbered))
-        quoted = [next(filter(None, answers), None) for answers in answered]
+        asked, numbered, parts = self._asked(claims, texts, "claims")
+        quoted = [next(filter(None, answers), None) for answers in self._answers(asked, numbered, parts)]
         return [_quotation(words, text.text) if words else None for text, words in zip(numbered, quoted, strict=True)]
 
     def read(self, answer: object, text: _NumberedText, part: list[int]) -> str | None:

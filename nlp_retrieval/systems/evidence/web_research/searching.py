@@ -31,7 +31,7 @@ from nlp_retrieval.core import (
 from nlp_retrieval.documents import LeftOut, clean_text, clean_title, read_document, read_file
 from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
-from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, pages_of, shown, web_url
+from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, pages_of, shown, web_url
 from nlp_retrieval.text import words_of
 
 # Merging of ranked lists by reciprocal rank, so that all lists are represented from the start.
@@ -161,7 +161,6 @@ class SearxngSearch(BaseWebSearch):
         engines: of SearXNG, such as "wikipedia".
         safe_search: 0 none, 1 moderate, 2 strict; by default the server's setting.
         seconds: limit for each of its answers.
-        user_agent: of the requests.
 
     Raises:
         ConfigurationError: the address holds a password or a key.
@@ -175,7 +174,6 @@ class SearxngSearch(BaseWebSearch):
     manifest_may_set = may_set(
         *("language", "categories", "engines", "safe_search", "seconds"),
         url=given("send queries to the server"),
-        user_agent=given("name itself to servers"),
     )
 
     def __init__(
@@ -186,7 +184,6 @@ class SearxngSearch(BaseWebSearch):
         engines: Sequence[str] | None = None,
         safe_search: Literal[0, 1, 2] | None = None,
         seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 15.0,
-        user_agent: Annotated[str, Field(pattern=r"^[A-Za-z][\x20-\x7e]{0,199}$")] = "nlp_retrieval/0.1 (research fetcher)",
     ) -> None:
         if without_secrets(url) != url:
             raise ConfigurationError(
@@ -199,7 +196,6 @@ class SearxngSearch(BaseWebSearch):
         self.engines = engines
         self.safe_search = safe_search
         self.seconds = seconds
-        self.user_agent = user_agent
 
     def search(self, query: str, k: int = 10) -> list[WebResult]:
         by_url: dict[str, WebResult] = {}
@@ -215,9 +211,7 @@ class SearxngSearch(BaseWebSearch):
         from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web, resolve_host
 
         target = self._target(query, page)
-        answer = ask_web(
-            target, Deadline(self.seconds), _LARGEST, self.user_agent, "application/json", resolve_host, private=True
-        )
+        answer = ask_web(target, Deadline(self.seconds), _LARGEST, USER_AGENT, "application/json", resolve_host, private=True)
         where = f"the search engine at {target.site}"
         if answer.status != 200:
             cure = _CURES.get(answer.status, "look at its own page, and at its log")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, MakeModel, asked, fields
 from soaking import mostly_soaked
 
 from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError, RetrievalWarning
-from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.web_research.full_text import Extract, Match, Quote
 
@@ -157,20 +155,6 @@ def test_of_a_very_long_text_the_parts_with_most_words_of_the_question_are_read(
     (passage,) = Extract(model(), characters=2_000, most_parts=2).extract(QUESTION, text)
     assert passage.content.endswith(OPENED)
     assert server.calls == 2
-
-
-def test_a_compiled_program_is_used_and_one_of_another_signature_refused(
-    server: ChatServer, model: MakeModel, tmp_path: Path
-) -> None:
-    program = Extract.program()
-    program.select.signature = program.select.signature.with_instructions("Choose like a librarian.")
-    save_program(program, tmp_path / "selector.json")
-    save_program(Match.program(), tmp_path / "judge.json")
-    server.answer = choosing(OPENED)
-    Extract(model(), program=tmp_path / "selector.json").extract(QUESTION, TEXT)
-    assert "Choose like a librarian." in server.bodies[-1]["messages"][0]["content"]
-    with pytest.raises(ConfigurationError, match="another program"):
-        Extract(model(), program=tmp_path / "judge.json")
 
 
 def test_what_cannot_be_asked_about_is_an_error(model: MakeModel) -> None:

@@ -12,14 +12,9 @@ AGENT = "nlp_retrieval/0.1 (research fetcher)"
 
 
 def test_the_longest_rule_that_fits_counts() -> None:
-    rules = RobotRules(200, b"\xef\xbb\xbfUser-agent: *\nDisallow: /\nAllow: /open\n\nUser-agent: other\nDisallow: /open")
+    rules = RobotRules(b"\xef\xbb\xbfUser-agent: *\nDisallow: /\nAllow: /open\n\nUser-agent: other\nDisallow: /open")
     assert rules.allow(AGENT, "https://a.example/open/a?b=1")
     assert not rules.allow(AGENT, "https://a.example/private")
-
-
-def test_without_rules_the_status_decides() -> None:
-    for status, allowed in [(404, True), (401, True), (403, True), (429, False), (500, False), (204, False)]:
-        assert RobotRules(status).allow(AGENT, "https://a.example/a") is allowed
 
 
 @pytest.mark.parametrize(
@@ -36,6 +31,6 @@ def test_without_rules_the_status_decides() -> None:
 )
 def test_a_large_file_is_read_in_time_that_its_length_allows(line: bytes) -> None:
     start = time.process_time()
-    rules = RobotRules(200, b"User-agent: *\n" + line * (LARGEST_ROBOTS // len(line)))
+    rules = RobotRules(b"User-agent: *\n" + line * (LARGEST_ROBOTS // len(line)))
     assert rules.allow(AGENT, "https://a.example/" + "xa" + "a" * 8_000)
     assert time.process_time() - start < 10
