@@ -260,7 +260,7 @@ _MEDIA_TYPES = {
 class FolderFetcher(BaseFetcher):
     """Fetches pages from a folder, and nothing from outside it: for downloaded pages, and for experiments.
 
-    ``urls.json`` in the folder gives the address of a file, or else its path, as in a mirrored site
+    ``manifest.csv`` in the folder gives the address of a file, or else its path, as in a mirrored site
     (:mod:`nlp_retrieval.systems.evidence.web_research.addresses`). The date of a page is that of its file. The table of
     files is read at first use.
 
@@ -285,7 +285,7 @@ class FolderFetcher(BaseFetcher):
         """Return the files by the canonical forms of their addresses.
 
         Raises:
-            SourceError: there is no such folder, or its ``urls.json`` is wrong.
+            SourceError: there is no such folder, or its manifest is wrong.
         """
         with self._lock:
             if self._pages is None:

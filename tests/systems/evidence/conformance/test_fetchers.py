@@ -28,7 +28,7 @@ class TestFolderFetcher(FetcherRules):
         (self.folder / "a.example").mkdir()
         (self.folder / "a.example" / "one.html").write_text("<p>Foxes sleep.</p>")
         (self.folder / "two.txt").write_text("Owls wake.")
-        (self.folder / "urls.json").write_text('{"https://b.example/two": "two.txt"}')
+        (self.folder / "manifest.csv").write_text("file,url\ntwo.txt,https://b.example/two\n")
 
     def make(self):
         return FolderFetcher(str(self.folder))

@@ -50,7 +50,7 @@ def test_an_empty_folder_finds_nothing_and_a_missing_one_is_an_error(tmp_path: P
 
 def test_a_folder_whose_pages_have_no_address_says_how_to_give_them_one(tmp_path: Path) -> None:
     (tmp_path / "lake.html").write_text("<p>The lake freezes.</p>")
-    with pytest.raises(SourceError, match=r"none of the 1 readable files .* urls\.json.*a\.example/b\.html"):
+    with pytest.raises(SourceError, match=r"none of the 1 readable files .* manifest\.csv.*a\.example/b\.html"):
         FolderSearch(tmp_path).search("lake")
-    (tmp_path / "urls.json").write_text('{"https://a.example/": "lake.html"}')
+    (tmp_path / "manifest.csv").write_text("file,url\nlake.html,https://a.example/\n")
     assert [one.url for one in FolderSearch(tmp_path).search("lake")] == ["https://a.example/"]
