@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from service.asking_mcp import called, over_http, over_stdio, refused
 from service.running import running
-from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused, check_refused_over_http
+from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused
 from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, Searcher
@@ -145,7 +145,3 @@ REFUSED = [
 
 def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(project):
     check_refused([project, "--as", "project", "-r", "bm25"], REFUSED)
-
-
-def test_over_http_the_same_is_refused_and_what_is_too_large_or_deep_before_it_is_read(http):
-    check_refused_over_http(http.url, REFUSED)

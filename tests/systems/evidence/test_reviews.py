@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 from cli.commands import run
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.errors import InputError, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, summary_of
 from nlp_retrieval.systems.evidence.audit_report import retrieval_audit, summary_sentence
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -42,12 +42,6 @@ def auditor(tmp_path):
 
 def reviewed(auditor: CitationAuditor, report: str = REPORT) -> list[str]:
     return [row.review.said for row in auditor.audit(report).rows]
-
-
-def test_a_project_without_reviews_has_none_and_reading_them_creates_nothing(auditor):
-    assert [(row.review.decision, row.review.said) for row in auditor.audit(REPORT).rows] == [("", ""), ("", "")]
-    assert auditor.reviews.all() == []
-    assert not (auditor.index.project_path / "09_qa").exists()
 
 
 @pytest.mark.parametrize(
@@ -171,15 +165,6 @@ def test_a_file_of_reviews_that_cannot_be_used_is_refused_with_its_place(auditor
     ) as error:
         read_reviews(tmp_path / "reviews.json")
     assert message in str(error.value)
-
-
-def test_a_review_names_its_reviewer_and_a_text_of_the_project(auditor):
-    citation = auditor.audit(REPORT).report.citations[0]
-    with pytest.raises(InputError, match="name of its reviewer"):
-        auditor.reviews.add(citation, "accepted", "  ")
-    with pytest.raises(InputError, match="has no text"):
-        auditor.reviews.add(replace(auditor.reviews.citation(citation), version="f" * 64), "accepted", "Ann")
-    assert auditor.reviews.all() == []
 
 
 def test_reviews_decide_what_fails_on_the_command_line(tmp_path):

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import docx
 import pytest
-from documents_model.pdfs import content, encrypted, pdf_of
+from documents_model.pdfs import content, pdf_of
 
-from nlp_retrieval.documents import read_document
 from nlp_retrieval.documents.bibliography import read_bibliography
 from nlp_retrieval.documents.child import read_as
-from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.systems.evidence.citations.formats import read_report_file, read_text
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
 
@@ -138,22 +136,6 @@ def test_front_matter_is_no_text_and_names_works_and_no_file() -> None:
     assert note.startswith("the report names the bibliography '/etc/passwd', which is read only if given")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("@misc{a, title={x}}\n\n@book{A, title={y}}", "line 3: the key 'A' is also that of the entry in line 1"),
-        ("@misc{a, title={x}}\n@misc{b, title={y", "line 2: broken BibTeX"),
-        ('[{"id": "a"},\n {"id": "a"}]', "line 2: the key 'a' is also that of the entry in line 1"),
-        ("  ", "it is empty"),
-    ],
-)
-def test_a_broken_bibliography_is_an_error_that_says_where(text: str, message: str) -> None:
-    with pytest.raises(InputError) as raised:
-        read_bibliography(text, "refs")
-    assert str(raised.value).startswith("refs")
-    assert message in str(raised.value)
-
-
 LATEX = r"""\documentclass{article}
 \title{On B\'ees}
 \begin{document}
@@ -188,16 +170,6 @@ def test_latex_is_read() -> None:
     assert report.notes == ["a.tex: \\input{more} was not followed; audit that file too"]
 
 
-@pytest.mark.parametrize("command", ["cite", "citet*", "possessivecite"])
-def test_latex_has_many_commands_that_cite(command: str) -> None:
-    text = rf"Bees dance~\{command}[p.~4]{{frisch1965}}, and 5 ants do too \{command}{{own}}."
-    report = read_report(read_as("latex", text.encode(), "a.tex"))
-    assert [(one.mark, one.sentence) for one in report.citations] == [
-        ("frisch1965", "Bees dance, and 5 ants do too."),
-        ("own", "Bees dance, and 5 ants do too."),
-    ]
-
-
 HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.example">x</a></nav><h1>On Bees</h1>
 <p>Bees dance<sup><a id="r1" href="#fn1">1</a></sup>. Ants do not (<a href="#ref-doe">Doe 2001</a>).</p>
 <p style="display:none">Hidden (<a href="https://hidden.example">x</a>).</p><pre>[7]</pre>
@@ -228,31 +200,6 @@ Newts fell by 3%<sup>9</sup>.</p>
         ("2", ANTS, "Frogs fell in 2020."),
         ("9", "", "Newts fell by 3%."),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "encoding"),
-    [
-        (
-            "a.html",
-            '<meta http-equiv=Content-Type content="text/html; charset=windows-1252"><p>Caf\u00e9 \u2013 {}</p>',
-            "cp1252",
-        ),
-        ("a.tex", "\\usepackage[latin1]{{inputenc}}\nCaf\u00e9 \\url{{{}}}", "latin-1"),
-        ("a.md", "Caf\u00e9 {}", "utf-16"),
-    ],
-)
-def test_a_report_is_read_in_the_encoding_that_it_declares(tmp_path: Path, name: str, text: str, encoding: str) -> None:
-    (tmp_path / name).write_bytes(text.format(ANTS).encode(encoding))
-    report = read_report(read_report_file(tmp_path / name))
-    assert urls(report) == [ANTS]
-    assert report.citations[0].sentence.startswith("Caf\u00e9")
-
-
-def test_utf_16_without_a_mark_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_bytes("Bees dance [1].".encode("utf-16-le"))
-    with pytest.raises(SourceError, match="bytes are zero, as in UTF-16"):
-        read_report_file(tmp_path / "a.md")
 
 
 def test_a_docx_that_a_word_processor_wrote_is_read(tmp_path: Path) -> None:
@@ -361,19 +308,6 @@ def test_numbers_of_a_docx_that_styles_raise_and_lists_count_are_read() -> None:
     ]
 
 
-def test_a_list_of_references_that_is_a_field_has_its_entries() -> None:
-    first, last = field("BIBLIOGRAPHY", run(f"Frisch, K. (1965). Bees. {DANCE}"), "|").split("|")
-    body = f"<w:p>{run('Bees dance (Frisch, 1965). Ants do not (Roe, 2001).')}</w:p><w:p>{run('References')}</w:p>"
-    body += f"<w:p>{first}</w:p><w:p>{run(f'Roe, R. (2001). Ants. {ANTS}')}{last}</w:p>"
-    assert urls(docx_report(body)) == [DANCE, ANTS]
-    rows = "".join(
-        f"<w:tr><w:tc><w:p>{run(f'[{n}]')}</w:p></w:tc><w:tc><w:p>{run(url)}</w:p></w:tc></w:tr>"
-        for n, url in ((1, DANCE), (2, ANTS))
-    )
-    body = f"<w:p>{run('Bees dance [1]. Ants do not [2].')}</w:p><w:p>{run('References')}</w:p><w:tbl>{rows}</w:tbl>"
-    assert urls(docx_report(body)) == [DANCE, ANTS]
-
-
 def test_words_own_citations_name_the_works_that_it_stored() -> None:
     store = f"""<b:Sources xmlns:b="http://schemas.openxmlformats.org/officeDocument/2006/bibliography"><b:Source><b:Tag>Roe01</b:Tag>
 <b:Author><b:Author><b:NameList><b:Person><b:Last>Roe</b:Last></b:Person></b:NameList></b:Author></b:Author><b:Title>Ants</b:Title>
@@ -395,47 +329,12 @@ Organization</b:Corporate></b:Author></b:Author><b:Year>2020</b:Year><b:DOI>10.1
     assert any("Gone, 1999" in note for note in report.notes)
 
 
-@pytest.mark.parametrize("store", ["<a>not closed", ENTITY])
-def test_a_store_that_is_not_words_is_left(store: str) -> None:
-    body = f"<w:p>{run(f'Bees dance ({ANTS}).')}</w:p>"
-    assert urls(docx_report(body, **{"customXml/item1": store})) == [ANTS]
-
-
 def test_a_footnote_cites_the_work_that_zotero_stored_in_it() -> None:
     item = json.dumps({"citationItems": [{"id": 1, "itemData": {**CSL[0], "id": "x"}}]})
     note = field(f"ADDIN ZOTERO_ITEM CSL_CITATION {item}", run("Lind, Dance"))
     notes = f'<w:footnotes {W}><w:footnote w:id="2"><w:p>{run("See ")}{note}{run(", p. 3.")}</w:p></w:footnote></w:footnotes>'
     body = f'<w:p>{run("Bees dance.")}<w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
     assert urls(docx_report(body, footnotes=notes)) == [DANCE]
-
-
-def test_merged_cells_belong_to_each_of_their_rows() -> None:
-    cells = "<w:tr>{}</w:tr>".format("".join(f"<w:tc><w:p>{run(text)}</w:p></w:tc>" for text in ("City", "Year", "People")))
-    for properties, *texts in (
-        ('<w:vMerge w:val="restart"/>', "Oslo", "2021", f"697 ({ANTS})"),
-        ("<w:vMerge/>", "", "2022", f"699 ({ANTS})"),
-        ('<w:gridSpan w:val="2"/>', "Bergen", f"280 ({ANTS})"),
-    ):
-        first, *others = (f"<w:p>{run(text)}</w:p></w:tc>" for text in texts)
-        cells += f"<w:tr><w:tc><w:tcPr>{properties}</w:tcPr>{first}{''.join('<w:tc>' + cell for cell in others)}</w:tr>"
-    rows = ["City: Oslo; Year: 2021; People: 697", "City: Oslo; Year: 2022; People: 699", "City: Bergen; People: 280"]
-    assert [one.sentence for one in docx_report(f"<w:tbl>{cells}</w:tbl>").citations] == rows
-    page = f"""<table><tr><th>City<th>Year<th>People<tr><td rowspan=2>Oslo<td>2021<td>697 ({ANTS})<tr><td>2022<td>699 ({ANTS})
-<tr><td colspan=2>Bergen<td>280 ({ANTS})</table>"""
-    assert [one.sentence for one in read_report(read_as("html", page.encode(), "a.html")).citations] == rows
-
-
-def test_the_accepted_text_of_a_docx_is_read_and_said() -> None:
-    body = (
-        f"<w:p>{run('Bees ')}<w:del>{run('never ')}</w:del><w:ins>{run('dance')}</w:ins>{run(f' ({ANTS}).')}"
-        '<w:r><w:commentReference w:id="1"/></w:r></w:p>'
-    )
-    report = docx_report(body, vbaProject="")
-    assert [one.sentence for one in report.citations] == ["Bees dance."]
-    assert report.notes == [
-        "a.docx: 2 tracked changes; the text was read as if all were accepted (1 insertions read, 1 deletions left out)",
-        "a.docx: 1 comments were left out",
-    ]
 
 
 PDF_LINES = content(
@@ -500,41 +399,6 @@ def test_entries_of_a_pdf_are_told_apart_by_numbers_and_years() -> None:
         "https://site.example/report 1/1",
     )
     assert urls(read_report(read_as("pdf", pdf_of(dated), "a.pdf"))) == [DANCE, ANTS]
-
-
-BOMB = "<w:p><w:r><w:t>" + "a" * 30_000_000 + "</w:t></w:r></w:p>"
-
-
-@pytest.mark.parametrize(
-    ("kind", "data", "message"),
-    [
-        ("docx", docx_of(BOMB), "far more than a document"),
-        ("docx", docx_of("<w:p/>", styles=ENTITY), "declares a document type"),
-        ("pdf", pdf_of(*[content("")] * 4), "no text on pages 1, 2, 3, 4; recognise the text of scans first"),
-        ("pdf", encrypted(pdf_of(content("A page.")), "secret"), "encrypted"),
-        ("latex", b"{" * 30_000 + b"x" + b"}" * 30_000, "nested too deeply"),
-        ("html", b"<p hidden>x</p>", "no visible text"),
-    ],
-    ids=["bomb", "entity", "scan", "encrypted", "nested", "hidden"],
-)
-def test_a_file_that_cannot_be_read_is_an_error_that_says_so(kind: str, data: bytes, message: str) -> None:
-    with pytest.raises(SourceError) as raised:
-        read_document(data, "here", kind=kind)
-    assert str(raised.value).startswith("here: ")
-    assert message in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old Word file, or a DOCX with a password"),
-        ("a.doc", b"{\\rtf1 x}", "RTF"),
-    ],
-)
-def test_a_file_of_another_kind_than_its_name_says_is_an_error(tmp_path: Path, name: str, data: bytes, message: str) -> None:
-    (tmp_path / name).write_bytes(data)
-    with pytest.raises(SourceError, match=message):
-        read_report_file(tmp_path / name)
 
 
 def test_sources_under_each_paragraph_are_cited_by_it() -> None:

@@ -67,12 +67,6 @@ def test_a_model_is_asked_about_the_rest(claim: str) -> None:
     assert believer.asked == [claim]
 
 
-def test_a_computed_number_says_how() -> None:
-    detail = _decided("Aldra got 19 million crowns more than Berik.", SUBSIDIES, _Believer()).detail
-    assert "31 million" in detail
-    assert "12 million" in detail
-
-
 def test_support_of_which_the_verifier_is_not_sure_is_weak() -> None:
     claim, source = "The choir sings in the old mill.", "In the old mill, songs are practised by the choir."
     words = [_decided(claim, source, _Believer(support)).verdict for support in (0.45, 0.52, 0.69, 0.7, 0.95)]

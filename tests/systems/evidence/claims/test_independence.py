@@ -20,12 +20,6 @@ def test_different_texts_of_different_domains_are_two_origins() -> None:
     assert members([{"a.example"}, {"b.example"}], [STORY, OTHER]) == [(0,), (1,)]
 
 
-def test_two_pages_of_one_domain_are_one_origin() -> None:
-    (origin,) = origins_of([{"a.example"}, {"a.example"}], [STORY, OTHER])
-    assert origin.members == (0, 1)
-    assert origin.reasons == ("one domain: a.example",)
-
-
 def test_a_text_at_two_domains_is_of_one_origin_with_another_text_at_either() -> None:
     both = {"a.example", "b.example"}
     for domains in ([both, {"b.example"}], [{"b.example"}, both], [both, {"b.example", "c.example"}]):
@@ -39,11 +33,6 @@ def test_a_text_at_two_domains_does_not_make_their_publishers_one() -> None:
     assert members([both, one, other], [STORY, OTHER, THIRD]) == [(0, 1), (2,)]
     shared = {"a.example", "c.example"}
     assert members([both, shared, one, other], [STORY, FOURTH, OTHER, THIRD]) == [(0, 1, 2), (3,)]
-
-
-def test_a_copy_of_a_text_at_two_domains_adds_no_origin() -> None:
-    both = {"a.example", "b.example"}
-    assert members([both, {"b.example"}, {"c.example"}], [STORY, OTHER, f"{STORY} Copied."]) == [(0, 1, 2)]
 
 
 def test_files_are_told_apart_by_their_text_alone() -> None:
@@ -80,28 +69,6 @@ def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
 )  # fmt: skip
 def test_letters_in_parentheses_and_an_agency_that_is_only_named_are_no_mark(words: str) -> None:
     assert members([{"a.example"}, {"b.example"}], [f"It is so. {words}{STORY}", f"It is so. {words}{OTHER}"]) == [(0,), (1,)]
-
-
-def test_an_agency_that_is_named_in_the_middle_of_a_long_text_is_no_mark() -> None:
-    long = f"{STORY * 6} As (Reuters) once wrote. {OTHER * 6}"
-    assert (
-        len(
-            origins_of(
-                [{"a.example"}, {"b.example"}],
-                [long, "(Reuters) Fishermen of the north coast say that their nets have been empty since spring."],
-            )
-        )
-        == 2
-    )
-
-
-def test_origins_are_joined_in_chains() -> None:
-    texts = [STORY, f"(AFP) {STORY}", f"(AFP) {OTHER}", "A third text about the bridge and its many tolls, which nobody pays."]
-    assert members([{"a.example"}, {"b.example"}, {"c.example"}, {"d.example"}], texts) == [(0, 1, 2), (3,)]
-
-
-def test_a_short_quote_does_not_join_two_long_texts() -> None:
-    assert len(origins_of([{"a.example"}, {"b.example"}], [f"{STORY} {OTHER[:50]}", OTHER])) == 2
 
 
 def _outlet(name: str) -> str:

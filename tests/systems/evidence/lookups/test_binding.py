@@ -40,29 +40,6 @@ def test_what_the_passage_says_so_or_does_not_say_is_not(claim):
     assert misplaced(claim, PASSAGE) == []
 
 
-def test_a_number_that_counts_the_same_in_one_place_is_right_whatever_stands_in_another():
-    assert misplaced("In all 9 deaths were reported.", PASSAGE + " By May, 14 deaths were reported.") == []
-    assert misplaced("By May, 14 deaths were reported.", PASSAGE + " By May, 14 deaths were reported.") == []
-
-
-SLEEP = "On weekdays drivers slept 6.2 hours and nurses 5.4."
-TRIPS = "Pedestrians made 900 trips over the bridge. Cyclists made 1,450 trips."
-
-
-@pytest.mark.parametrize(
-    ("claim", "passage", "found"),
-    [
-        ("Nurses slept 6.2 hours on weekdays.", SLEEP, ["6.2"]),
-        ("On weekdays nurses slept 6.2 hours, drivers 5.4.", SLEEP, ["6.2", "5.4"]),
-        ("On weekdays nurses slept 5.4 hours, drivers 6.2.", SLEEP, []),
-        ("Cyclists made 900 trips over the bridge.", TRIPS, ["900"]),
-        ("The bridge saw 900 trips on foot.", TRIPS, []),
-    ],
-)
-def test_a_number_given_for_one_common_noun_is_not_that_of_another(claim: str, passage: str, found: list[str]) -> None:
-    assert [one.number for one in misplaced(claim, passage)] == found
-
-
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_of_any_texts_the_numbers_stand_in_both(claim: str, passage: str) -> None:
     for number, other in misplaced(claim, passage):

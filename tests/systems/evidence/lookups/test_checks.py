@@ -57,19 +57,6 @@ def test_a_sentence_that_says_otherwise_decides_and_is_described_truly(
 
 
 @pytest.mark.parametrize(
-    ("claim", "of_another"),
-    [
-        ("The clinic in Mombasa reported most of the cases.", True),
-        ("The clinic in Nairobi reported most of the cases.", False),
-        ("Surgeons from Mombasa trained nurses abroad.", False),
-    ],
-)
-def test_what_is_said_of_another_name_is_told_from_what_is_not_said(claim: str, *, of_another: bool) -> None:
-    found = looked_up(claim, PASSAGE, PASSAGE)
-    assert [finding.reason for finding in found.findings] == (["other entity"] if of_another else [])
-
-
-@pytest.mark.parametrize(
     ("claim", "missing"),
     [
         ("The Long Bridge was opened in March 2019.", ()),

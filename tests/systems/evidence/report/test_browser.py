@@ -72,15 +72,6 @@ def test_filters_hide_what_they_leave_out_and_bring_it_back(browser: Browser, pa
     assert problems == []
 
 
-def test_filters_can_be_pressed_by_keyboard(browser: Browser, page_path: Path) -> None:
-    from bench.browser import opened
-
-    tab = opened(browser, page_path.as_uri(), [])
-    tab.get_by_role("button", name="not indexed").focus()
-    tab.keyboard.press("Space")
-    assert set(shown(tab)) == {"SOURCE_NOT_INDEXED"}
-
-
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_nothing_is_wider_than_the_window_and_nothing_runs(browser: Browser, tmp_path: Path, width: int) -> None:
     from bench.browser import opened
@@ -220,16 +211,6 @@ def test_a_served_page_keeps_each_decision_in_the_project(
         tab.get_by_text("Citation 1: not kept, this project has no text").wait_for()
         assert len(auditor.reviews.all()) == 1
         assert [each for each in problems if "422" not in each] == []
-
-
-def test_a_mark_leads_to_its_row_and_back(browser: Browser, page_path: Path) -> None:
-    from bench.browser import opened
-
-    tab = opened(browser, page_path.as_uri(), [])
-    tab.locator("#mark-5").click()
-    assert tab.evaluate("document.activeElement.id") == "citation-5"
-    tab.locator("#citation-5 h3 a").click()
-    assert tab.evaluate("document.querySelector(':target').id") == "mark-5"
 
 
 @pytest.mark.parametrize("width", [390, 1280])

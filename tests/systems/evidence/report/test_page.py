@@ -14,7 +14,6 @@ from nlp_retrieval.systems.evidence.audit_report import (
     render_audit,
     summary_sentence,
 )
-from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from nlp_retrieval.systems.evidence.reviews import CitationReview, Review, ReviewedCitation
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
@@ -58,22 +57,6 @@ def test_reviews_are_shown_and_the_page_holds_what_names_a_citation():
     assert page.texts("strong")[0].startswith("2 of 2 citations pass (1 accepted by a reviewer).")
 
 
-def test_the_paragraphs_of_a_passage_stay_apart():
-    rows, report = tram_audit()
-    assert rows[0].passage is not None
-    passage = replace(rows[0].passage, content="A heading.\n\nA sentence.\nA list.", end=31)
-    source = render_audit([replace(rows[0], passage=passage, sentence=(12, 23))], report)
-    assert "A heading.\n\n<mark>A sentence.</mark>\nA list." in source
-
-
-def test_the_page_says_how_many_are_what():
-    page = Page(render_audit(*tram_audit()))
-    assert page.texts("strong")[0] == summary_sentence(tram_audit()[0])
-    filters = [button["value"] for button in page.of("button") if "value" in button]
-    assert filters[:3] == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
-    assert set(filters[3:]) == {row.reason for row in tram_audit()[0]} - {""}
-
-
 def test_weak_citations_are_called_weak_and_have_a_part_and_a_filter_of_their_own():
     rows, report = tram_audit()
     weak = [replace(row, status="WEAK") if row.citation.number in (1, 3) else row for row in rows]
@@ -94,21 +77,6 @@ def test_what_is_lacking_has_sections():
     assert {"uncited", "missing", "unused"} <= set(identifiers)
     assert "The network reached Neustadt in 2019." in source
     assert "Trams of the world" in source
-
-
-def test_a_report_without_citations_is_said_to_be_one():
-    source = render_audit([], CitedReport("", [], [], [], []))
-    assert "The report has no citations." in source
-    assert not Page(source).of("article")
-
-
-def test_links_lead_to_pages_on_the_web_and_tell_them_nothing():
-    page = Page(render_audit(*tram_audit()))
-    links = [link for link in page.of("a") if not (link["href"] or "").startswith("#")]
-    assert links
-    assert all((link["href"] or "").startswith("https://") for link in links)
-    assert all("noopener" in (link["rel"] or "") for link in links)
-    assert {"name": "referrer", "content": "no-referrer"} in page.of("meta")
 
 
 def test_the_policy_allows_the_style_and_the_script_of_the_page_alone():

@@ -51,12 +51,6 @@ def test_a_weight_of_two_is_the_pair_twice() -> None:
     assert np.abs(twice.probabilities(signals) - weighted.probabilities(signals)).max() < 1e-3
 
 
-def test_what_was_saved_is_read_back(tmp_path: Path) -> None:
-    fitted = fit_calibration(*drawn(50), ["one", "other"], fitted_on="50 pairs")
-    fitted.save(tmp_path / "calibration.json")
-    assert Calibration.read(tmp_path / "calibration.json") == fitted
-
-
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     for change in [
         {"weights": [[1.0]]},
@@ -75,18 +69,6 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
             Calibration.read(file)
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    for text in ["", "[]", "{", "NaN", '{"signals": 1e999}']:
-        (tmp_path / "calibration.json").write_text(text)
-        with pytest.raises(ModelError, match="is not a calibration"):
-            Calibration.read(tmp_path / "calibration.json")
-
-
 def test_a_signal_that_is_not_given_is_named() -> None:
     with pytest.raises(ConfigurationError, match="needs the signal 'other'"):
         fit_calibration(*drawn(50), ["one", "other"]).probabilities([{"one": 1.0}])
-
-
-def test_an_unknown_label_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="label 'maybe'"):
-        fit_calibration([{"one": 1.0}], ["maybe"], ["one"])

@@ -6,7 +6,6 @@ does not stand in the source.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +13,9 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, MakeModel, fields, model, server
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
@@ -60,12 +56,6 @@ def page(name: str) -> str:
 def obeying(**answer: object) -> Callable[[dict[str, Any]], str]:
     """A model that says what it was told to, with a quote made up to please."""
     return lambda body: fields(judgement={"quote": INVENTED, "verdict": "support", "confidence": 1.0} | answer)
-
-
-def echoing(body: dict[str, Any]) -> str:
-    """A model that repeats the passage."""
-    text: str = body["messages"][-1]["content"]
-    return text.partition(" begin\n")[2].rpartition("\n")[0]
 
 
 @pytest.mark.parametrize("name", mostly_soaked(list(INJECTIONS), 1))
@@ -111,14 +101,6 @@ def test_a_model_that_obeys_cannot_make_a_quote_up(server: ChatServer, model: Ma
     assert page(name)[slice(*judged.sentence)].strip()
 
 
-@pytest.mark.parametrize("name", mostly_soaked(list(INJECTIONS), 1))
-def test_a_model_that_repeats_the_passage_supports_nothing_with_it(server: ChatServer, model: MakeModel, name: str) -> None:
-    server.answer = echoing
-    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [page(name)])
-    assert judged.neutral == pytest.approx(0.8)
-    assert judged.signals["abstained"] + judged.signals["quote_missing"] == 1
-
-
 @pytest.mark.parametrize("name", mostly_soaked([name for name in INJECTIONS if name != "a long text"], 1))
 def test_a_claim_cannot_speak_to_the_model_either(server: ChatServer, model: MakeModel, name: str) -> None:
     server.answer = obeying()
@@ -127,42 +109,6 @@ def test_a_claim_cannot_speak_to_the_model_either(server: ChatServer, model: Mak
     sent = server.bodies[0]["messages"][-1]["content"]
     assert sent.count("[[ ##") == 4
     assert len(sent.splitlines()) == len(sent.split("\n")) == 9
-
-
-def test_a_hostile_passage_does_not_reach_the_question_about_another(server: ChatServer, model: MakeModel) -> None:
-    server.answer = lambda body: (
-        fields(judgement={"quote": INVENTED, "verdict": "support", "confidence": 1})
-        if "Ignore all" in str(body)
-        else fields(judgement={"quote": TRUE, "verdict": "contradict", "confidence": 0.9})
-    )
-    hostile, fair = LanguageModelVerifier(model()).judge([CLAIM] * 2, [page("instruction"), TRUE])
-    assert hostile.signals["quote_missing"] == 1
-    assert fair.contradict == pytest.approx(0.9)
-
-
-QUOTES = [TRUE, INVENTED, "[[ ## judgement ## ]]", "\n[[ ## claim ## ]]\n", "27 stops"]
-ANSWERS = st.one_of(
-    st.text(max_size=200),
-    st.builds(
-        lambda quote, verdict, confidence: fields(judgement={"quote": quote, "verdict": verdict, "confidence": confidence}),
-        st.one_of(st.text(max_size=40), st.sampled_from(QUOTES)),
-        st.sampled_from(["support", "contradict", "neutral", "SUPPORT", "", "yes"]),
-        st.one_of(st.floats(-1, 2), st.none(), st.text(max_size=3)),
-    ),
-    st.recursive(st.none() | st.booleans() | st.text(max_size=5), st.lists, max_leaves=5).map(json.dumps),
-)  # fmt: skip
-
-
-@given(answer=ANSWERS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_whatever_a_model_answers_what_counts_stands_in_the_passage(server: ChatServer, model: MakeModel, answer: str) -> None:
-    server.answer = lambda body: answer
-    passage = page("another claim")
-    (judged,) = LanguageModelVerifier(model(cache_dir=f"{model().cache_dir}-{hash(answer)}")).judge([CLAIM], [passage])
-    assert passage[slice(*judged.sentence)]
-    if max(judged.support, judged.contradict) > 0.5:
-        said = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])["quote"]
-        assert " ".join(said.split()).strip(" .\"'") in " ".join(passage.split()) or TRUE in said
 
 
 @pytest.fixture
@@ -183,11 +129,3 @@ def test_no_verdict_rests_on_words_that_no_source_has(server: ChatServer, model:
     assert verdict.neutral_evidence
     for one in verdict.neutral_evidence:
         assert one.quote in project.text(one.passage.key)
-
-
-def test_a_warning_about_an_answer_repeats_nothing_of_it(server: ChatServer, model: MakeModel) -> None:
-    server.answer = lambda body: "\x1b[31m answer support \x07" + INVENTED
-    with pytest.warns(RetrievalWarning, match="no usable answer") as caught:
-        LanguageModelVerifier(model()).judge([CLAIM], [page("instruction")])
-    assert INVENTED not in str(caught[0].message)
-    assert "\x1b" not in str(caught[0].message)

@@ -42,13 +42,3 @@ def test_a_line_that_is_no_pair_is_named(line: str, message: str, tmp_path: Path
     (tmp_path / "pairs.jsonl").write_text(json.dumps(ROW) + "\n" + line)
     with pytest.raises(SourceError, match=message):
         read_pairs(tmp_path / "pairs.jsonl")
-
-
-def test_a_place_without_pairs_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"has no train\.jsonl"):
-        read_pairs(tmp_path)
-    with pytest.raises(SourceError, match="no such file"):
-        read_pairs(tmp_path / "nowhere.jsonl")
-    (tmp_path / "train.jsonl.gz").write_bytes(b"\x1f\x8bno gzip")
-    with pytest.raises(SourceError, match="gzip data is cut off or damaged"):
-        read_pairs(tmp_path)

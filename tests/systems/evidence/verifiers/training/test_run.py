@@ -10,13 +10,11 @@ import pytest
 from rerankers.tiny_models import save_bert, save_encoder_without_types
 from soaking import mostly_soaked
 
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.systems.evidence.verifiers.training import (
     TrainingSettings,
-    held_out_families,
-    nearest_windows,
     train_verifier,
 )
 
@@ -87,11 +85,6 @@ def test_a_run_that_was_stopped_goes_on_and_a_finished_one_is_not_done_again(
     assert train_verifier(judged(), base, tmp_path / "whole", SETTINGS) == whole
 
 
-def test_a_model_that_gives_every_pair_the_same_answer_is_told(base: str, tmp_path: Path) -> None:
-    with pytest.warns(RetrievalWarning, match="all held-out pairs the same answer; pass a lower learning_rate"):
-        train_verifier(judged(90), base, tmp_path / "model", replace(SETTINGS, learning_rate=1.0, epochs=1))
-
-
 def test_a_folder_of_another_run_or_of_something_else_is_left_alone(base: str, tmp_path: Path) -> None:
     few = replace(SETTINGS, epochs=1)
     train_verifier(judged(90), base, tmp_path / "model", few)
@@ -103,21 +96,6 @@ def test_a_folder_of_another_run_or_of_something_else_is_left_alone(base: str, t
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigurationError, match="is not empty and holds no training run"):
         train_verifier(judged(), base, tmp_path / "mine", few)
-
-
-def test_each_collection_keeps_a_share_of_its_families() -> None:
-    pairs = [JudgedPair("a", "b", "support", family=f"{name}/{n}", collection=name) for name in "xy" for n in range(50)]
-    held = held_out_families(pairs, 0.1, seed=3)
-    assert sorted(family[0] for family in held) == ["x"] * 5 + ["y"] * 5
-    assert held == held_out_families(pairs[::-1], 0.1, seed=3)
-    assert held != held_out_families(pairs, 0.1, seed=4)
-
-
-def test_windows_are_those_that_decide_or_share_most_words_with_the_claim() -> None:
-    passage = "Nothing here. The tower fell in May. Nobody cares. Rain came. The tower was rebuilt."
-    pair = JudgedPair("the tower fell", passage, "support")
-    assert nearest_windows(pair, 2, 20) == ["The tower fell in May.", "The tower was rebuilt."]
-    assert nearest_windows(replace(pair, rationale=((37, 50),)), 2, 20) == ["The tower fell in May.", "Nobody cares."]
 
 
 def test_what_cannot_be_trained_is_an_error_before_anything_is(base: str, tmp_path: Path) -> None:
