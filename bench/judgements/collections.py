@@ -67,7 +67,6 @@ class World:
         pool = JudgingPool(
             query_ids=names,
             families=list(own),
-            groups={},
             systems=systems,
             pair_query=np.repeat(np.arange(len(names)), np.diff(starts)),
             item_ids=[""] * size,
@@ -109,7 +108,6 @@ def _world(data: Data, work: Path, name: str) -> World:
     pool = JudgingPool(
         query_ids=[str(number) for number in range(count)],
         families=[str(number) for number in found["family"].tolist()],
-        groups={},
         systems={
             system: np.split(found[f"pairs {place}"], found[f"cuts {place}"][1:-1]) for place, system in enumerate(SYSTEMS)
         },

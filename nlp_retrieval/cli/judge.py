@@ -71,7 +71,7 @@ def new(
     budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.", rich_help_panel=_DESIGN)] = None,
     measure: Annotated[
         str | None,
-        typer.Option(help="Measure to compare by, precision@k or rbp; default: precision at --depth.", rich_help_panel=_DESIGN),
+        typer.Option(help="Measure to compare by, precision@k; default: precision at --depth.", rich_help_panel=_DESIGN),
     ] = None,
     compare: Annotated[
         list[str] | None,
@@ -105,9 +105,9 @@ def new(
         raise ConfigurationError("give either --runs (folders or TREC runs) or --config (searchers that answer --queries)")
     asked = None if queries is None else list(_questions(queries))
     if config is not None:
-        by_system, items, known, groups = _searched(config, asked, depth)
+        by_system, items, known = _searched(config, asked, depth)
     else:
-        by_system, items, known, groups = _read_runs(runs or [])
+        by_system, items, known = _read_runs(runs or [])
     if corpus is not None:
         items = corpus_loader(corpus, loader, option).stream()
     questions = known if asked is None else asked
@@ -130,7 +130,6 @@ def new(
         instructions=INSTRUCTIONS if instructions is None else _text(instructions),
         unit=unit,  # type: ignore[arg-type]  # checked there
         comparisons=_compared(compare, list(by_system)),
-        groups=groups,
     )
     pool = made.pool()
     say(
@@ -207,12 +206,12 @@ def import_(
 
 def export(
     project: Project,
-    file: Annotated[Path, typer.Argument(help="TREC qrels; .jsonl or .csv: with who, when, note and seconds.")],
+    file: Annotated[Path, typer.Argument(help="TREC qrels; .jsonl: with who, when, note and seconds.")],
 ) -> None:
     """Write the judgements to a file."""
     from nlp_retrieval.judging.project import JudgingProject
 
-    say(f"{file}: {JudgingProject(project, check_design=False).export(file):,} judgements")
+    say(f"{file}: {JudgingProject(project).export(file):,} judgements")
 
 
 def refresh(
@@ -373,10 +372,7 @@ def _figure(value: float, interval: tuple[float, float]) -> str:
 
 def model(
     project: Project,
-    lm: Annotated[str | None, typer.Option("--lm", help=_LM)] = None,
-    scorer: Annotated[
-        str | None, typer.Option("--scorer", help="A reranker instead: overlap, cross_encoder:model=..., ...")
-    ] = None,
+    lm: Annotated[str, typer.Option("--lm", help=_LM)],
     price: Price = None,
     budget: Budget = None,
     plan: PlanOnly = False,
@@ -385,19 +381,10 @@ def model(
 
     Its grades decide nothing: the report says how far they agree with people's.
     """
-    from nlp_retrieval.core.components.registry import build_as
-    from nlp_retrieval.core.search.reranker import BaseReranker
-    from nlp_retrieval.judging.model_judge import ModelJudge, ScoreJudge
+    from nlp_retrieval.judging.model_judge import ModelJudge
     from nlp_retrieval.judging.project import JudgingProject
 
-    if (lm is None) == (scorer is None):
-        raise ConfigurationError("give either --lm (a language model) or --scorer (a reranker)")
-    opened = JudgingProject(project)
-    if scorer is not None:
-        done = ScoreJudge(build_as(BaseReranker, "rerankers", parse_component(scorer), "--scorer")).judge(opened)
-        say(f"{done.graded:,} pairs scored")
-        return
-    judge = ModelJudge(_language_model(lm or ""))
+    opened, judge = JudgingProject(project), ModelJudge(_language_model(lm))
     prices = parse_prices(price)
     _say_plan(judge.plan(opened), prices, budget)
     if plan:
@@ -479,11 +466,11 @@ def _questions(path: Path) -> Iterator[Query]:
         yield query
 
 
-_Found = tuple[dict[str, dict[str, "Ranking"]], "Iterator[SearchableItem] | None", "list[Query] | None", "dict[str, list[str]]"]
+_Found = tuple[dict[str, dict[str, "Ranking"]], "Iterator[SearchableItem] | None", "list[Query] | None"]
 
 
 def _read_runs(paths: list[Path]) -> _Found:
-    """Return the rankings by system, and what folders of benchmarks have besides: passages, queries and groups."""
+    """Return the rankings by system, and what folders of benchmarks have besides: passages and queries."""
     from nlp_retrieval.core.models import Query, SearchableItem
     from nlp_retrieval.evaluation.ranking_files import read_lists
     from nlp_retrieval.evaluation.trec import read_run
@@ -491,7 +478,6 @@ def _read_runs(paths: list[Path]) -> _Found:
     by_system: dict[str, dict[str, Ranking]] = {}
     passages: dict[str, SearchableItem] = {}
     questions: dict[str, Query] = {}
-    groups: dict[str, list[str]] = {}
     for path in paths:
         if not path.is_dir():
             _add(by_system, path.name.partition(".")[0] or path.name, dict(read_run(path)))
@@ -499,14 +485,12 @@ def _read_runs(paths: list[Path]) -> _Found:
         lists = read_lists(path)
         for number, query_id in enumerate(lists.query_ids):
             questions.setdefault(query_id, Query(query_id=query_id, text=lists.texts[number], family=lists.families[number]))
-            if (group := lists.groups[number]) is not None and query_id not in groups.setdefault(group, []):
-                groups[group].append(query_id)
         titles = dict(zip(lists.item_ids, lists.titles, strict=True))
         for item_id, text in lists.passages.items():
             passages[item_id] = SearchableItem(item_id=item_id, content=text, metadata={"title": titles.get(item_id, "")})
         for name in lists.listings:
             _add(by_system, name, dict(zip(lists.query_ids, lists.rankings(name), strict=True)))
-    return by_system, iter(passages.values()) if passages else None, list(questions.values()) or None, groups
+    return by_system, iter(passages.values()) if passages else None, list(questions.values()) or None
 
 
 def _add(by_system: dict[str, dict[str, Ranking]], name: str, ranking: dict[str, Ranking]) -> None:
@@ -534,7 +518,7 @@ def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found
             question.query_id: [(hit.item.item_id, hit.score) for hit in hits]
             for question, hits in zip(questions, found, strict=True)
         }
-    return by_system, settings.loader.stream(), questions, {}
+    return by_system, settings.loader.stream(), questions
 
 
 @questions_app.command("from-log")

@@ -1,10 +1,7 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.judging.agreement import cohen_kappa as cohen_kappa
-from nlp_retrieval.judging.agreement import krippendorff_alpha as krippendorff_alpha
 from nlp_retrieval.judging.agreement import measure_agreement as measure_agreement
 from nlp_retrieval.judging.model_judge import ModelJudge as ModelJudge
-from nlp_retrieval.judging.model_judge import ScoreJudge as ScoreJudge
 from nlp_retrieval.judging.pool import JudgingPool as JudgingPool
 from nlp_retrieval.judging.project import JudgingProject as JudgingProject
 from nlp_retrieval.judging.query_log import sample_log as sample_log

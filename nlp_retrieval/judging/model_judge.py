@@ -1,4 +1,4 @@
-"""Models as judges: a language model that has to quote the passage, or any reranker that scores pairs.
+"""A language model as a judge, which has to quote the passage.
 
 A model sees the question, the passage, the instructions and the scale: no system, rank, score, or grade of a person. What a
 passage says about its own grade can at most decide that grade. An answer that cannot be used is "not judged", and never 0.
@@ -13,10 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.judging.project import JudgingProject
 from nlp_retrieval.judging.records import ModelGrade
@@ -66,7 +64,7 @@ class ModelJudged:
 
     graded: int
     not_judged: Mapping[str, int]
-    by_grade: Mapping[float, int]
+    by_grade: Mapping[int, int]
 
 
 class ModelJudge:
@@ -120,7 +118,7 @@ class ModelJudge:
 
         program, line = dspy.Predict(_signature()), AskingLine(self.lm.give_up_after)
         scale = fenced("; ".join(f"{grade}: {name}" for grade, name in enumerate(settings.scale)))
-        grades, unused = Counter[float](), Counter[str]()
+        grades, unused = Counter[int](), Counter[str]()
         for begin in range(0, len(texts), _BATCH):
             batch = texts[begin : begin + _BATCH]
             questions = []
@@ -149,52 +147,6 @@ class ModelJudge:
         pool = project.pool()
         keys = [(pool.query_ids[query], item) for query, item in zip(pool.pair_query.tolist(), pool.item_ids, strict=True)]
         return [text for text in project.texts() if keys[text[0]] not in done]
-
-
-class ScoreJudge:
-    """A reranker as a judge: its scores, stretched to the scale of a project.
-
-    The least score of all pairs becomes 0, and the greatest the best grade. Such grades rank passages and are no probabilities;
-    how far they are off is measured on people's grades.
-
-    Args:
-        reranker: scores pairs: ``overlap``, ``cross_encoder``, ...
-
-    Examples:
-        >>> project = JudgingProject.create("by-score", queries, {"a": {"q1": [("whale", 1.0), ("fox", 0.5)]}}, items)
-        >>> ScoreJudge(OverlapReranker()).judge(project).graded
-        2
-    """
-
-    def __init__(self, reranker: BaseReranker) -> None:
-        self.reranker = reranker
-
-    @property
-    def name(self) -> str:
-        """Return the name under which it judges."""
-        return str(self.reranker.name)
-
-    def judge(self, project: JudgingProject) -> ModelJudged:
-        """Judge all pairs of a project; each is judged anew, because grades depend on all scores.
-
-        Args:
-            project: to judge.
-
-        Raises:
-            EngineError: the reranker did not return a finite number for each pair.
-        """
-        texts = project.texts()
-        columns, cut = self.reranker.scored([question for _, question, _ in texts], [item for *_, item in texts])
-        self.reranker.warn_of_cut(cut)
-        scores = columns["score"]
-        spread = float(np.ptp(scores)) if len(scores) else 0.0
-        shares = (scores - scores.min(initial=np.inf)) / spread if spread else np.zeros(len(scores))
-        grades = [round(grade, 6) for grade in (shares * (len(project.settings.scale) - 1)).tolist()]
-        project.judge_by_model(self.name, [ModelGrade(pair, grade) for (pair, _, _), grade in zip(texts, grades, strict=True)])
-        counts = Counter[float](map(round, grades))
-        if not spread:
-            _warn_if_alike(self.name, counts)
-        return ModelJudged(len(grades), {}, dict(sorted(counts.items())))
 
 
 def _signature() -> Any:
@@ -249,10 +201,10 @@ def _marked(passage: str, *others: str) -> str:
     return f"{mark} begin\n{passage}\n{mark} end"
 
 
-def _warn_if_alike(name: str, grades: Counter[float]) -> None:
+def _warn_if_alike(name: str, grades: Counter[int]) -> None:
     if grades.total() >= _ALIKE and len(grades) == 1:
         warnings.warn(
-            f"{name} gave all {grades.total():,} passages the grade {next(iter(grades)):g}: it tells nothing apart; look at "
+            f"{name} gave all {grades.total():,} passages the grade {next(iter(grades))}: it tells nothing apart; look at "
             "its model, instructions and scale",
             RetrievalWarning,
             stacklevel=3,

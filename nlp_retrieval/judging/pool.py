@@ -27,9 +27,6 @@ from nlp_retrieval.evaluation.resampling import family_numbers
 Design = Literal["depth-k", "decisive"]
 DESIGNS: tuple[Design, ...] = ("depth-k", "decisive")
 
-SYNTHETIC_GROUP = "synthetic"
-"""Name of the group of the questions that a model wrote."""
-
 
 @dataclass(frozen=True, eq=False)
 class JudgingPool:
@@ -38,7 +35,6 @@ class JudgingPool:
     Args:
         query_ids: in order.
         families: per query; queries of a family are not independent. None: its own family.
-        groups: ``[queries]`` each, by name.
         systems: by system, per query, the numbers of pairs in the order of its ranking, to the depth.
         pair_query: ``[pairs]``, number of the query.
         item_ids: ``[pairs]``.
@@ -49,6 +45,7 @@ class JudgingPool:
         relevant_from: the least grade that counts as relevant.
         reached: ``[queries]``, whether judging has come to a query, in the random order of families; None: to all. A query of
             which no pair was chosen has nothing to wait for, and would otherwise count before its turn.
+        synthetic: number of queries that a model wrote.
 
     Examples:
         >>> project = JudgingProject.create("judging", queries, {"a": {"q1": [("whale", 2.0), ("fox", 1.0)]}}, items)
@@ -59,7 +56,6 @@ class JudgingPool:
 
     query_ids: list[str]
     families: list[str | None]
-    groups: Mapping[str, Mask]
     systems: Mapping[str, list[NDArray[np.int64]]]
     pair_query: NDArray[np.int64]
     item_ids: list[str]
@@ -69,6 +65,7 @@ class JudgingPool:
     model: Scores
     relevant_from: int = 1
     reached: Mask | None = None
+    synthetic: int = 0
 
     @property
     def judged(self) -> Mask:
@@ -91,8 +88,7 @@ class JudgingPool:
     @property
     def synthetic_note(self) -> str:
         """Return the sentence that belongs beside every figure if a model wrote some of the questions; else ``""``."""
-        members = self.groups.get(SYNTHETIC_GROUP)
-        return "" if members is None else synthetic_note(int(members.sum()), len(members))
+        return synthetic_note(self.synthetic, len(self.query_ids))
 
 
 def choose(
@@ -118,7 +114,7 @@ def choose(
     if design == "decisive":
         if not is_sum(measure):
             raise ConfigurationError(
-                f"measure={measure!r}: the design decisive compares by precision@k or rbp; take one of them"
+                f"measure={measure!r}: the design decisive compares by precision@k; take one, such as precision@10"
             )
         if not asked:
             raise ConfigurationError("there is one system, so there is no difference to decide; give the rankings of two")
@@ -141,21 +137,16 @@ def known_system(pool: JudgingPool, name: str) -> None:
 
 
 def is_sum(measure: str) -> bool:
-    """Return whether a measure is a sum over pairs, with weights that do not depend on grades: precision@k or rbp."""
+    """Return whether a measure is a sum over pairs, with weights that do not depend on grades: precision@k."""
     read = Measure.read(measure)
-    return (read.family == "precision" and read.cutoff is not None) or read.persistence is not None
+    return read.family == "precision" and read.cutoff is not None
 
 
 def pair_weights(pool: JudgingPool, measure: str, system: str) -> Scores:
-    """Return ``[pairs]``, what a relevant pair adds to precision@k or rbp of its query in a system's ranking."""
-    read = Measure.read(measure)
+    """Return ``[pairs]``, what a relevant pair adds to precision@k of its query in a system's ranking."""
+    cutoff = Measure.read(measure).cutoff or 1
     weights = np.zeros(len(pool.item_ids))
-    for pairs in pool.systems[system]:
-        first = pairs[: read.cutoff]
-        if read.persistence is not None:
-            weights[first] = (1 - read.persistence) * read.persistence ** np.arange(len(first))
-        else:
-            weights[first] = 1 / (read.cutoff or 1)
+    weights[np.concatenate([pairs[:cutoff] for pairs in pool.systems[system]])] = 1 / cutoff
     return weights
 
 

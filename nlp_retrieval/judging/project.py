@@ -1,8 +1,7 @@
 """A judging project: pairs of question and passage in one SQLite file, how they were chosen, and every judgement.
 
 Judgements are only ever added: one that is changed or taken back stays in the history. Each belongs to the text that was
-judged (its SHA-256); if the corpus changes, those on another text do not count. How pairs were chosen is protected by a digest,
-because what is decided rests on it.
+judged (its SHA-256); if the corpus changes, those on another text do not count.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Scores
+from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.database_file import DatabaseRow
 from nlp_retrieval.core.files.records import encode_id
 from nlp_retrieval.core.models import Query, SearchableItem
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError, InputError, SourceError
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.judging.pool import Design, JudgingPool, choose
@@ -34,7 +34,6 @@ from nlp_retrieval.judging.project_file import (
     JudgingDatabase,
     ProjectSettings,
     Unit,
-    digest_of_design,
     pooled,
     read_pool,
     texts_of_corpus,
@@ -46,8 +45,6 @@ from nlp_retrieval.judging.records import (
     PairToJudge,
     Progress,
     RelevanceJudgement,
-    judgements_csv,
-    judgements_jsonl,
 )
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.text.printing import visible
@@ -62,8 +59,8 @@ _LONGEST_PAUSE = 300.0
 _SHOWN = 5
 
 _JUDGEMENT = (
-    "SELECT q.query_id, p.item_id, j.sha256, j.decision, j.grade, j.judge, j.is_model, j.note, j.quote, j.seconds, j.begins, "
-    "j.ends, j.moment FROM judgements j JOIN pairs p ON p.number = j.pair JOIN queries q ON q.number = p.query"
+    "SELECT q.query_id, p.item_id, j.sha256, j.decision, j.grade, j.judge, j.is_model, j.note, j.quote, j.seconds, "
+    "j.moment FROM judgements j JOIN pairs p ON p.number = j.pair JOIN queries q ON q.number = p.query"
 )
 _DISPUTED = (
     "SELECT pair FROM standing WHERE is_model = 0 AND decision IN ('graded', 'settled') GROUP BY pair "
@@ -85,11 +82,10 @@ class JudgingProject:
 
     Args:
         path: the folder, made by :meth:`create`.
-        check_design: whether a design that was changed by hand is an error; False only exports.
 
     Raises:
         IndexMissingError: there is no project.
-        IndexDamagedError: the file is damaged, or how pairs were chosen was changed by hand.
+        IndexDamagedError: the file is damaged.
 
     Examples:
         >>> runs = {"a": {"q1": [("whale", 2.0), ("krill", 1.0)]}, "b": {"q1": [("krill", 2.0), ("fox", 1.0)]}}
@@ -101,20 +97,13 @@ class JudgingProject:
         (1, 3)
     """
 
-    def __init__(self, path: str | Path, *, check_design: bool = True) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
         self._database = JudgingDatabase(self.path / PROJECT_FILE)
-        about = self._database.rows("SELECT settings, digest FROM about")
+        about = self._database.rows("SELECT settings FROM about")
         if not about:
             raise IndexMissingError(f"{self.path} is no judging project; make one with nlp-retrieval judge new")
-        ((settings, digest),) = about
-        if check_design and digest != digest_of_design(self._database.rows, settings):
-            raise IndexDamagedError(
-                f"{self.path / PROJECT_FILE}: how its pairs were chosen was changed by hand, so it decides nothing. Put back a "
-                "copy; or export the judgements (nlp-retrieval judge export), make a new project from the same runs with the "
-                "same seed, and import them"
-            )
-        self.settings = ProjectSettings.from_json(settings)
+        self.settings = ProjectSettings.from_json(about[0][0])
 
     @classmethod
     def create(
@@ -134,7 +123,6 @@ class JudgingProject:
         unit: Unit = "item",
         measure: str | None = None,
         comparisons: Sequence[tuple[str, str]] | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
     ) -> JudgingProject:
         """Make a project of the first passages of several systems.
 
@@ -151,9 +139,8 @@ class JudgingProject:
             relevant_from: the least grade that counts as relevant.
             instructions: for judges, shown on the page and to models.
             unit: "item", or "title" where any passage of a title counts for the title.
-            measure: that of the comparison; by default precision at the depth. "decisive" takes precision@k or rbp.
+            measure: that of the comparison; by default precision at the depth. "decisive" takes precision@k.
             comparisons: the pairs of systems that are to be decided; None for every two.
-            groups: ids of queries by the name of a group.
 
         Raises:
             ConfigurationError: a setting cannot be used, there are no rankings, or there is a project already.
@@ -175,15 +162,14 @@ class JudgingProject:
             measure or f"precision@{depth}",
             None if comparisons is None else tuple(comparisons),
         )
-        pool, order, texts = pooled(list(queries), runs, items, settings, groups or {})
+        pool, order, texts = pooled(list(queries), runs, items, settings)
         pool = choose(pool, design, budget, seed, settings.measure, settings.comparisons)
         database = JudgingDatabase(target / PROJECT_FILE)
         with database.changing() as connection:
             if connection.execute("SELECT count(*) FROM about").fetchone()[0]:
                 raise taken
             write_pool(connection, pool, order, texts, seed)
-            written = settings.as_json()
-            connection.execute("INSERT INTO about VALUES (?, ?)", (written, digest_of_design(connection.execute, written)))
+            connection.execute("INSERT INTO about VALUES (?)", (settings.as_json(),))
         database.close()
         return cls(target)
 
@@ -242,7 +228,6 @@ class JudgingProject:
         decision: Decision = "graded",
         note: str = "",
         seconds: float | None = None,
-        span: tuple[int, int] | None = None,
         sha256: str = "",
     ) -> RelevanceJudgement:
         """Add a person's judgement; it is on the disk when this returns. Judging a pair again replaces one's earlier grade.
@@ -254,7 +239,6 @@ class JudgingProject:
             decision: "graded", "skipped", or "settled" (a disagreement of others).
             note: in the judge's words.
             seconds: that it took.
-            span: part of the passage that answers, in characters of its content.
             sha256: of the text that was shown; by default that of the project.
 
         Raises:
@@ -266,15 +250,13 @@ class JudgingProject:
             raise InputError(f"{decision!r} is no decision; take graded, skipped or settled")
         if (decision == "skipped") != (grade is None) or (grade is not None and not 0 <= grade < len(scale)):
             raise InputError(f"the grade is {grade}; grades here are 0 ({scale[0]}) to {len(scale) - 1} ({scale[-1]})")
-        if span is not None and not 0 <= span[0] < span[1] <= len(pair.content):
-            raise InputError(f"the span {list(span)} is not in the passage, which has {len(pair.content)} characters")
         if len(note) > _MOST_NOTE:
             raise InputError(f"the note has {len(note):,} characters; write at most {_MOST_NOTE:,}")
         if sha256 and sha256 != pair.sha256:
             raise InputError("the text of this passage was changed since it was shown; read it again, and then judge it")
         with self._database.changing() as connection:
             _refuse_taken(connection, name, is_model=False)
-            identifier = _insert(connection, number, decision, grade, name, note=note, seconds=seconds, span=span)
+            identifier = _insert(connection, number, decision, grade, name, note=note, seconds=seconds)
             return _as_judgement(connection.execute(f"{_JUDGEMENT} WHERE j.id = ?", (identifier,)).fetchone())
 
     def judge_by_model(self, name: str, grades: Iterable[ModelGrade]) -> None:
@@ -418,7 +400,7 @@ class JudgingProject:
     # Files
 
     def export(self, path: str | Path) -> int:
-        """Write the judgements that stand: TREC qrels, or with who, when, note and seconds as ``.jsonl`` or ``.csv``.
+        """Write the judgements that stand: TREC qrels, or with who, when, note and seconds as ``.jsonl``.
 
         Args:
             path: a file; its suffix decides the form. Qrels hold people's grades alone, one for each pair.
@@ -430,8 +412,8 @@ class JudgingProject:
             OutputError: the file cannot be written.
         """
         target, judgements = Path(path).expanduser(), self.judgements()
-        if target.suffix in (".jsonl", ".csv"):
-            content, count = (judgements_csv if target.suffix == ".csv" else judgements_jsonl)(judgements), len(judgements)
+        if target.suffix == ".jsonl":
+            content, count = "".join(f"{canonical_json(asdict(each))}\n" for each in judgements), len(judgements)
         else:
             qrels = [(query, item, grade) for query, grades in self.qrels().items() for item, grade in grades.items()]
             content = "".join(f"{encode_id(query)} 0 {encode_id(item)} {grade}\n" for query, item, grade in qrels)
@@ -555,12 +537,11 @@ def _insert(
     note: str = "",
     quote: str = "",
     seconds: float | None = None,
-    span: tuple[int, int] | None = None,
 ) -> int:
     cursor = connection.execute(
-        "INSERT INTO judgements (pair, sha256, decision, grade, judge, is_model, note, quote, seconds, begins, ends, moment) "
-        "SELECT number, sha256, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pairs WHERE number = ?",
-        (decision, grade, judge, is_model, note, quote, seconds, *(span or (None, None)), _moment(datetime.now(UTC)), pair),
+        "INSERT INTO judgements (pair, sha256, decision, grade, judge, is_model, note, quote, seconds, moment) "
+        "SELECT number, sha256, ?, ?, ?, ?, ?, ?, ?, ? FROM pairs WHERE number = ?",
+        (decision, grade, judge, is_model, note, quote, seconds, _moment(datetime.now(UTC)), pair),
     )
     connection.execute("DELETE FROM handed WHERE pair = ? AND judge = ?", (pair, judge))
     _settle_standing(connection, pair)
@@ -595,11 +576,8 @@ def _settle_standing(connection: sqlite3.Connection, pair: int) -> None:
 
 
 def _as_judgement(row: DatabaseRow) -> RelevanceJudgement:
-    query_id, item_id, sha256, decision, grade, judge, is_model, note, quote, seconds, begins, ends, moment = row
-    span = None if begins is None else (begins, ends)
-    return RelevanceJudgement(
-        query_id, item_id, sha256, decision, grade, judge, bool(is_model), note, quote, seconds, span, moment
-    )
+    query_id, item_id, sha256, decision, grade, judge, is_model, *rest = row
+    return RelevanceJudgement(query_id, item_id, sha256, decision, grade, judge, bool(is_model), *rest)
 
 
 def _moment(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The file of a judging project: its settings and tables, and how the pool of pairs is made, written, read and protected."""
+"""The file of a judging project: its settings and tables, and how the pool of pairs is made, written and read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.files.database_file import DatabaseFile, DatabaseRow
+from nlp_retrieval.core.files.database_file import DatabaseFile
 from nlp_retrieval.core.models import Query, SearchableItem, join_title
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.resampling import family_numbers
-from nlp_retrieval.judging.pool import DESIGNS, SYNTHETIC_GROUP, Design, JudgingPool
+from nlp_retrieval.judging.pool import DESIGNS, Design, JudgingPool
 from nlp_retrieval.text.titles import normalize_title
 
 PROJECT_FILE = "judgements.sqlite3"
@@ -40,9 +40,9 @@ class JudgingDatabase(DatabaseFile):
     """The tables of a project; triggers keep every judgement."""
 
     tables: ClassVar[Mapping[str, str]] = {
-        "about": "CREATE TABLE about (settings TEXT NOT NULL, digest TEXT NOT NULL)",
+        "about": "CREATE TABLE about (settings TEXT NOT NULL)",
         "queries": "CREATE TABLE queries (number INTEGER PRIMARY KEY, query_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, "
-        "family TEXT, groups TEXT NOT NULL, drawn INTEGER NOT NULL)",
+        "family TEXT, synthetic INTEGER NOT NULL, drawn INTEGER NOT NULL)",
         "texts": "CREATE TABLE texts (sha256 TEXT PRIMARY KEY, title TEXT NOT NULL, content TEXT NOT NULL) WITHOUT ROWID",
         "pairs": "CREATE TABLE pairs (number INTEGER PRIMARY KEY, query INTEGER NOT NULL, item_id TEXT NOT NULL, "
         "sha256 TEXT NOT NULL, chosen INTEGER NOT NULL, position INTEGER NOT NULL, before TEXT NOT NULL, "
@@ -52,7 +52,7 @@ class JudgingDatabase(DatabaseFile):
         "pair INTEGER NOT NULL, PRIMARY KEY (system, query, rank)) WITHOUT ROWID",
         "judgements": "CREATE TABLE judgements (id INTEGER PRIMARY KEY, pair INTEGER NOT NULL, sha256 TEXT NOT NULL, "
         "decision TEXT NOT NULL, grade INTEGER, judge TEXT NOT NULL, is_model INTEGER NOT NULL, note TEXT NOT NULL, "
-        "quote TEXT NOT NULL, seconds REAL, begins INTEGER, ends INTEGER, moment TEXT NOT NULL)",
+        "quote TEXT NOT NULL, seconds REAL, moment TEXT NOT NULL)",
         "judgements_by_pair": "CREATE INDEX judgements_by_pair ON judgements (pair, judge, id)",
         "no_change": "CREATE TRIGGER no_change BEFORE UPDATE ON judgements BEGIN SELECT RAISE(ABORT, 'kept as it is'); END",
         "no_loss": "CREATE TRIGGER no_loss BEFORE DELETE ON judgements BEGIN SELECT RAISE(ABORT, 'never deleted'); END",
@@ -62,7 +62,7 @@ class JudgingDatabase(DatabaseFile):
         "PRIMARY KEY (pair, judge)) WITHOUT ROWID",
     }
     application: ClassVar[int] = 0x6E6C726A
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     remedy: ClassVar[str] = "make the project again and import the judgements that were exported"
 
 
@@ -128,7 +128,6 @@ def pooled(
     runs: Mapping[str, Mapping[str, Ranking]],
     items: Iterable[SearchableItem],
     settings: ProjectSettings,
-    groups: Mapping[str, Sequence[str]],
 ) -> tuple[JudgingPool, list[Query], list[JudgedText]]:
     """Return the pool with every pair chosen, its queries, and the text of each pair."""
     if not runs:
@@ -160,12 +159,9 @@ def pooled(
             found = dict.fromkeys(key_of[item_id] for item_id, _ in run.get(query.query_id, []) if item_id in key_of)
             keys = list(found)[: settings.depth]
             systems[system].append(np.array([numbers.setdefault((number, key), len(numbers)) for key in keys], np.int64))
-    written = [query.query_id for query in order if query.is_synthetic]
-    all_groups = {**groups, **({SYNTHETIC_GROUP: [*written, *groups.get(SYNTHETIC_GROUP, [])]} if written else {})}
     pool = JudgingPool(
         query_ids=[query.query_id for query in order],
         families=[query.family for query in order],
-        groups={name: np.array([query.query_id in set(ids) for query in order], bool) for name, ids in all_groups.items()},
         systems=systems,
         pair_query=np.array([query for query, _ in numbers], np.int64),
         item_ids=[key for _, key in numbers],
@@ -220,12 +216,11 @@ def write_pool(
     connection: sqlite3.Connection, pool: JudgingPool, queries: Sequence[Query], texts: Sequence[JudgedText], seed: int
 ) -> None:
     """Write the pairs, their queries, texts and order, and the rankings."""
-    groups = [[name for name, members in pool.groups.items() if members[number]] for number in range(len(queries))]
     connection.executemany(
         "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (number, query.query_id, query.text, query.family, json.dumps(own, ensure_ascii=False), drawn)
-            for number, (query, own, drawn) in enumerate(zip(queries, groups, pool.drawn.tolist(), strict=True))
+            (number, query.query_id, query.text, query.family, query.is_synthetic, drawn)
+            for number, (query, drawn) in enumerate(zip(queries, pool.drawn.tolist(), strict=True))
         ],
     )
     connection.executemany(
@@ -252,17 +247,15 @@ def write_pool(
 
 def read_pool(database: DatabaseFile, relevant_from: int) -> JudgingPool:
     """Return the pairs and their design, without any grade."""
-    queries = database.rows("SELECT query_id, family, groups, drawn FROM queries ORDER BY number")
+    queries = database.rows("SELECT query_id, family, synthetic, drawn FROM queries ORDER BY number")
     pairs = database.rows("SELECT query, item_id, chosen FROM pairs ORDER BY number")
-    members = [json.loads(groups) for _, _, groups, _ in queries]
     lists: dict[str, list[list[int]]] = {}
     for system, query, pair in database.rows("SELECT system, query, pair FROM rankings ORDER BY system, query, rank"):
         lists.setdefault(system, [[] for _ in queries])[query].append(pair)
     unknown = np.full(len(pairs), np.nan)
     return JudgingPool(
         query_ids=[query_id for query_id, *_ in queries],
-        families=[family for _, family, _, _ in queries],
-        groups={name: np.array([name in own for own in members], bool) for name in dict.fromkeys(chain.from_iterable(members))},
+        families=[family for _, family, *_ in queries],
         systems={name: [np.array(each, np.int64) for each in of_system] for name, of_system in lists.items()},
         pair_query=np.array([query for query, *_ in pairs], np.int64),
         item_ids=[item_id for _, item_id, _ in pairs],
@@ -271,16 +264,5 @@ def read_pool(database: DatabaseFile, relevant_from: int) -> JudgingPool:
         grades=unknown,
         model=unknown,
         relevant_from=relevant_from,
+        synthetic=sum(synthetic for _, _, synthetic, _ in queries),
     )
-
-
-def digest_of_design(select: Callable[[str], Iterable[DatabaseRow]], settings: str) -> str:
-    """Return a digest of all that a decision rests on: settings, queries, the pairs that were chosen, rankings."""
-    digest = hashlib.sha256(settings.encode())
-    for statement in (
-        "SELECT number, query_id, family, groups, drawn FROM queries ORDER BY number",
-        "SELECT number, query, item_id, chosen, position FROM pairs ORDER BY number",
-        "SELECT system, query, rank, pair FROM rankings ORDER BY system, query, rank",
-    ):
-        digest.update("\n".join([*map(repr, select(statement)), ""]).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()

@@ -1,15 +1,10 @@
-"""What a judging project hands out and keeps: pairs to judge, judgements, how far judging has come; and judgements as files."""
+"""What a judging project hands out and keeps: pairs to judge, judgements, and how far judging has come."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
-
-from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.text.printing import spreadsheet_cell, visible
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 Decision = Literal["graded", "skipped", "withdrawn", "settled", "not judged"]
 
@@ -60,7 +55,7 @@ class RelevanceJudgement:
     """One decision of a person or a model about one pair; it belongs to the text with the digest.
 
     ``grade`` is None unless a grade was given or a disagreement settled; ``seconds`` is how long it took, None if unknown;
-    ``span`` is the part of the passage that answers, in characters of its content; ``date`` is ISO 8601, in UTC.
+    ``date`` is ISO 8601, in UTC.
     """
 
     query_id: str
@@ -73,7 +68,6 @@ class RelevanceJudgement:
     note: str = ""
     quote: str = ""
     seconds: float | None = None
-    span: tuple[int, int] | None = None
     date: str = ""
 
 
@@ -90,29 +84,3 @@ class Progress:
     skipped: int
     seconds_left: float | None
     disputed: int
-
-
-_COLUMNS = (
-    "query_id", "item_id", "grade", "decision", "judge", "is_model", "date", "seconds", "note", "quote", "span", "sha256",
-)  # fmt: skip
-
-
-def judgements_jsonl(judgements: Sequence[RelevanceJudgement]) -> str:
-    """Return judgements as JSON lines."""
-    return "".join(canonical_json(asdict(each)) + "\n" for each in judgements)
-
-
-def judgements_csv(judgements: Sequence[RelevanceJudgement]) -> str:
-    """Return judgements as CSV."""
-    written = io.StringIO()
-    table = csv.writer(written, lineterminator="\n")
-    table.writerow(_COLUMNS)
-    table.writerows([_cell(getattr(each, name)) for name in _COLUMNS] for each in judgements)
-    return written.getvalue()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    shown = " ".join(visible(str(value)).split())
-    return spreadsheet_cell(shown) if isinstance(value, str) else shown

@@ -23,7 +23,7 @@ _FEWEST_PAIRS = 10
 class ModelBias:
     """How far a model's grades are from people's: its mean grade minus theirs, over the pairs of a part that both judged.
 
-    ``part`` is "all", "grade 2", "system A", or "group 2 hops".
+    ``part`` is "all", "grade 2", or "system A".
     """
 
     part: str
@@ -164,7 +164,6 @@ def _model(pool: JudgingPool, name: str) -> ModelReport:
     parts |= {f"grade {grade:g}": both & (pool.grades == grade) for grade in np.unique(pool.grades[both]).tolist()}
     for system, rankings in pool.systems.items():
         parts[f"system {system}"] = both & np.isin(np.arange(len(both)), np.concatenate(rankings))
-    parts |= {f"group {group}": both & members[pool.pair_query] for group, members in pool.groups.items()}
     biases = [
         ModelBias(part, int(pairs.sum()), float((pool.model - pool.grades)[pairs].mean()))
         for part, pairs in parts.items()

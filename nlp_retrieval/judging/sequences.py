@@ -124,7 +124,7 @@ def decide(
 
 
 def families_to_decide(pool: JudgingPool, measure: str, system: str, baseline: str, difference: float) -> int | None:
-    """Return about how many families of questions it takes to decide a difference in precision@k or rbp, before anybody judges.
+    """Return about how many families of questions it takes to decide a difference in precision@k, before anybody judges.
 
     Half of the pairs that one system alone finds are taken to be relevant, shifted so far that the difference comes out. None
     if thousands do not do, or the rankings are too alike for such a difference.

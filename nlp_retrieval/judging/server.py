@@ -72,7 +72,6 @@ class DecisionBody(RequestBody):
     grade: Annotated[int, Field(ge=0, le=9)] | None = None
     note: Annotated[str, StringConstraints(max_length=10_000)] = ""
     seconds: Annotated[float, Field(ge=0, le=86_400)] | None = None
-    span: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
     sha256: Annotated[str, StringConstraints(max_length=64)] = ""
 
 
@@ -169,7 +168,6 @@ class JudgingService(BaseService):
             decision="settled" if self._settles and body.decision == "graded" else body.decision,
             note=body.note,
             seconds=body.seconds,
-            span=None if body.span is None else (body.span[0], body.span[1]),
             sha256=body.sha256,
         )
         return self._next(NothingBody())
@@ -207,7 +205,7 @@ class JudgingService(BaseService):
 
 
 def _shown(pair: PairToJudge) -> ShownPair:
-    """Return a pair with the words of the question marked; each character stays in its place, so that spans can be counted."""
+    """Return a pair with the words of the question marked."""
     return ShownPair(
         number=pair.number,
         query_id=pair.query_id,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from nlp_retrieval.judging import cohen_kappa, krippendorff_alpha, measure_agreement
+from nlp_retrieval.judging import measure_agreement
 
 FOUR_OBSERVERS = (
     "1 2 3 3 2 1 4 1 2 . . .",
@@ -19,27 +20,31 @@ FOUR_OBSERVERS = (
 """Example C of Computing Krippendorff's Alpha-Reliability, which gives the figures below."""
 
 
+def by_pair(grades: Iterable[object]) -> dict[tuple[str, str], int]:
+    """Grades of pairs in order, each of a question of its own; a dot is none."""
+    return {(f"q{n}", "p"): int(str(grade)) for n, grade in enumerate(grades) if grade != "."}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_kappa_is_that_of_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     ann = rng.integers(0, 4, 80)
     ben = np.where(rng.random(80) < 0.6, ann, rng.integers(0, 4, 80))
-    assert cohen_kappa(ann.tolist(), ben.tolist()) == pytest.approx(cohen_kappa_score(ann, ben))
-    assert cohen_kappa(ann.tolist(), ben.tolist(), weighted=True) == pytest.approx(
-        cohen_kappa_score(ann, ben, weights="quadratic")
-    )
+    (both,) = measure_agreement({"Ann": by_pair(ann), "Ben": by_pair(ben)}).pairs
+    assert both.kappa == pytest.approx(cohen_kappa_score(ann, ben))
+    assert both.weighted == pytest.approx(cohen_kappa_score(ann, ben, weights="quadratic"))
 
 
-@pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_alpha_is_the_published_one_with_missing_grades(level, alpha):
-    judges = [{n: int(grade) for n, grade in enumerate(row.split()) if grade != "."} for row in FOUR_OBSERVERS]
-    assert krippendorff_alpha(judges, level) == pytest.approx(alpha, abs=5e-4)
+def test_alpha_is_the_published_one_with_missing_grades():
+    judges = {str(number): by_pair(row.split()) for number, row in enumerate(FOUR_OBSERVERS)}
+    assert measure_agreement(judges).alpha == pytest.approx(0.815, abs=5e-4)
 
 
 def test_one_grade_alone_says_nothing_about_agreement():
-    assert math.isnan(cohen_kappa([1, 1], [1, 1]))
-    assert math.isnan(krippendorff_alpha([{"a": 1}, {"b": 0}]))
-    assert measure_agreement({"Ann": {("q", "a"): 1}}).n == 0
+    one = measure_agreement({"Ann": {("q", "a"): 1, ("q", "b"): 1}, "Ben": {("q", "a"): 1, ("q", "b"): 1}})
+    assert math.isnan(one.pairs[0].kappa)
+    assert math.isnan(one.alpha)
+    assert measure_agreement({"Ann": {("q", "a"): 1}, "Ben": {("q", "b"): 0}}).n == 0
 
 
 def test_intervals_cover_the_agreement_of_many_questions():
@@ -56,6 +61,6 @@ def test_intervals_cover_the_agreement_of_many_questions():
         }
 
     large = judged(2000)
-    kappa = cohen_kappa(list(large["Ann"].values()), list(large["Ben"].values()))
+    kappa = cohen_kappa_score(list(large["Ann"].values()), list(large["Ben"].values()))
     intervals = [measure_agreement(judged(60), seed).pairs[0].kappa_interval for seed in range(30)]
     assert sum(low <= kappa <= high for low, high in intervals) >= 26

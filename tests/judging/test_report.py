@@ -7,11 +7,12 @@ import json
 import numpy as np
 import pytest
 from fuzz.command_lines import ended
+from sklearn.metrics import cohen_kappa_score
 
 from nlp_retrieval import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.evaluation.resampling import family_numbers, family_sums
-from nlp_retrieval.judging import JudgingProject, ModelGrade, cohen_kappa, decide, report_of
+from nlp_retrieval.judging import JudgingProject, ModelGrade, decide, report_of
 from nlp_retrieval.judging.pool import values_by_query
 from nlp_retrieval.judging.report import decided
 from nlp_retrieval.judging.sequences import confidence_sequence
@@ -149,7 +150,7 @@ def test_a_model_decides_nothing_and_its_agreement_and_bias_are_shown(tmp_path):
     assert biases["system good"] == pytest.approx(0.4 - 0.5)
     assert biases["grade 1"] == pytest.approx(0.4 - 1)
     both = np.flatnonzero(~np.isnan(pool.grades))
-    kappa = cohen_kappa(pool.grades[both].astype(int).tolist(), [int(pair in favours) for pair in both.tolist()])
+    kappa = cohen_kappa_score(pool.grades[both].astype(int).tolist(), [int(pair in favours) for pair in both.tolist()])
     assert report.model.agreement is not None
     assert report.model.agreement.kappa == pytest.approx(kappa)
     assert f"partial as a judge: kappa with people {kappa:.2f} [" in ended(["judge", "report", str(project.path)]).out

@@ -80,7 +80,6 @@ def test_a_judge_works_through_the_pairs_by_the_service(project):
                 "grade": 3,
                 "note": "n",
                 "seconds": 2.5,
-                "span": [0, 7],
             }
             after = client.post("/judge", json=body).json()
             assert (after["progress"]["judged"], after["progress"]["mine"]) == (1, 1)
@@ -94,7 +93,7 @@ def test_a_judge_works_through_the_pairs_by_the_service(project):
             client.post("/judge", json=body)
         page.end(signal.SIGKILL)
     (kept,) = project.judgements()
-    assert (kept.grade, kept.note, kept.seconds, kept.span, kept.judge) == (3, "n", 2.5, (0, 7), "Ann")
+    assert (kept.grade, kept.note, kept.seconds, kept.judge) == (3, "n", 2.5, "Ann")
     with served(project.path, "--judge", "Ann") as page, page.client() as client:
         assert client.post("/next", json={}).json()["pair"]["number"] == after["pair"]["number"], "resumed where Ann was"
         assert page.end() == 0

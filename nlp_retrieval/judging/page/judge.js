@@ -5,7 +5,6 @@
   const at = (id) => document.getElementById(id);
   const token = decodeURIComponent(location.hash.slice(1));
   let state = null;
-  let span = null;
   let seconds = 0;
   let since = 0;
   let busy = false;
@@ -56,11 +55,6 @@
     if (left === null) return "";
     if (left < 90) return "about a minute left";
     return left < 5400 ? `about ${Math.round(left / 60)} minutes left` : `about ${(left / 3600).toFixed(1)} hours left`;
-  };
-
-  const showSpan = () => {
-    at("span").hidden = span === null;
-    if (span) at("span-text").textContent = `${span[1] - span[0]} characters selected: they are the part that answers.`;
   };
 
   const showContext = (shown) => {
@@ -116,11 +110,8 @@
       }),
     );
     at("note").value = "";
-    span = null;
-    showSpan();
     showNote(false);
     showContext(false);
-    getSelection()?.removeAllRanges();
     scrollTo(0, 0);
     at("passage").focus({ preventScroll: true });
     seconds = 0;
@@ -155,40 +146,14 @@
     clock();
     const note = at("note").value.trim();
     const done = decision === "skipped" ? "Skipped." : `Kept: ${grade} ${state.scale[grade]}.`;
-    send("/judge", { number: state.pair.number, decision, grade, note, seconds: Math.min(seconds, 86400), span: decision === "graded" ? span : null, sha256: state.pair.sha256 }, done);
+    send("/judge", { number: state.pair.number, decision, grade, note, seconds: Math.min(seconds, 86400), sha256: state.pair.sha256 }, done);
   };
-
-  // a selection within the passage, counted in characters as Python counts them
-  const selected = () => {
-    const chosen = getSelection();
-    const content = at("content");
-    if (!chosen || chosen.isCollapsed || !content.contains(chosen.anchorNode) || !content.contains(chosen.focusNode)) return null;
-    const range = chosen.getRangeAt(0);
-    const before = document.createRange();
-    before.selectNodeContents(content);
-    before.setEnd(range.startContainer, range.startOffset);
-    const begin = [...before.toString()].length;
-    const length = [...range.toString()].length;
-    return length ? [begin, begin + length] : null;
-  };
-  document.addEventListener("selectionchange", () => {
-    const now = selected();
-    if (now) {
-      span = now;
-      showSpan();
-    }
-  });
 
   const act = {
     skip: () => decide("skipped"),
     undo: () => send("/undo", {}, "Taken back."),
     note: () => showNote(at("note-row").hidden),
     context: () => showContext(at("context").getAttribute("aria-pressed") !== "true"),
-    whole: () => {
-      span = null;
-      getSelection()?.removeAllRanges();
-      showSpan();
-    },
     help: () => at("help").showModal(),
     close: () => at("help").close(),
   };

@@ -1,4 +1,4 @@
-"""A verifier as a reranker, and so as a judge: passages that bear on a claim before those that do not."""
+"""A verifier as a reranker: passages that bear on a claim before those that do not."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 class VerifierReranker(BaseReranker):
     """Scores a passage by the probability that it supports or contradicts the query, which is a claim.
 
-    A pair that the verifier could not judge scores 0. The parts are ``support`` and ``contradict``. It grades the pairs of a
-    judging project too: ``judge model PROJECT --scorer verifier:verifier=lexical``.
+    A pair that the verifier could not judge scores 0. The parts are ``support`` and ``contradict``.
 
     Args:
         verifier: judges a claim by a passage.
