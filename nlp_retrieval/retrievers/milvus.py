@@ -1,4 +1,4 @@
-"""Retrieval in Milvus: vectors of an encoder, Milvus's own BM25, or both; on a server, a cluster, or Milvus Lite in a folder.
+"""Retrieval in Milvus: vectors of an encoder, or Milvus's own BM25; on a server, a cluster, or Milvus Lite in a folder.
 
 A URL is ``http://host:19530`` or ``https://...``, with the name of a database behind a slash, or ``env:NAME``, the name of an
 environment variable that holds it. A token comes from the environment alone.
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, Scores, search_past_ties, top_k
+from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, Scores, search_past_ties
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.context import warn_of_cut
@@ -30,7 +30,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import forked, inherited
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import has_only_stop_words
-from nlp_retrieval.core.search.joining import MergeRule, reciprocal_ranks
+from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, IndexWriteError, ServerError, install
@@ -134,7 +134,6 @@ _VECTORS, _WORDS = "embedding", "words"
 _FILE = "vectors.npy"
 _AT_ONCE = 4096
 _QUERIES_AT_ONCE = 64
-_DEPTH = 100
 _MOST_HITS = 16_384
 """Longest list that a server returns."""
 _MOST_BYTES = 65_535
@@ -146,7 +145,7 @@ _INDEXES = {"flat": "FLAT", "hnsw": "HNSW", "ivf": "IVF_FLAT", "diskann": "DISKA
 
 
 class MilvusRetriever(ServerVectorRetriever[Milvus]):
-    """Retrieval with Milvus: by the inner product over an encoder's vectors, by BM25, or by both; on a server, or embedded.
+    """Retrieval with Milvus: by the inner product over an encoder's vectors, or by BM25; on a server, or embedded.
 
     The index directory keeps the name of a collection, but no URL or token; a missing collection is an error. Without a URL,
     Milvus Lite runs in the folder ``.milvus`` of the index directory: in one process at a time, and open to all users of the
@@ -155,12 +154,11 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
     metadata.
 
     The server applies filters and leaves out deleted items before a list is cut, so that k items are found whenever k match.
-    BM25 is Milvus's own, of 16,384 items at most; each segment has its own weights of words until segments are joined. ``both``
-    fuses the two lists, each of at least 100, by reciprocal ranks (Cormack, Clarke and Buettcher, 2009).
+    BM25 is Milvus's own, of 16,384 items at most; each segment has its own weights of words until segments are joined.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder; not used by ``bm25``.
-        mode: ``dense``, ``bm25`` or ``both``.
+        mode: ``dense`` or ``bm25``.
         url: ``env:NAME``, an environment variable with the URL of a server, or that URL (``http://host:19530``, ``https://...``;
             the name of a database may follow a slash). None: Milvus Lite.
         token: ``env:NAME``, an environment variable with ``user:password`` or the key of a managed server.
@@ -178,8 +176,8 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
 
     Examples:
-        >>> Searcher([MilvusRetriever(mode="both", url="env:MILVUS_URL", token="env:MILVUS_TOKEN")])
-        Searcher(retrievers=[MilvusRetriever(encoder=SentenceTransformerEncoder(), mode='both', url='env:MILVUS_URL',
+        >>> Searcher([MilvusRetriever(mode="bm25", url="env:MILVUS_URL", token="env:MILVUS_TOKEN")])
+        Searcher(retrievers=[MilvusRetriever(encoder=SentenceTransformerEncoder(), mode='bm25', url='env:MILVUS_URL',
         token='***')])
     """
 
@@ -197,7 +195,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
     def __init__(
         self,
         encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
-        mode: Literal["dense", "bm25", "both"] = "dense",
+        mode: Literal["dense", "bm25"] = "dense",
         url: str | None = None,
         token: str | None = None,
         index_type: Literal["flat", "hnsw", "ivf", "diskann", "rabitq"] = "flat",
@@ -233,7 +231,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
     def index_identity(self) -> Config:
-        if self.mode != "bm25":
+        if self.mode == "dense":
             return super().index_identity()
         of_words = {"mode", "analyzer", "k1", "b"}
         return {"name": self.name, "format": self.format_version} | {key: self._arguments[key] for key in of_words}
@@ -321,7 +319,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
             params = {"params": params} if nested else params
             schema.add_field(_VECTORS, DataType.FLOAT_VECTOR, dim=dimension)
             indexes.add_index(_VECTORS, index_type=_INDEXES[index_type], metric_type="IP", params=params)
-        if self.mode != "dense":
+        else:
             analyzer = {"enable_analyzer": True, "analyzer_params": {"type": self.analyzer}}
             schema.add_field("text", DataType.VARCHAR, max_length=_MOST_BYTES, **analyzer)
             schema.add_field(_WORDS, DataType.SPARSE_FLOAT_VECTOR)
@@ -333,7 +331,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
 
     def _batches(self, items: ItemTable, vectors: Iterable[Vectors] | None, dimension: int) -> Iterator[list[dict[str, Any]]]:
         """The rows of a segment, in batches that no server refuses as too large."""
-        has_texts = self.mode != "dense"
+        has_texts = self.mode == "bm25"
         at_once = min(_AT_ONCE, 2**25 // (4 * dimension + (_MOST_BYTES if has_texts else 1)))
         each_vector = repeat(None) if vectors is None else chain.from_iterable(vectors)
         texts = chain.from_iterable(tracked("milvus: writing", items.texts(at_once), len(items)))
@@ -354,17 +352,12 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
 
     def encode(self, queries: list[str]) -> Vectors:
         if self.mode == "bm25":
-            raise ConfigurationError(f"{self.name}: mode='bm25' keeps no vectors; use mode='dense' or 'both'")
+            raise ConfigurationError(f"{self.name}: mode='bm25' keeps no vectors; use mode='dense'")
         return super().encode(queries)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        if self.mode == "bm25" or not queries:
-            return self.search_prepared(queries, k, allowed)
-        vectors = self.prepared(queries)
-        if self.mode == "dense":
-            return self.search_prepared(vectors, k, allowed)
-        depth = max(k, _DEPTH)
-        return _fused(self.search_prepared(vectors, depth, allowed), self.search_prepared(queries, depth, allowed), k)
+        prepared = queries if self.mode == "bm25" or not queries else self.prepared(queries)
+        return self.search_prepared(prepared, k, allowed)
 
     def search_prepared(self, prepared: Any, k: int, allowed: Mask | None) -> Hits:
         n_segments = len(self._records)  # of each, k rows that differ only by rounding may be the best
@@ -460,15 +453,3 @@ def _best(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
     scores = scores[_first_of_level(scores)]
     best = np.lexsort((rows, -scores))[:k]
     return rows[best], scores[best]
-
-
-def _fused(dense: Hits, words: Hits, k: int) -> Hits:
-    """The best k of two lists per query, by the sum of their reciprocal ranks; equal scores share a rank."""
-    lists = []
-    for number in range(len(dense.offsets) - 1):
-        pair = dense.of(number), words.of(number)
-        shares = [reciprocal_ranks(1 + _first_of_level(scores)) for _, scores in pair]
-        rows, places = np.unique(np.concatenate([rows for rows, _ in pair]), return_inverse=True)
-        scores: Scores = np.bincount(places, np.concatenate(shares), len(rows)).astype(np.float64)
-        lists.append(top_k(rows, scores, k))
-    return Hits.from_lists(lists)

@@ -154,14 +154,7 @@ TestPgvectorOld = soak(
 TestPgvectorEmbedded = soak(configured(Embedded, PgvectorRetriever, lambda _: PgvectorRetriever(words()), **ROUNDED))
 TestPostgresText = configured(RetrieverRules, PostgresTextRetriever, lambda _: PostgresTextRetriever(url=env_url()))
 
-TestMilvusBoth = configured(
-    Ranking,
-    MilvusRetriever,
-    lambda _: MilvusRetriever(words(), "both", url=milvus_url()),
-    update_tolerance=0.02,  # ranks by words that are weighed in each segment
-    order_depends_on_filter=True,
-    **ROUNDED,
-)
+TestMilvus = configured(Searching, MilvusRetriever, lambda _: MilvusRetriever(words(), url=milvus_url()), **ROUNDED)
 TestMilvusHnsw = soak(
     configured(Searching, MilvusRetriever, lambda _: MilvusRetriever(words(), url=milvus_url(), index_type="hnsw"), **ROUNDED)
 )

@@ -95,21 +95,6 @@ def test_words_are_scored_by_the_formula(index: Path) -> None:
         assert found(made, "nothing-of-it") == []
 
 
-def test_both_are_fused_by_reciprocal_ranks_and_equal_scores_share_one(index: Path) -> None:
-    wanted: Counter[str] = Counter()
-    for mode in ("dense", "bm25"):
-        made = searcher(mode)
-        made.index(corpus(200), index / mode)
-        listed = found(made, QUERIES[0], 100)
-        scores = [round(score, 5) for _, score in listed]
-        for (item_id, _), score in zip(listed, scores, strict=True):
-            wanted[item_id] += 1 / (61 + scores.index(score))
-    both = searcher("both")
-    both.index(corpus(200), index / "both")
-    ranked = sorted(wanted.items(), key=lambda pair: (-round(pair[1], 9), int(pair[0][1:])))[:30]
-    same(found(both, QUERIES[0], 30), ranked, atol=1e-9)
-
-
 def test_an_approximate_index_finds_most_and_k_wherever_k_match(index: Path) -> None:
     index_type = "hnsw"
     items = corpus(1500)
@@ -198,22 +183,22 @@ def test_a_token_comes_from_the_environment_and_a_server_that_goes_away_is_told(
 
 
 def test_milvus_lite_is_private_and_of_one_process(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = searcher("both", url=None)
+    made = searcher(url=None)
     made.index(corpus(40), index)
     wanted = found(made)
     assert stat.S_IMODE((index / ".milvus").stat().st_mode) == 0o700
     script = (
         "import sys; from hashed_words import HashedWords; from nlp_retrieval import MilvusRetriever, Searcher\n"
-        "Searcher([MilvusRetriever(HashedWords(24), 'both')]).open(sys.argv[1])"
+        "Searcher([MilvusRetriever(HashedWords(24))]).open(sys.argv[1])"
     )
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     done = subprocess.run([sys.executable, "-c", script, str(index)], capture_output=True, text=True, check=False)
     assert "another one may use it" in done.stderr.splitlines()[-1]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another machine"))
     with pytest.raises(UntrustedError, match=TRUSTED):
-        searcher("both", url=None).open(index)
+        searcher(url=None).open(index)
     monkeypatch.setenv(TRUSTED, str(index / ".milvus"))
-    assert found(searcher("both", url=None).open(index)) == wanted
+    assert found(searcher(url=None).open(index)) == wanted
 
 
 def test_a_forked_child_neither_opens_nor_stops_the_milvus_lite_of_its_parent(index: Path) -> None:
