@@ -334,10 +334,7 @@ _ROUNDING = frozenset({"batch_size", "device"})
 
 @dataclass(frozen=True)
 class PassageTask:
-    """Encodes batches of passages, and checks the result.
-
-    ``dimension`` is that of dense vectors, None for any; ``projection`` is the matrix that a token encoder multiplies by.
-    """
+    """Encodes batches of passages, and checks the result: vectors of a dimension, or tokens after a projection, if given."""
 
     encoder: BaseEncoder | BaseTokenEncoder | BaseSparseEncoder
     dimension: int | None = None

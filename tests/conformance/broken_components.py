@@ -10,7 +10,6 @@ import sys
 import time
 
 import numpy as np
-from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
@@ -37,7 +36,6 @@ from nlp_retrieval.testing import (
     RerankerRules,
     RetrieverRules,
     SparseEncoderRules,
-    TokenEncoderRules,
 )
 
 from .breaking import breaks, broken_in
@@ -60,13 +58,6 @@ class Quiet(BaseUserQueryProcessor):
 
     def process(self, nlqs):
         return [[nlq.lower() if self.lower else nlq] for nlq in nlqs]
-
-
-@breaks(ProcessorRules, "test_equal_settings_make_equal_components")
-class NeverEqual(Quiet):
-    @property
-    def config(self):
-        return super().config | {"lower": bool(next(_counter) % 2)}
 
 
 @breaks(ProcessorRules, "test_the_config_is_json_and_builds_an_equal_component", "no parameter 'loud'")
@@ -96,16 +87,6 @@ class Undescribed(Quiet):
         super().__init__(lower)
 
 
-class _LeavesOneOut(ProcessorRules):
-    def test_a_query_that_says_nothing_asks_nothing(self):
-        """Says nothing."""
-
-
-@breaks(_LeavesOneOut, "test_no_rule_is_left_out", "test_a_query_that_says_nothing_asks_nothing")
-class HasARuleLess(Quiet):
-    pass
-
-
 # batches, of a processor
 
 
@@ -127,12 +108,6 @@ class SharesItsList(Quiet):
         self.nlqs = nlqs
         time.sleep(0.001)
         return [[nlq] for nlq in self.nlqs]
-
-
-@breaks(ProcessorRules, "test_sub_queries_are_texts_that_ask_something", "Łódź")
-class KeepsAscii(Quiet):
-    def process(self, nlqs):
-        return [[" ".join(word for word in nlq.split() if word.isascii() and "weav" not in word)] for nlq in nlqs]
 
 
 # answerers
@@ -166,18 +141,6 @@ class Doubles(HashedWords):
         return super().encode_passages(passages).astype(np.float64)
 
 
-@breaks(EncoderRules, "test_the_fingerprint_tells_the_model")
-class OtherFingerprint(HashedWords):
-    def model_fingerprint(self):
-        return f"model {next(_counter)}"
-
-
-@breaks(TokenEncoderRules, "test_every_text_gets_a_matrix_of_unit_vectors", "length 2")
-class TwiceAsLong(HashedTokens):
-    def encode_passages(self, passages):
-        return [2 * matrix for matrix in super().encode_passages(passages)]
-
-
 @breaks(SparseEncoderRules, "test_every_text_gets_terms_in_order_with_weights_above_0", "encode_passages")
 class WeightsBelowNothing(HashedTerms):
     def encode_passages(self, passages):
@@ -204,12 +167,6 @@ class FoundByBoth(Sum):
         return fused.take(np.flatnonzero(both), offsets)
 
 
-@breaks(FusionRules, "test_the_same_call_twice_gives_the_same_answer")
-class Tired(Sum):
-    def combine(self, pool):
-        return super().combine(pool) / (1 + next(_counter))
-
-
 # loaders
 
 
@@ -229,13 +186,6 @@ class RepeatsAnId(Few):
         return [*super().items(), SearchableItem(item_id="d1", content="another")]
 
 
-@breaks(LoaderRules, "test_streaming_twice_gives_the_same", "item 1")
-class StreamsOnce(Few):
-    def stream(self):
-        self.left = getattr(self, "left", iter(self.items()))
-        yield from self.left
-
-
 @breaks(LoaderRules, "test_an_abandoned_stream_leaves_nothing_open", "unclosed")
 class LeavesItOpen(Few):
     def stream(self):
@@ -245,20 +195,6 @@ class LeavesItOpen(Few):
 
     def __del__(self):
         pass
-
-
-class _Big(LoaderRules):
-    def make_big(self, items):
-        self.component.written = json.dumps([item.model_dump() for item in items])
-        return self.component()
-
-
-@breaks(_Big, "test_streaming_holds_a_part_of_a_large_source", "first 5 items")
-class ReadsAll(Few):
-    written = "[]"
-
-    def items(self):
-        return [SearchableItem(**row) for row in json.loads(self.written)]
 
 
 @breaks(QueryLoaderRules, "test_gold_names_items_of_the_source", "d9")
@@ -294,14 +230,6 @@ class Rearranged(Shared):
 class DropsTheLowest(Rearranged):
     def change(self, one):
         return [hit for hit in one if hit.score > 0.2]
-
-
-@breaks(RerankerRules, "test_scores_are_finite_the_best_comes_first_and_ties_keep_the_incoming_order", "in:")
-class TiesInReverse(Rearranged):
-    def change(self, one):
-        turned = one[::-1]
-        turned.sort(key=lambda hit: -hit.score)
-        return turned
 
 
 @breaks(RerankerRules, "test_signals_are_kept_and_the_own_score_joins_them", "retriever.rank")
@@ -444,14 +372,6 @@ class FindsTheDeleted(Words):
 class ScaledByTheSegment(Words):
     def scores(self, wanted):
         return super().scores(wanted) / len(self.found)
-
-
-@breaks(RetrieverRules, "test_after_compacting_the_index_is_as_if_built_at_once", "compact")
-class JoinsAsItWas(Words):
-    def join(self, segments, items, folder):
-        self.build(items, folder)
-        words = json.loads((folder / "words.json").read_text("utf-8"))
-        (folder / "words.json").write_text(json.dumps([one[:1] for one in words]), "utf-8")
 
 
 BROKEN = broken_in(sys.modules[__name__])

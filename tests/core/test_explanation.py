@@ -12,9 +12,6 @@ from linked_pages import page, questions, two_hops, wiki
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.explanation import Explanation, Explanations, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.retrievers import TitleMentions
-
-from .engines import SplitAt
 
 BM25 = Bm25Retriever()
 HOPS = two_hops()
@@ -64,18 +61,6 @@ def test_the_second_hop_is_explained_by_the_link_that_led_there(tmp_path: Path, 
     assert second.strength < first.strength
 
 
-def test_a_link_that_is_walked_against_shows_the_sentence_of_the_passage_that_was_reached(tmp_path: Path) -> None:
-    searcher = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions()])])
-    searcher.index([TOWER, ADA], tmp_path)
-    (results,) = searcher.search("lighthouse", 5)
-    (told,) = [
-        one["link_graph"]
-        for hit, one in zip(results, searcher.explain("lighthouse", results), strict=True)
-        if hit.item == TOWER
-    ]
-    assert told.steps == (Step(ADA, TOWER, "title_mentions", False, "Built for Ada Quill in 1902.", 10, 19),)
-
-
 def test_chains_begin_at_seeds_or_named_titles_and_follow_links_by_their_probabilities(tmp_path: Path) -> None:
     items = wiki(80, seed=4)
     retriever = LinkGraphRetriever([BM25, FaissRetriever(HashedWords(16))], depth=4, damping=0.6)
@@ -111,35 +96,6 @@ def test_chains_begin_at_seeds_or_named_titles_and_follow_links_by_their_probabi
                 n_steps += 1
             assert one.strength == pytest.approx(strength)
     assert n_steps > 30
-
-
-def test_what_is_more_than_four_links_away_is_not_explained(tmp_path: Path) -> None:
-    names = ["Ada Quill", "Port Averly", "Benedict Crane", "Zora Helm", "Mount Tessel", "Ivo Lark"]
-    items = [
-        page(f"d{row}", f"{word} of {names[row + 1]}" if row < 5 else word, names[row])
-        for row, word in enumerate("lighthouse copper walnut ribbon saddle pepper".split())
-    ]
-    searcher = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions(against=0.0)], damping=0.9)])
-    searcher.index(items, tmp_path)
-    (results,) = searcher.search("lighthouse", 10)
-    told = {
-        hit.item.item_id: len(one["link_graph"].steps) if one else None
-        for hit, one in zip(results, searcher.explain("lighthouse", results), strict=True)
-    }
-    assert told == {"d0": 0, "d1": 1, "d2": 2, "d3": 3, "d4": 4, "d5": None}
-
-
-def test_of_several_sub_queries_the_strongest_chain_is_told(tmp_path: Path) -> None:
-    items = [page("d0", "lighthouse walnut of Ada Quill", "Old Tower"), page("d1", "lighthouse", "Ada Quill")]
-    alone = Searcher([LinkGraphRetriever([BM25])])
-    alone.index(items, tmp_path)
-    split = Searcher([LinkGraphRetriever([BM25])], processor=SplitAt()).open(tmp_path)
-    query = "lighthouse;walnut;;the"
-    (results,) = split.search(query, 5)
-    told = split.explain(query, results)
-    for hit, one in zip(results, told, strict=True):
-        by_part = [alone.explain(part, [hit])[0].get("link_graph") for part in ("lighthouse", "walnut")]
-        assert one["link_graph"] == max((each for each in by_part if each), key=lambda each: each.strength)
 
 
 # in a notebook

@@ -56,9 +56,3 @@ def test_an_item_needs_a_nonempty_id_and_a_text(fields):
 def test_text_is_the_title_as_a_sentence_then_the_content():
     assert SearchableItem(item_id="a", content="body", metadata={"title": "Head"}).text == "Head. body"
     assert SearchableItem(item_id="a", content="body", metadata={"title": "Who?"}).text == "Who? body"
-
-
-def test_text_is_the_content_where_the_title_is_missing_or_no_string():
-    item = SearchableItem(item_id="a", content="body", metadata={"title": None})
-    assert item.title == ""
-    assert item.text == "body"

@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 
 from core.engines import NotesLoader
-from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.registry import (
     build,
     build_as,
     component_class,
-    describe_parameters,
-    kinds,
     names,
     registered,
 )
@@ -64,25 +61,6 @@ def test_a_component_of_another_package_is_found_and_built(plugin):
     assert "terms" in names("retrievers")
 
 
-def test_a_config_builds_an_equal_component(plugin):
-    settings = {
-        "name": "searcher",
-        "retrievers": [{"name": "terms", "min_length": 2}, {"name": "share"}],
-        "processor": {"name": "split", "mark": "/"},
-        "fusion": {"name": "weighted_sum", "weights": [1.0, 2.0]},
-        "reranker": {"name": "brief", "blend": "rank"},
-        "scope": "per_subquery",
-        "depth": 25,
-        "quota": 7,
-    }
-    made = build("searchers", settings)
-    assert build("searchers", made.config) == made
-    assert build("searchers", made.config).fingerprint == made.fingerprint
-    for key, value in settings.items():
-        if not isinstance(value, (list, dict)):
-            assert made.config[key] == value
-
-
 def test_a_path_is_text_in_a_file_and_a_path_in_the_constructor(plugin, tmp_path):
     notes = [tmp_path / f"{number}.txt" for number in range(4)]
     for number, file in enumerate(notes):
@@ -100,16 +78,6 @@ def test_a_path_is_text_in_a_file_and_a_path_in_the_constructor(plugin, tmp_path
         assert same == loader
         assert same.load() == loader.load()
     assert build_as(NotesLoader, "loaders", {"name": "notes", "path": "x", "encoding": "ascii"}).encoding == "ascii"
-
-
-def test_every_parameter_of_ours_is_described_in_its_class_and_has_a_type():
-    for kind, name in [(each, one) for each in kinds() for one in names(each)]:
-        cls = component_class(kind, name)
-        described = {key: description for key, _, description, _ in describe_parameters(cls)}
-        for key, parameter in parameters_of(cls).items():
-            assert parameter.annotation is not parameter.empty, f"{name}.{key} has no type"
-            assert described[key], f"{name}.{key} has no description"
-        assert cls.search_only <= set(parameters_of(cls)), f"{name} has a search_only parameter that it does not take"
 
 
 @pytest.mark.parametrize(("kind", "name"), [("retrievers", "colbert"), ("rerankers", "late_interaction")])

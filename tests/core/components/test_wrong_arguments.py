@@ -10,7 +10,6 @@ import pytest
 from nlp_retrieval import (
     Bm25Retriever,
     Gold,
-    JsonlLoader,
     Query,
     SearchableItem,
     Searcher,
@@ -62,8 +61,3 @@ def test_items_that_are_no_list_are_told_how(searcher: Searcher, tmp_path: Path)
             attempt(ITEM)
     assert not (tmp_path / "new").exists()
     assert len(searcher.search("fox")[0]) == 1
-
-
-def test_a_loader_that_is_a_class_is_told(searcher: Searcher, tmp_path: Path) -> None:
-    with pytest.raises(ItemError, match=r"not as the class JsonlLoader; write JsonlLoader\(\.\.\.\)"):
-        searcher.index(JsonlLoader, tmp_path / "index")  # type: ignore[arg-type]

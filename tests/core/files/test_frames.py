@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas
 import polars
 import pyarrow as pa
@@ -174,14 +173,6 @@ def test_a_series_with_ids_is_not_read_as_texts_without_them() -> None:
         list(items_of(pandas.DataFrame({"id": ["a"], "text": ["x"]}).set_index("id")["text"]))
 
 
-def test_dates_of_records_are_those_of_a_table() -> None:
-    frame = pandas.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "date": pandas.to_datetime(["2020-01-01", None])})
-    of_records = [item.metadata["date"] for item in items_of(frame.to_dict("records"))]
-    assert of_records == [item.metadata["date"] for item in items_of(frame)]
-    (item,) = items_of([{"id": "a", "text": "x", "date": np.datetime64("2020-01-01", "ns")}])
-    assert item.metadata == {"date": of_records[0]}
-
-
 def test_numbers_of_single_precision_are_as_they_were_written() -> None:
     single = pa.float32()
     columns = {
@@ -199,10 +190,3 @@ def test_numbers_of_single_precision_are_as_they_were_written() -> None:
         "struct": {"x": 0.1, "y": [1]},
         "map": {"k": 0.7},
     }
-
-
-def test_a_column_without_a_name_is_metadata():
-    (item,) = items_of([{"": "first", "id": "a", "text": "krill"}])
-    assert (item.title, item.metadata) == ("", {"": "first"})
-    (query,) = queries_of([{"": 7, "qid": "q", "query": "krill"}])
-    assert (query.family, query.metadata) == (None, {"": 7})

@@ -235,12 +235,6 @@ def test_a_file_of_another_size_is_an_error_that_names_it(built, damage):
     check_verified_and_healed(built, file)
 
 
-def test_a_flipped_byte_is_found_by_verify_and_by_what_copies_the_file(built):
-    which = 1
-    flip(files_of(built)[which], -1)
-    check_verified_and_healed(built, files_of(built)[which])
-
-
 def check_verified_and_healed(built, file):
     assert [str(file) in message for message in verify_index(built)] == [True]
     with pytest.raises(IndexDamagedError):
@@ -269,17 +263,6 @@ def test_joining_copies_no_damage(built):
     flip(next(file for file in files_of(built) if file.name == "items.arrow"), -40)
     with pytest.raises(IndexDamagedError, match=r"items\.arrow is damaged: SHA-256"):
         searcher.compact()
-
-
-def test_a_missing_folder_is_an_error_that_names_it_and_replace_cures_it(built):
-    which = 1
-    folder = built / list(read_manifest(built).folders)[which]
-    shutil.rmtree(folder)
-    with pytest.raises(IndexDamagedError) as caught:
-        found(built)
-    assert folder.name in str(caught.value)
-    TermCount().index(ALPHA, built, replace=True)
-    assert found(built) == ["d0", "d1"]
 
 
 # what is there and what is asked for

@@ -149,15 +149,6 @@ def large(tmp_path_factory) -> tuple[list[SearchableItem], ItemTable]:
     return corpus, written(corpus, tmp_path_factory.mktemp("large"))
 
 
-@pytest.mark.parametrize("batch_size", [1000, 8193])
-def test_texts_in_batches_are_all_texts_in_order(large, batch_size):
-    corpus, table = large
-    batches = list(table.texts(batch_size))
-    assert [text for batch in batches for text in batch] == [item.text for item in corpus]
-    assert {len(batch) for batch in batches[:-1]} <= {batch_size}
-    assert 0 < len(batches[-1]) <= batch_size
-
-
 @given(corpora, st.sets(st.sampled_from(["title", "year", "tags", "", "nowhere"])))
 def test_a_stream_has_the_metadata_that_was_asked_for_and_no_other(corpus, keys):
     with tempfile.TemporaryDirectory() as folder:

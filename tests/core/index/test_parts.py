@@ -11,7 +11,6 @@ import pytest
 
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.searcher import Searcher
@@ -88,15 +87,6 @@ def test_a_part_that_another_configuration_uses_is_built_once(tmp_path: Path) ->
     assert (other.built, other.found) == (["terms"], ["sum"])
 
 
-def test_each_part_searches_with_its_own_settings(tmp_path: Path) -> None:
-    retriever = Sum([TermCount(boost=10.0), Sum([TermShare()])])
-    retriever.index(ITEMS, tmp_path)
-    (hits,) = retriever.retrieve([["alpha beta"]], tmp_path, 10)
-    assert {hit.item.item_id: hit.score for hit in hits} == pytest.approx(
-        {"d0": 20 + 1.0, "d1": 10 + 1 / 3, "d3": 10 + 1.0, "d4": 10 + 1 / 2}
-    )
-
-
 def test_signals_of_hits_arrive_under_the_label_without_what_is_nan(tmp_path: Path) -> None:
     searcher = Searcher({"all": Sum([TermCount(min_length=5), TermShare()]), "words": TermCount(min_length=1)})
     searcher.index(documents(["red", "alpha red", "alpha"]), tmp_path)
@@ -108,21 +98,6 @@ def test_signals_of_hits_arrive_under_the_label_without_what_is_nan(tmp_path: Pa
     assert "all.part0" not in by_id["d0"]
     assert by_id["d0"]["all.part1"] == 1.0
     assert not any(key.startswith("words.part") for signals in by_id.values() for key in signals)
-
-
-def test_signals_of_merged_sub_queries_are_those_of_the_one_that_found_the_item_best(tmp_path: Path) -> None:
-    retriever = Sum([TermShare()])
-    retriever.index(ITEMS, tmp_path)
-    retriever.merge = "max"  # type: ignore[assignment]
-    subqueries = ["gamma", "beta", "alpha beta"]
-    alone = [
-        {hit.item.item_id: hit.signals["sum.part0"] for hit in hits}
-        for hits in retriever.retrieve([[q] for q in subqueries], tmp_path, 9)
-    ]
-    opened = retriever.open(open_generation(tmp_path))
-    batch = opened.candidates([subqueries], 9, len(ITEMS))
-    for row, subquery, told in zip(batch.rows, batch.subquery, batch.signals["sum.part0"], strict=True):
-        assert told == alone[subquery][f"d{row}"]
 
 
 def test_a_part_without_an_index_is_missing_and_one_of_another_configuration_does_not_fit(tmp_path: Path) -> None:

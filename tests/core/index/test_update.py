@@ -19,7 +19,6 @@ from nlp_retrieval.core.index.generation import MANIFEST_FILE, open_generation, 
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import (
     ConfigurationError,
-    IndexConflictError,
     IndexDamagedError,
     IndexMismatchError,
     IndexWriteError,
@@ -47,50 +46,8 @@ def ids(searcher: Searcher, query: str, **settings: object) -> list[str]:
         return [hit.item.item_id for hit in searcher.search(query, 100, **settings)[0]]  # type: ignore[arg-type]
 
 
-def scored(searcher: Searcher, *queries: str) -> list[list[tuple[str, str, float]]]:
-    return [[(hit.item.item_id, hit.item.content, hit.score) for hit in hits] for hits in searcher.search(list(queries), 100)]
-
-
 def folders(searcher: Searcher) -> set[str]:
     return {path.name for path in searcher.opened.path.iterdir() if path.is_dir()}
-
-
-def test_what_is_added_is_found_and_what_is_there_is_not_built_again(searcher: Searcher) -> None:
-    before = folders(searcher)
-    report = searcher.add([item("n", "alpha new")], auto_compact=False)
-    assert (report.added, report.replaced, report.deleted, report.n_items, report.segments) == (1, 0, 0, 5, 2)
-    assert ids(searcher, "alpha") == ["d0", "d3", "n"]
-    assert before < folders(searcher)
-    assert verify_index(searcher.opened.path) == []
-
-
-def test_compacted_it_is_the_index_of_its_items_built_at_once(searcher: Searcher, tmp_path: Path) -> None:
-    searcher.add([item("n", "alpha alpha", year=1), item("m", "", tags=["x"])], auto_compact=False)
-    searcher.update([item("d1", "beta", year="old")], auto_compact=False)
-    searcher.delete(["d2"], auto_compact=False)
-    report = searcher.compact()
-    assert (report.n_items, report.segments) == (5, 1)
-    live = [
-        *(document for number, document in enumerate(documents(TEXTS)) if number in (0, 3)),
-        item("n", "alpha alpha", year=1), item("m", "", tags=["x"]), item("d1", "beta", year="old"),
-    ]  # fmt: skip
-    at_once = Searcher([TermCount()])
-    at_once.index(live, tmp_path / "at once")
-    assert scored(searcher, "alpha beta", "delta") == scored(at_once, "alpha beta", "delta")
-    ours, its = read_manifest(searcher.opened.path), read_manifest(tmp_path / "at once")
-    assert ours is not None
-    assert its is not None
-    assert (ours.corpus, ours.retrievers[0].segments) == (its.corpus, its.retrievers[0].segments)
-    assert searcher.index(live, searcher.opened.path).built == []
-
-
-def test_every_retriever_of_the_index_is_kept_up_to_date(tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    both = Searcher([TermCount(), Bm25Retriever()])
-    both.index(documents(TEXTS), path)
-    Searcher([TermCount()]).open(path).add([item("n", "omega")], auto_compact=False)
-    assert ids(Searcher([Bm25Retriever(k1=2.0)]).open(path), "omega") == ["n"]
-    assert ids(both.open(path), "omega") == ["n"]
 
 
 def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(searcher: Searcher) -> None:
@@ -163,12 +120,6 @@ def test_segments_that_cannot_be_joined_are_told_of_and_the_update_stands(tmp_pa
     assert folders(searcher) - {"xdg-cache"} == set(searcher.opened.manifest.folders)
 
 
-def test_rows_are_found_by_ids_but_for_those_of_deleted_items(searcher: Searcher) -> None:
-    searcher.update([item("d1", "omega"), item("n", "omega")], auto_compact=False)
-    assert searcher.opened.items.find(["n", "nowhere", "d1", "d3", "", "d1", "\ud800"]).tolist() == [5, -1, 4, 3, -1, 4, -1]
-    assert searcher.opened.items.find([]).tolist() == []
-
-
 def test_segments_stay_few_and_large_ones_are_seldom_copied(tmp_path: Path) -> None:
     built: list[int] = []
 
@@ -198,14 +149,6 @@ def test_all_is_joined_once_a_quarter_was_deleted_or_half_as_much_was_added(tmp_
     assert searcher.opened.manifest.corpus.n_rows == 74
     searcher.add([item(f"n{number}", "text") for number in range(37)])
     assert len(searcher.opened.manifest.corpus.segments) == 1
-
-
-def test_an_updated_index_is_no_index_of_another_corpus(searcher: Searcher) -> None:
-    searcher.add([item("n", "omega")], auto_compact=False)
-    with pytest.raises(IndexConflictError, match="updated since they were indexed"):
-        searcher.index(documents(TEXTS), searcher.opened.path)
-    searcher.index(documents(TEXTS), searcher.opened.path, replace=True)
-    assert ids(searcher, "omega") == []
 
 
 def test_a_manifest_whose_segments_do_not_line_up_is_damaged(searcher: Searcher) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import yaml
@@ -13,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.engines import Brief, TermCount, TermShare, documents
 from core.ranked import batch_of, ranked_lists
-from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, OverlapReranker, Searcher
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.joining import CombSUM
 from nlp_retrieval.errors import ConfigurationError
@@ -102,27 +99,6 @@ def test_each_reranker_reorders_the_first_of_the_list_before(path, retrievers, d
             assert scores == sorted(scores, reverse=True)
 
 
-def test_a_cascade_of_one_is_that_reranker(path):
-    single, several = Searcher([TermCount()], reranker=Brief()), Searcher([TermCount()], reranker=[Brief()])
-    assert single == several
-    assert single.fingerprint == several.fingerprint
-    assert several.config["reranker"] == {"name": "brief", "blend": "replace", "batch_size": 3}
-    assert single.open(path).search(QUERIES, 5) == several.open(path).search(QUERIES, 5)
-    assert Searcher([TermCount()], reranker=[]) == Searcher([TermCount()])
-
-
-def test_a_cascade_survives_its_config_and_a_pickle(path):
-    cascade = Searcher(["bm25"], reranker=["overlap", {"name": "overlap", "blend": "rank"}], depth={"bm25": 40, "overlap-2": 4})
-    assert cascade == Searcher(
-        [Bm25Retriever()], reranker=[OverlapReranker(), OverlapReranker(blend="rank")], depth={"bm25": 40, "overlap-2": 4}
-    )
-    config = yaml.safe_load(yaml.safe_dump(cascade.to_config()))
-    assert [part["name"] for part in config["reranker"]] == ["overlap", "overlap"]
-    for other in (Searcher.from_config(config), pickle.loads(pickle.dumps(cascade)), copy.deepcopy(cascade)):
-        assert other == cascade
-        assert other.fingerprint == cascade.fingerprint
-
-
 # depths
 
 
@@ -169,34 +145,6 @@ def test_a_searcher_gives_what_it_finds_alone(path):
         **{f"searcher.{key}": value for key, value in wanted[0][0].signals.items()},
     }
     assert outer.stages == ["searcher", "items"]
-
-
-def test_filters_reach_the_inner_searcher(tmp_path):
-    items = [
-        SearchableItem(item_id=item.item_id, content=item.content, metadata={"even": row % 2 == 0})
-        for row, item in enumerate(ITEMS)
-    ]
-    outer = Searcher([inner(), TermCount()])
-    outer.index(items, tmp_path / "index")
-    found = outer.search(QUERIES, 20, where={"even": True})
-    assert all(hit.item.metadata["even"] for hits in found for hit in hits)
-    assert [len(hits) for hits in found] == [
-        len(hits) for hits in Searcher([TermCount()]).open(tmp_path / "index").search(QUERIES, 20, where={"even": True})
-    ]
-
-
-def test_its_retrievers_are_indexed_and_updated_with_the_outer_ones(tmp_path):
-    outer = Searcher([inner(), TermCount(min_length=2)])
-    report = outer.index(ITEMS[:40], tmp_path / "index")
-    assert sorted(record.config["name"] for record in outer.opened.manifest.retrievers) == ["share", "terms", "terms"]
-    assert len(outer.index_records()) == 3
-    assert report.path == tmp_path / "index"
-    outer.add(ITEMS[40:])
-    outer.delete(["d0"])
-    whole = Searcher([inner(), TermCount(min_length=2)])
-    whole.index(ITEMS[1:], tmp_path / "whole")
-    assert ids(outer.search(QUERIES, 20)) == ids(whole.search(QUERIES, 20))
-    assert ids(outer.search(QUERIES, 20)) == ids(pickle.loads(pickle.dumps(outer)).search(QUERIES, 20))
 
 
 def test_it_is_written_and_read_as_a_retriever():

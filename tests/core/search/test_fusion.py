@@ -141,16 +141,6 @@ def test_every_fusion_gives_finite_scores(data):
         assert np.isfinite(fuse(make(len(data)), data).scores).all()
 
 
-FIXED = [WeightedSum(), WeightedSum(normalization="zscore"), WeightedSum(normalization="rank"), CombSUM(), CombMNZ()]
-
-
-def test_empty_lists_beside_full_ones_and_nothing_at_all():
-    assert lists_of(fuse(CombMNZ(), [[[], [(1, 2.0)]], [[], []]])) == [[], [(1, 1.0)]]
-    for fusion in (*FIXED, RawScore(), ReciprocalRankFusion()):
-        assert lists_of(fuse(fusion, [[[], []], [[], []]])) == [[], []]
-        assert lists_of(fuse(fusion, [[], []])) == []
-
-
 def test_an_example_of_reciprocal_ranks_by_hand():
     found = lists_of(fuse(ReciprocalRankFusion(k=1, weights={"a": 1, "b": 3}), [[[(7, 9.0), (8, 1.0)]], [[(8, 0.3)]]]))[0]
     assert found == [(8, pytest.approx(1 / 3 + 3 / 2)), (7, pytest.approx(1 / 2))]
@@ -174,16 +164,6 @@ def test_items_with_the_same_ranks_from_three_retrievers_tie_exactly():
         assert len(exact) == 1
         scores = {dict(one)[0] for one in lists_of(fuse(ReciprocalRankFusion(), data))}
         assert len(scores) == 1, ranks
-
-
-@given(order=st.permutations([0.1, 0.2, 0.3, 0.7]))
-@pytest.mark.parametrize("fusion", [WeightedSum(), CombSUM(), CombMNZ()])
-def test_items_with_the_same_parts_from_several_retrievers_tie_exactly(fusion, order):
-    lists = [
-        [in_order([(0, part), (1, other), (2, 1.0), (3, 0.0)])] for part, other in zip([0.1, 0.2, 0.3, 0.7], order, strict=True)
-    ]
-    found = dict(lists_of(fuse(fusion, lists, "abcd"))[0])
-    assert found[0] == found[1]
 
 
 # weights
@@ -210,28 +190,3 @@ def test_weights_that_make_no_sense_are_refused_when_they_are_given(weights):
     fusion = ReciprocalRankFusion
     with pytest.raises(ConfigurationError, match="weight"):
         fusion(weights=weights)
-
-
-def test_a_wrong_number_of_weights_names_the_retrievers():
-    fusion = ReciprocalRankFusion
-    with pytest.raises(ConfigurationError, match=r"3 weights are given for 2 retrievers \(a, b\)"):
-        fuse(fusion(weights=[1, 2, 3]), [[[]], [[]]])
-
-
-@pytest.mark.parametrize("fusion", [ReciprocalRankFusion, WeightedSum])
-@pytest.mark.parametrize("labels", [{"a": 1.0}, {"a": 1.0, "c": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0}])
-def test_weights_for_other_labels_name_both(fusion, labels):
-    with pytest.raises(ConfigurationError, match=r"the retrievers are \['a', 'b'\]"):
-        fuse(fusion(weights=labels), [[[]], [[]]])
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: CombMNZ("zscore"),
-        lambda: WeightedSum(normalization="softmax"),
-    ],
-)
-def test_settings_out_of_range_are_refused(call):
-    with pytest.raises(ConfigurationError):
-        call()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,26 +45,6 @@ def test_interleaving_is_what_a_loop_does(queries, k, quota):
     result = interleave(batch, [len(lists) for lists in queries], k, quota)
     found = [[row for row, _ in one] for one in lists_of(result)]
     assert found == [plain_interleave(lists, k, quota) for lists in queries]
-
-
-@given(groups, st.integers(1, 25), st.none() | st.integers(1, 6))
-def test_never_a_document_twice_never_more_than_k_or_the_quota(queries, k, quota):
-    batch = batch_of([one for lists in queries for one in lists])
-    result = interleave(batch, [len(lists) for lists in queries], k, quota)
-    for owner, (lists, merged) in enumerate(zip(queries, lists_of(result), strict=True)):
-        rows = [row for row, _ in merged]
-        distinct = {row for one in lists for row, _ in one}
-        assert len(rows) == len(set(rows)) <= k
-        assert set(rows) <= distinct
-        if quota is None:
-            assert len(rows) == min(k, len(distinct))
-        else:
-            given_by = result.subquery[result.offsets[owner] : result.offsets[owner + 1]].tolist()
-            assert all(given_by.count(number) <= quota for number in range(len(lists)))
-        for row, number in zip(rows, result.subquery[result.offsets[owner] :].tolist(), strict=False):
-            assert row in dict(lists[number])
-        scores = [score for _, score in merged]
-        assert all(one > other for one, other in pairwise(scores))
 
 
 @given(groups)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ranked import hits_of, in_order, lists_of, ranked_lists, signals_of
-from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.search.joining import RRF_K, merge_subqueries
 
 
@@ -95,17 +94,6 @@ def test_signals_hold_score_rank_and_the_score_in_every_subquery_that_found_the_
             assert signals[row] == wanted
 
 
-@given(case=cases)
-def test_a_candidate_remembers_the_first_subquery_that_found_it_best(case):
-    lists, queries = case
-    places = np.array([place for query in queries for place in query], np.int64)
-    counts = np.array(list(map(len, queries)), np.int64)
-    batch = merge_subqueries(hits_of(lists), places, counts, "max", "e", 100)
-    for owner, row, subquery in zip(batch.owner.tolist(), batch.rows.tolist(), batch.subquery.tolist(), strict=True):
-        scores = [dict(lists[place]).get(row, -np.inf) for place in queries[owner]]
-        assert subquery == scores.index(max(scores))
-
-
 @pytest.mark.parametrize("rule", ["alternate", "max", "rrf", "round_robin"])
 def test_ties_are_broken_by_row_also_at_the_cut(rule):
     lists = [[(5, 1.0), (7, 1.0)], [(2, 1.0), (9, 1.0)]]
@@ -126,11 +114,3 @@ def test_items_whose_ranks_are_the_same_in_another_order_tie_under_rrf():
     merged = lists_of(merge_subqueries(hits_of(lists), np.arange(3), np.array([3]), "rrf", "e", 3))[0]
     assert [row for row, _ in merged] == [0, 1, 2]
     assert len({score for _, score in merged}) == 1
-
-
-def test_no_queries_no_subqueries_and_nothing_found():
-    empty = hits_of([[]])
-    assert lists_of(merge_subqueries(empty, np.zeros(0, np.int64), np.zeros(0, np.int64), "max", "e", 5)) == []
-    assert lists_of(merge_subqueries(empty, np.zeros(0, np.int64), np.array([0, 0]), "max", "e", 5)) == [[], []]
-    assert lists_of(merge_subqueries(empty, np.array([0, 0]), np.array([2]), "rrf", "e", 5)) == [[]]
-    assert offsets_of([0]).tolist() == [0, 0]

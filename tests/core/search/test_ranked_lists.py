@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 from html.parser import HTMLParser
 
 import polars
@@ -11,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
-from nlp_retrieval.core import RankedList, RankedLists
+from nlp_retrieval.core import RankedLists
 from nlp_retrieval.core.tables import DataTable
 
 ITEMS = [
@@ -43,23 +41,6 @@ class Seen(HTMLParser):
 
     def handle_data(self, data):
         self.text += data
-
-
-def test_they_are_lists(found):
-    assert [[type(hit) for hit in hits] for hits in found] == [[RetrievalResult] * len(hits) for hits in found]
-    assert found == [list(hits) for hits in found]
-    assert isinstance(found, list)
-    assert isinstance(found[0], list)
-    assert json.dumps([[hit.item.item_id for hit in hits] for hits in found]) == '[["a", "b"], ["c"], ["a", "b"]]'
-    assert [one.query for one in found] == ["red fox", "whale", "red fox"]
-
-
-def test_copies_are_equal_and_know_their_queries(found):
-    other = pickle.loads(pickle.dumps(found))
-    assert other == found
-    assert type(other) is RankedLists
-    assert [one.query for one in other] == [one.query for one in found]
-    assert other.to_arrow(details=True).equals(found.to_arrow(details=True))
 
 
 def rows_by_hand(found: RankedLists) -> list[dict[str, object]]:
@@ -99,16 +80,6 @@ def test_tables_with_details_hold_texts_signals_and_metadata_too(found):
         {"metadata.odd": None, "metadata.large": None},
     ]
     assert "metadata.title" not in frame.columns
-
-
-def test_reprs_are_short(found):
-    assert repr(found) == "<3 queries: 2, 1, 2 results>"
-    first = found[0][0].score
-    assert repr(found[0]) == f"<2 results for 'red fox': Fox ({first:.4g}), b ({found[0][1].score:.4g})>"
-    long = RetrievalResult(item=SearchableItem(item_id="x", content="word " * 1000), score=1 / 3)
-    assert repr(long) == f"RetrievalResult(item=SearchableItem(item_id='x', content='{'word ' * 12}…'), score=0.3333)"
-    assert len(repr(RankedLists(["q"] * 100, [[long] * 100] * 100))) < 200
-    assert len(repr(RankedList([long] * 100, "q " * 1000))) < 300
 
 
 HOSTILE = "<script>alert(1)</script> & \"'\u202etxt.exe\x1b[31m\u2028"

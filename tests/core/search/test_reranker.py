@@ -150,17 +150,6 @@ def test_scores_that_are_not_one_real_number_of_32_bits_per_pair_are_refused(val
         Gives().rerank(["a"], [results([0, 1])], 2)
 
 
-def test_columns_without_a_score_are_refused():
-    class Nameless(Brief):
-        name = "nameless"
-
-        def score_pairs(self, queries, items):
-            return {"scores": np.zeros(len(items))}
-
-    with pytest.raises(EngineError, match=r"returned columns \['scores'\] and no column \"score\""):
-        Nameless().rerank(["a"], [results([0, 1])], 2)
-
-
 @pytest.mark.parametrize(
     ("queries", "k", "message"), [(["a", "b"], 3, "1 result lists are given for 2 queries"), (["a"], 0, "k must be")]
 )

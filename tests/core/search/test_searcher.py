@@ -207,15 +207,6 @@ def test_two_of_a_name_are_numbered(path):
     assert hit.signals["terms-3.score"] == 3 * hit.signals["terms.score"]
 
 
-class TermsTwo(TermCount):
-    name = "terms-2"
-
-
-def test_labels_are_unique_and_no_retriever_is_lost():
-    retrievers = [TermsTwo(), TermCount(), TermCount(), TermsTwo()]
-    assert list(Searcher(retrievers).retrievers.values()) == retrievers
-
-
 @pytest.mark.parametrize(
     ("retrievers", "others", "message"),
     [
@@ -249,11 +240,6 @@ def test_queries_and_k_that_are_none_are_named(path, queries, k, message):
         Searcher([TermCount()]).open(path).search(queries, k)
 
 
-def test_a_bare_string_is_a_list_of_one(path):
-    searcher = Searcher([TermCount()]).open(path)
-    assert searcher.search("alpha beta", 3) == searcher.search(["alpha beta"], 3) == searcher.search(("alpha beta",), 3)
-
-
 @pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
 def test_a_blank_query_gives_an_empty_list_and_a_warning_that_counts(path, scope):
     searcher = Searcher([TermCount()], reranker=Brief(), scope=scope).open(path)
@@ -262,21 +248,6 @@ def test_a_blank_query_gives_an_empty_list_and_a_warning_that_counts(path, scope
         found = searcher.search(["", "alpha", " \t\n", "unseen", "beta"], 2)
     assert [len(hits) for hits in found] == [0, 2, 0, 0, 2]
     assert len(caught) == 1
-
-
-class Answers(SplitAt):
-    name = "answers"
-
-    def __init__(self, answer: list) -> None:
-        self.answer = answer
-
-    def process(self, nlqs):
-        return self.answer
-
-
-def test_a_processor_that_breaks_its_contract_is_an_error(path):
-    with pytest.raises(QueryError):
-        Searcher([TermCount()], Answers([["a"], ["b"]])).open(path).search(["alpha"])
 
 
 # the same again
@@ -296,12 +267,6 @@ def test_without_an_index_the_error_says_what_to_call():
     for call in (lambda: searcher.search("a"), searcher.refresh, lambda: searcher.opened):
         with pytest.raises(IndexMissingError, match=r"index\(items, path\) or open\(path\)"):
             call()
-
-
-def test_a_missing_retriever_is_an_error_that_names_it(tmp_path):
-    Searcher([TermCount()]).index(ITEMS, tmp_path / "index")
-    with pytest.raises(IndexMissingError, match=r"no index of 'share' \(retrievers there: terms\)"):
-        Searcher([TermCount(), TermShare()]).open(tmp_path / "index")
 
 
 def test_an_open_that_fails_leaves_the_searcher_as_it_was(path, tmp_path):

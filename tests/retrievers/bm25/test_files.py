@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import items_of
-from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, SearchableItem
 from nlp_retrieval.core.index.items import ItemTable, write_items
@@ -104,17 +103,3 @@ def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_f
         with pytest.raises(IndexDamagedError, match=message):
             Bm25Retriever().load(tmp_path / "index")
         (tmp_path / "index" / name).write_bytes(files[name])
-
-
-@pytest.mark.parametrize("name", mostly_soaked(NAMES, 2))
-def test_a_file_that_is_missing_or_cut_off_is_damage_that_names_it(tmp_path: Path, name: str) -> None:
-    files = built(table(tmp_path / "items", items_of(texts_of(50))), tmp_path / "index")
-    path = tmp_path / "index" / name
-    for content in (None, b"", files[name][:40], files[name][:-3], files[name] + b"x"):
-        path.unlink()
-        if content is not None:
-            path.write_bytes(content)
-        with pytest.raises(IndexDamagedError, match=name):
-            open_files(tmp_path / "index")
-        path.write_bytes(files[name])
-    open_files(tmp_path / "index")

@@ -115,13 +115,6 @@ def test_too_few_items_for_ivfpq_is_an_error_that_says_what_to_use(tmp_path: Pat
         FaissRetriever(ENCODER, IVFPQ(pq_bytes=8)).index(items_of(TEXTS[:count]), tmp_path)
 
 
-def test_pq_bytes_that_do_not_divide_the_dimension_name_some_that_do(tmp_path: Path) -> None:
-    dimension = 15
-    fits = "5"
-    with pytest.raises(ConfigurationError, match=rf"pq_bytes=48 does not divide the dimension {dimension}.*\b{fits}\b"):
-        FaissRetriever(HashedWords(dimension), index="ivfpq").index(items_of(TEXTS[:300]), tmp_path)
-
-
 # what retrievers that are made of this one use
 
 
@@ -135,16 +128,6 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     path = tmp_path_factory.mktemp("vectors")
     retriever.index(items_of(TEXTS), path)
     return retriever.open(open_generation(path))
-
-
-def test_vectors_are_given_back_as_far_as_an_index_keeps_them(opened: FaissRetriever) -> None:
-    for rows in ([0], [5, 3, 699, 3], list(range(700)), []):
-        vectors = opened.vectors_of(np.array(rows, np.int64))
-        assert vectors.shape == (len(rows), 16)
-        assert type(vectors) is np.ndarray
-        assert vectors.dtype == np.float32
-        far = np.linalg.norm(vectors - VECTORS[rows], axis=1)
-        assert (far <= KEPT[opened.index_type.name]).all()
 
 
 def test_similarities_are_the_scores_of_a_search_and_the_same_whatever_is_asked_beside_them(opened: FaissRetriever) -> None:

@@ -40,20 +40,6 @@ def plans() -> list[SearchableItem]:
     ]
 
 
-class CountedWords(HashedWords):
-    """Remembers the queries that it encoded."""
-
-    name = "counted_words"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[str] = []
-
-    def encode_queries(self, texts):
-        self.asked += texts
-        return super().encode_queries(texts)
-
-
 def made(**settings) -> FeedbackRetriever:
     return FeedbackRetriever([FaissRetriever(HashedWords(400)), Bm25Retriever()], subject="country", **settings)
 
@@ -207,12 +193,3 @@ def test_names_that_are_none_are_damage(tmp_path):
     (tmp_path / "subjects.json").write_text('["Avelon", 3]')
     with pytest.raises(IndexDamagedError, match="subjects"):
         PassagePlaces.open_all([SegmentFolder(tmp_path, 0, 2)], np.ones(2, bool))
-
-
-def test_a_query_is_encoded_once_though_a_seed_and_the_comparison_need_its_vector(tmp_path):
-    encoder = CountedWords()
-    searcher = Searcher([FeedbackRetriever([FaissRetriever(encoder), Bm25Retriever()])])
-    searcher.index(plans(), tmp_path / "index")
-    searcher.search(["how do farmers endure drought"], where={"country": "Dorn"})
-    searcher.search(["what do donors lend"])
-    assert encoder.asked == ["how do farmers endure drought", "what do donors lend"]

@@ -24,7 +24,6 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers import SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph import retriever as module
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS, local_pagerank
@@ -218,46 +217,7 @@ def test_everything_that_a_walk_reaches_is_a_candidate_and_nothing_else(folder: 
 # configurations
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"seeds": []}, "link_graph: seeds is empty"),
-        ({"seeds": {"a.b": Bm25Retriever()}}, "'a.b' cannot be a label"),
-        ({"seeds": ["bm52"]}, "seeds[0]: there is no retriever called"),
-        ({"damping": 1.0}, "damping"),
-        ({"weights": {"coverge": 1.0}}, "did you mean 'coverage'"),
-        ({"weights": {"coverage": math.nan}}, "coverage=nan is not a number from"),
-    ],
-)
-def test_a_parameter_that_cannot_be_used_is_refused_by_name(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigurationError, match=re.escape(said)):
-        LinkGraphRetriever(**({"seeds": [Bm25Retriever()]} | wrong))  # type: ignore[arg-type]
-
-
 # what belongs to the index
-
-
-@pytest.mark.parametrize(
-    ("links", "said"),
-    [
-        ([TitleMentions(), SharedEntities(weight=0.1)], r"links[0].rarity: indexed with 0.0, now 0.5"),
-        ([], "links: indexed with"),
-    ],
-)
-def test_other_links_need_another_index_and_the_error_names_them(folder: Path, links: list[object], said: str) -> None:
-    with pytest.raises(IndexMismatchError, match=re.escape(said)):
-        found(link_graph(links=links), QUERIES, folder)
-
-
-@pytest.mark.parametrize(
-    ("retriever", "built"),
-    [
-        (link_graph(BM25, encoder=ENCODER), ["bm25", "faiss", "link_graph"]),
-        (link_graph(DENSE, encoder=HashedWords(8)), ["faiss", "faiss", "link_graph"]),
-    ],
-)
-def test_nothing_is_built_or_encoded_twice(tmp_path: Path, retriever: LinkGraphRetriever, built: list[str]) -> None:
-    assert retriever.index(ITEMS, tmp_path).built == built
 
 
 def items_without_metadata() -> list[SearchableItem]:

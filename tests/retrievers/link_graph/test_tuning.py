@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from linked_pages import page, questions, wiki
 
 from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, tune
-from nlp_retrieval.errors import GoldError
 from nlp_retrieval.evaluation import RetrievalEvaluator, TuningReport
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss
@@ -135,15 +134,6 @@ def test_the_fitted_weights_are_an_optimum() -> None:
     for kind, size in zip(KINDS, scale, strict=True):
         for step in (-0.2, 0.2):
             assert loss(fitted | {kind: fitted[kind] + step / size}) > best
-
-
-def test_pools_without_gold_or_of_gold_alone_teach_nothing() -> None:
-    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1, 3]), 10)
-    more = pools + pools_by(np.zeros(len(KINDS)), 2, seed=3)[0]
-    rest = [np.zeros(len(more[-2].rows), bool), np.ones(len(more[-1].rows), bool)]
-    assert fit_weights(more, golden + rest, DEFAULT_WEIGHTS) == fit_weights(pools, golden, DEFAULT_WEIGHTS)
-    with pytest.raises(GoldError, match="nothing to fit"):
-        fit_weights(more[-2:], rest, DEFAULT_WEIGHTS)
 
 
 # the report

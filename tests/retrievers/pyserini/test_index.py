@@ -14,11 +14,10 @@ import pytest
 from soaking import mostly_soaked
 
 from nlp_retrieval.core.candidates import Hits
-from nlp_retrieval.errors import ConfigurationError, JavaError
+from nlp_retrieval.errors import JavaError
 from nlp_retrieval.retrievers.pyserini import index as lucene_analysis
 from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index
-from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
 
 COMMON = (
     "river bridge castle Köln naïve café 東京 museum painting novel Kubrick running runs ran children's village "
@@ -111,17 +110,6 @@ def test_feedback_is_that_of_pyserini(index: LuceneIndex, pyserini: Oracle, rm3:
     assert find(index, QUERIES, 20, rm3=rm3) == [rows for rows, _ in pyserini(QUERIES, 20, rm3=rm3)]
 
 
-@pytest.mark.parametrize("query", ['whale AND ( "', "whale \ud800"])
-def test_syntax_and_odd_characters_do_not_hide_a_word(tmp_path: Path, query: str) -> None:
-    assert find(index_texts(tmp_path / "index", ["a castle", "a whale"]), [query]) == [[1]]
-
-
-def test_feedback_without_document_vectors_is_refused(tmp_path: Path) -> None:
-    index = index_texts(tmp_path / "index", TEXTS[:5], vectors=False)
-    with pytest.raises(ConfigurationError, match="without document vectors"):
-        find(index, ["whale"], rm3=Rm3())
-
-
 @pytest.mark.parametrize(
     ("language", "text", "query"),
     [
@@ -131,12 +119,6 @@ def test_feedback_without_document_vectors_is_refused(tmp_path: Path) -> None:
 )
 def test_languages_have_their_analyzers(tmp_path: Path, language: str, text: str, query: str) -> None:
     assert find(index_texts(tmp_path / "index", ["x", text], language=language), [query]) == [[1]]
-
-
-def test_every_language_has_an_analyzer() -> None:
-    assert all(lucene_analysis.make_analyzer(language, "porter") for language in lucene_analysis.LANGUAGES)
-    known = lucene_jvm.java_class("io.anserini.analysis.AnalyzerMap").analyzerMap
-    assert set(known.keySet().toArray()) <= set(lucene_analysis.LANGUAGES)
 
 
 def test_the_stemmer_decides_what_matches(tmp_path: Path) -> None:
@@ -149,15 +131,6 @@ def test_the_stemmer_decides_what_matches(tmp_path: Path) -> None:
     assert found == {"porter": [[0]], "krovetz": [[0]], "none": [[]]}
 
 
-def test_unknown_languages_and_stemmers_name_the_valid_ones() -> None:
-    with pytest.raises(ConfigurationError, match=r"language='eng'.*did you mean 'en'"):
-        PyseriniRetriever(language="eng")
-    with pytest.raises(ConfigurationError, match=r"stemmer='krovets'.*did you mean 'krovetz'"):
-        PyseriniRetriever(stemmer="krovets")
-    with pytest.raises(ConfigurationError, match="for English"):
-        PyseriniRetriever(language="de", stemmer="none")
-
-
 def test_texts_that_fail_to_come_leave_no_lock(tmp_path: Path) -> None:
     def texts():  # type: ignore[no-untyped-def]
         yield ["a whale"]
@@ -167,12 +140,6 @@ def test_texts_that_fail_to_come_leave_no_lock(tmp_path: Path) -> None:
         build_index(texts(), tmp_path, language="en", stemmer="porter", document_vectors=False)
     build_index([["a whale"]], tmp_path, language="en", stemmer="porter", document_vectors=False)
     assert find(LuceneIndex(tmp_path, language="en", stemmer="porter"), ["whale"]) == [[0]]
-
-
-def test_feedback_implies_document_vectors_in_the_index() -> None:
-    assert PyseriniRetriever(rm3=True).index_identity() == PyseriniRetriever(document_vectors=True).index_identity()
-    assert PyseriniRetriever(rm3=True).index_identity() != PyseriniRetriever().index_identity()
-    assert PyseriniRetriever(k1=1.2, b=0.7, merge="rrf").index_identity() == PyseriniRetriever().index_identity()
 
 
 def test_the_first_java_that_is_new_enough_is_used_and_an_old_one_is_named(

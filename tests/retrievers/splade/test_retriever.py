@@ -16,10 +16,9 @@ from sparse_models import HashedTerms, save_splade
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
 from nlp_retrieval import Searcher
-from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
 from nlp_retrieval.encoders.splade import SpladeEncoder
-from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, ModelError
+from nlp_retrieval.errors import IndexDamagedError, ModelError
 from nlp_retrieval.retrievers.splade import SpladeRetriever, open_files
 
 WORDS = [f"word{number}" for number in range(80)]
@@ -130,24 +129,6 @@ def test_an_explanation_names_the_terms_that_gave_the_score(tmp_path):
         assert explanation.origin.startswith(f"splade scores {hit.score:.4g} by the terms {part}")
         assert explanation.steps == ()
     assert [hit.item.item_id for hit in hits] == ["d2", "d0"]
-
-
-def test_the_most_terms_of_passages_belong_to_the_index_and_those_of_queries_do_not(tmp_path):
-    folder = str(save_splade(tmp_path / "model"))
-
-    def retriever(**settings: int) -> SpladeRetriever:
-        return SpladeRetriever(SpladeEncoder(folder, device="cpu", **settings))
-
-    texts = ["red fox", "the novel that kubrick filmed"]
-    Searcher([retriever(max_active_dims=3)]).index(items_of(texts), tmp_path / "index")
-    generation = open_generation(tmp_path / "index")
-    postings = open_files(generation.path / generation.manifest.retrievers[0].segments[0].folder)
-    assert postings.counts.tolist() == [3, 3]
-    few = Searcher([retriever(max_active_dims=3, max_query_dims=1)]).open(tmp_path / "index")
-    many = Searcher([retriever(max_active_dims=3)]).open(tmp_path / "index")
-    assert few.search("fox", 1)[0][0].score <= many.search("fox", 1)[0][0].score
-    with pytest.raises(IndexMismatchError, match="max_active_dims"):
-        Searcher([retriever()]).open(tmp_path / "index").search("fox", 1)
 
 
 class Wrong(HashedTerms):

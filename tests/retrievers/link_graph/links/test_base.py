@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.components.registry import build, component_class, names
-from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, sentence_at
+from nlp_retrieval.retrievers.link_graph.extractors import sentence_at
 
 
 def sentence(text: str, word: str) -> str:
@@ -38,16 +36,3 @@ def test_a_sentence_always_holds_its_mention(text: str, start: int, length: int)
     assert shown.text[shown.start : shown.end] == text[start:end]
     assert len(shown.text) <= 302
     assert shown.text.strip("…") in text
-
-
-LINKS = [name for name in names("links") if component_class("links", name).__module__.startswith("nlp_retrieval.retrievers.")]
-
-
-@pytest.mark.parametrize("name", LINKS)
-def test_weights_of_walking_change_no_index(name: str) -> None:
-    made = build("links", name)
-    other = build("links", {"name": name} | dict.fromkeys(made.search_only, 0.25))
-    assert isinstance(other, BaseLinkExtractor)
-    assert (other.along, other.against) == (0.25, 0.25)
-    assert other.index_identity() == made.index_identity()
-    assert other != made

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ItemError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks
-from retrievers.link_graph.corpora import approximately, links_of, passage
+from retrievers.link_graph.corpora import links_of, passage
 
 
 def found(*items: SearchableItem, max_shared: int = 100) -> dict[tuple[str, str], float]:
@@ -50,11 +50,6 @@ def test_a_title_that_several_carry_is_shared_out_and_one_that_may_mean_the_pass
     assert found(*items) == {("s", "a"): 0.5, ("s", "b"): 0.5}
 
 
-def test_the_id_of_a_document_names_its_passages() -> None:
-    items = [passage(None, "", f"d#{n}", parent_id="d") for n in range(4)]
-    assert found(passage("s", links="d"), *items) == approximately({("s", f"d#{n}"): 0.25 for n in range(4)})
-
-
 def test_names_that_no_item_has_are_counted_and_the_first_is_shown() -> None:
     items = [passage("a", links=["b", "Nowhere", ""]), passage("b", links="Nobody"), passage("c", links=["a"])]
     with pytest.warns(RetrievalWarning) as caught:
@@ -70,11 +65,6 @@ def test_a_name_that_too_many_items_carry_links_nothing_and_is_shown() -> None:
         match=r"1 mentions of 1 names .*max_shared=2 passages share each; .* item 'h0' \('Heat'\), shared by 3",
     ):
         assert found(*items, max_shared=2) == {("s", "t"): 1.0}
-
-
-def test_metadata_that_names_nothing_is_an_error_that_names_the_item() -> None:
-    with pytest.raises(ItemError, match=r"item 'a': its metadata 'links' holds .* which names no item; give"):
-        found(passage("b"), passage("a", links=["b", 7]))
 
 
 def test_the_evidence_is_the_sentence_that_names_the_target_if_there_is_one() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import EngineError, IndexDamagedError
+from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
 from retrievers.link_graph.corpora import graph_of, links_at, links_from
 
@@ -97,12 +97,6 @@ def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path)
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     assert links_at(LinkGraph.open(tmp_path / "a"), 0) == [(1, "k", True, 1.5), (1, "k", False, 4.0)]
     assert len(Links.joined([]).sources) == 0
-
-
-def test_a_row_or_weight_that_cannot_be_stored_is_refused_with_the_kind(tmp_path):
-    for link, said in (((0, 3, 1.0), r"name the row 3; rows are 0\.\.2"), ((0, 2, -1.0), "have a weight of -1.0")):
-        with pytest.raises(EngineError, match="kind 'titles' " + said):
-            write_link_graph(tmp_path, 3, {"fine": links_from([(0, 1, 1.0)]), "titles": links_from([(0, 1, 1.0), link])})
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import networkx
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from soaking import mostly_soaked
 
 from nlp_retrieval.core import backend as backend_module
-from nlp_retrieval.errors import DependencyError, EngineError
+from nlp_retrieval.errors import DependencyError
 from nlp_retrieval.retrievers.link_graph import walk as module
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
 from nlp_retrieval.retrievers.link_graph.walk import Restarts, local_pagerank, pagerank
@@ -121,35 +119,11 @@ def test_both_ways_agree_on_a_graph_of_several_blocks():
     assert both[0].ranks.tolist() == both[1].ranks.tolist()
 
 
-def test_without_damping_the_walk_stays_at_its_restarts():
-    graph = random_graph(100, 500, seed=4)
-    restarts = restarts_of([(5, 1.0), (3, 2.0), (5, 1.0)])
-    found = local_pagerank(graph, restarts, 0.0)
-    assert [found.rows.tolist(), found.ranks.tolist(), *found[2:]] == [[3, 5], [0.5, 0.5], 0.0, 0]
-    assert np.flatnonzero(pagerank(graph, restarts, 0.0)).tolist() == [3, 5]
-
-
-def test_a_query_without_weights_finds_nothing():
-    graph = random_graph(100, 500, seed=5)
-    for query in ([], [(3, 0.0)]):
-        assert pagerank(graph, restarts_of(query), 0.5).tolist() == [0.0] * 100
-        found = local_pagerank(graph, restarts_of(query), 0.5)
-        assert (len(found.rows), *found[2:]) == (0, 0.0, 0)
-
-
 def test_weights_count_relative_to_one_another_also_where_their_sum_overflows():
     graph = random_graph(100, 500, seed=6)
     plain = local_pagerank(graph, restarts_of([(1, 0.5), (2, 0.5)]), 0.5)
     huge = local_pagerank(graph, restarts_of([(1, 1.7e308), (2, 1.7e308)]), 0.5)
     assert plain.ranks.tolist() == huge.ranks.tolist()
-
-
-@pytest.mark.parametrize(
-    ("query", "found"), [([(1, math.nan)], "not finite, or below 0"), ([(100, 1.0)], r"rows 100\.\.100; the graph has 0\.\.99")]
-)
-def test_restarts_that_cannot_be_used_are_refused(query, found):
-    with pytest.raises(EngineError, match=found):
-        local_pagerank(random_graph(100, 500, seed=7), restarts_of(query), 0.5)
 
 
 def test_without_numba_numpy_does_it_and_asking_for_numba_says_what_to_install(monkeypatch):
