@@ -15,9 +15,9 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 
 .PHONY: demo demo-evidence test test-built soak lint docs dist bench clean
 
-# with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL LM_BASE_URL=http://localhost:8000/v1
+# with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL:base_url=http://localhost:8000/v1
 demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on the collection that comes with the package
-	$(BIN)/nlp-retrieval demo --output demo-output $(if $(LM),--lm '$(LM)') $(if $(LM_BASE_URL),--lm-base-url '$(LM_BASE_URL)')
+	$(BIN)/nlp-retrieval demo --output demo-output $(if $(LM),--lm '$(LM)')
 
 demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against the twelve sources that come with the package
 	$(BIN)/nlp-retrieval evidence demo --output demo-output

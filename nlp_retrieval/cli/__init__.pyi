@@ -1,5 +1,6 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
+from nlp_retrieval.cli.console import Trust as Trust
 from nlp_retrieval.cli.console import parse_component as parse_component
 from nlp_retrieval.cli.console import parse_options as parse_options
 from nlp_retrieval.cli.console import say as say
@@ -7,7 +8,6 @@ from nlp_retrieval.cli.demo import yaml_value as yaml_value
 from nlp_retrieval.cli.indexes import Corpus as Corpus
 from nlp_retrieval.cli.indexes import Loader as Loader
 from nlp_retrieval.cli.indexes import LoaderOptions as LoaderOptions
-from nlp_retrieval.cli.indexes import Trust as Trust
 from nlp_retrieval.cli.indexes import corpus_loader as corpus_loader
 from nlp_retrieval.cli.search import parse_filter as parse_filter
 from nlp_retrieval.cli.search import plain_answer as plain_answer

@@ -66,7 +66,8 @@ class _Commands(_KnownOptions):
         except _USAGE_ERROR as error:
             if not (message := error.format_message()):  # of a group called alone, whose help was printed
                 raise
-            say(f"error: {message.rstrip('.')}; {error.ctx.command_path} --help lists what there is")
+            called = error.ctx.command_path if error.ctx is not None else "nlp-retrieval"
+            say(f"error: {message.rstrip('.')}; {called} --help lists what there is")
             raise typer.Exit(2) from error
         except (Exception, KeyboardInterrupt) as error:
             raise typer.Exit(_report_error(error, debug=ctx.params["debug"])) from error

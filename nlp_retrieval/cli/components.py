@@ -34,22 +34,21 @@ _PLACES = {
 }
 """Where a component of a kind is written in a configuration file; one of another kind is shown by itself."""
 
-_REQUIRED: dict[str, tuple[str, str]] = {
-    "path": ("data/corpus.jsonl", "'data/corpus.jsonl'"),
-    "qrels": ("data/qrels.txt", "'data/qrels.txt'"),
-    "queries": ("data/queries.tsv", "'data/queries.tsv'"),
-    "url": ("env:DATABASE_URL", "'env:DATABASE_URL'"),
-    "base_url": ("http://localhost:8080", "'http://localhost:8080'"),
-    "lm": ("{name: dspy, model: openai/gpt-4o-mini}", "LanguageModel('openai/gpt-4o-mini')"),
-    "model": ("openai/gpt-4o-mini", "'openai/gpt-4o-mini'"),
-    "seeds": ("[bm25, faiss]", "['bm25', 'faiss']"),
-    "retrievers": ("[bm25, faiss]", "['bm25', 'faiss']"),
-    "processors": ("[clauses]", "['clauses']"),
-    "keywords": ("[history]", "['history']"),
-    "encoder": ("colbert", "ColbertEncoder()"),
-    "source": ("{loader: jsonl, path: data/corpus.jsonl}", "JsonlLoader('data/corpus.jsonl')"),
+_REQUIRED = {
+    "path": "data/corpus.jsonl",
+    "qrels": "data/qrels.txt",
+    "url": "env:DATABASE_URL",
+    "base_url": "http://localhost:8080",
+    "lm": "{name: dspy, model: openai/gpt-4o-mini}",
+    "model": "openai/gpt-4o-mini",
+    "seeds": "[bm25, faiss]",
+    "retrievers": "[bm25, faiss]",
+    "processors": "[clauses]",
+    "keywords": "[history]",
+    "encoder": "colbert",
+    "source": "{loader: jsonl, path: data/corpus.jsonl}",
 }
-"""Values of required parameters in the examples, in YAML and in Python."""
+"""Values of required parameters in the examples."""
 
 
 def command(
@@ -62,7 +61,7 @@ def command(
     """List retrievers, rerankers, loaders, ...; explain one.
 
     Without a name, lists all components by kind. With a kind, says what each of its components does. With the name of a
-    component, shows its parameters and how to write it in YAML and in Python.
+    component, shows its parameters, how to write it in YAML and from where to import it.
     """
     from rich.console import Console
 
@@ -117,9 +116,7 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
     from rich.console import Group
     from rich.text import Text
 
-    from nlp_retrieval.core.components.component import parameters_of
     from nlp_retrieval.core.components.registry import describe_parameters
-    from nlp_retrieval.core.files.frames import BaseLoader
 
     summary = _plain((inspect.getdoc(cls) or "").partition("\n\n")[0])
     heading = Text.assemble((name, "bold"), f" ({kind[:-1].replace('_', ' ')}): {summary}\n")
@@ -135,38 +132,29 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
         summary = _plain(description) if verbose else re.split(r"; ", _first_sentence(description))[0].rstrip(".")
         table.add_row(label, Text(f"{_type(hints.get(key, Any))}{value}"), Text(summary))
     note = "\n* belongs to the index: another value builds another index" if in_index else ""
-    parameters = parameters_of(cls)
-    fields = {key: _REQUIRED.get(key, ("...", "...")) for key, p in parameters.items() if p.default is p.empty}
-    if not fields:
-        simple = {key: p.default for key, p in parameters.items() if type(p.default) in (int, float)}
-        fields = {key: (str(value), repr(value)) for key, value in list(simple.items())[:1]}
-    if kind == "loaders" and not issubclass(cls, BaseLoader):
-        files = {"path": _REQUIRED["queries"], "qrels": _REQUIRED["qrels"]}
-        kind, fields = "loaders of queries", fields | {key: files[key] for key in files if key in parameters}
     examples = _table()
     examples.add_column(style="bold")
     examples.add_column(overflow="fold")
-    examples.add_row("YAML", Text(in_yaml(kind, name, {key: value for key, (value, _) in fields.items()})))
-    examples.add_row("Python", Text(in_python(cls, {key: value for key, (_, value) in fields.items()})))
+    examples.add_row("YAML", Text(_in_yaml(kind, name, cls)))
+    examples.add_row("Python", Text(f"from {_public_module(cls)} import {cls.__name__}"))
     return Group(heading, *([table, Text(f"{note}\n")] if found else []), examples)
 
 
-def in_yaml(kind: str, name: str, fields: Mapping[str, str]) -> str:
+def _in_yaml(kind: str, name: str, cls: type[Component]) -> str:
     """Return how a component is written in a configuration file, in one line."""
-    is_loader = kind.startswith("loaders")
+    from nlp_retrieval.core.components.component import parameters_of
+    from nlp_retrieval.core.files.frames import BaseLoader
+
+    parameters = parameters_of(cls)
+    numbers = [(key, str(p.default)) for key, p in parameters.items() if type(p.default) in (int, float)]
+    fields = {key: _REQUIRED.get(key, "...") for key, p in parameters.items() if p.default is p.empty} or dict(numbers[:1])
+    is_loader = kind == "loaders"
+    if is_loader and not issubclass(cls, BaseLoader):
+        files = {"path": "data/queries.tsv", "qrels": _REQUIRED["qrels"]}
+        kind, fields = "loaders of queries", fields | {key: files[key] for key in files if key in parameters}
     parts = [f"{'loader' if is_loader else 'name'}: {name}", *(f"{key}: {value}" for key, value in fields.items())]
     whole = name if len(parts) == 1 and not is_loader else f"{{{', '.join(parts)}}}"
     return _PLACES.get(kind, "{}").format(whole)
-
-
-def in_python(cls: type[Component], fields: Mapping[str, str]) -> str:
-    """Return how a component is imported and constructed, in two lines."""
-    used = [word for value in fields.values() for word in re.findall(r"\b[A-Z]\w+(?=\()", value)]
-    modules: dict[str, list[str]] = {_public_module(cls): [cls.__name__]}
-    if used:
-        modules.setdefault("nlp_retrieval", []).extend(used)
-    imports = [f"from {module} import {', '.join(sorted(set(names)))}" for module, names in modules.items()]
-    return "\n".join([*imports, f"{cls.__name__}({', '.join(f'{key}={value}' for key, value in fields.items())})"])
 
 
 def _public_module(cls: type[Component]) -> str:

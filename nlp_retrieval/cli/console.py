@@ -5,13 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from nlp_retrieval.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from nlp_retrieval.core.components.component import Component
+    from nlp_retrieval.lm.language_model import LanguageModel
+
+T = TypeVar("T", bound="Component")
+
 _SETTING = re.compile(r"\b(?P<verb>pass|with) (?P<name>[a-z_]{2,40})=(?P<value>\.{3}|[\w'\"/-]{0,100})(?!\[)")
+
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Trust the manifest to choose more than search settings: code, files, packages and servers. "
+        "Without it, such requests are reported and refused.",
+    ),
+]
+"""The option of a command that allows what a manifest may not decide."""
 
 OPTIONS: dict[str, str] = {}
 """Spelling of the current command's parameters, by name, for messages."""
@@ -108,6 +124,22 @@ def parse_component(text: str) -> dict[str, Any]:
         else:
             parts[-1] += character
     return {"name": name} | parse_options([part for part in parts if part])
+
+
+def built(base: type[T], option: str, text: str) -> T:
+    """Build the component that an option names."""
+    from nlp_retrieval.core.components.registry import build_as
+
+    return build_as(base, base.kind, parse_component(text), option)
+
+
+def language_model(text: str) -> LanguageModel:
+    """Build the language model that ``--lm`` names: ``openai/gpt-4o-mini``, or ``openai/NAME:base_url=http://...``."""
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.lm.language_model import LanguageModel
+
+    settings = parse_component(text)
+    return build_as(LanguageModel, LanguageModel.kind, settings | {"name": "dspy", "model": settings["name"]}, "--lm")
 
 
 def megabytes(n_bytes: int) -> str:

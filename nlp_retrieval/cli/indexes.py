@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import megabytes, parse_component, parse_options, say
+from nlp_retrieval.cli.console import Trust, built, megabytes, parse_options, say
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.files.frames import BaseLoader
-    from nlp_retrieval.service import BaseService
 
 
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
@@ -51,23 +48,14 @@ def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) ->
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.files.frames import BaseLoader
 
-    loader = loader or _loader_of(corpus)
-    first_parameter = "url" if loader == "database" else "path"
-    settings = {"name": loader, first_parameter: corpus} | parse_options(options or [])
-    return build_as(BaseLoader, "loaders", settings, "corpus")
-
-
-def _loader_of(corpus: str) -> str:
-    suffix = PurePath(corpus.removesuffix(".gz")).suffix.lower()
-    if suffix not in _BY_SUFFIX:
+    loader = loader or _BY_SUFFIX.get(PurePath(corpus.removesuffix(".gz")).suffix.lower())
+    if loader is None:
         raise ConfigurationError(
-            f"{corpus}: no loader is known for a file of this name; pass --loader: csv, parquet or jsonl for files of these "
-            "forms, hotpotqa for "
-            "its release, beir for a folder in BEIR's layout, huggingface for a folder or name of a data set, "
-            "ir_datasets for a name "
-            "of its catalogue, database for a URL"
+            f"{corpus}: no loader is known for a file of this name; pass --loader: csv, parquet or jsonl for such files, "
+            "hotpotqa, beir for a folder in BEIR's layout, huggingface, ir_datasets, database for a URL"
         )
-    return _BY_SUFFIX[suffix]
+    settings = {"name": loader, "url" if loader == "database" else "path": corpus} | parse_options(options or [])
+    return build_as(BaseLoader, "loaders", settings, "corpus")
 
 
 WorkersOption = Annotated[
@@ -87,17 +75,6 @@ RayOption = Annotated[
         rich_help_panel="Workers",
     ),
 ]
-
-
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="Trust the manifest to choose more than search settings: code, files, packages and servers. "
-        "Without it, such requests are reported and refused.",
-    ),
-]
-"""The option of a command that allows what a manifest may not decide."""
 
 
 def index(
@@ -121,25 +98,10 @@ def index(
         typer.Option(
             "--distill",
             metavar="ENCODER",
-            help="Instead of an index, write static embeddings for the words of the corpus, one vector each, distilled from "
-            "this encoder: a hub name, a local folder, or name:key=value. The encoder `static` uses them.",
-            rich_help_panel="Static embeddings",
+            help="Instead of an index, write static embeddings, one vector for each word of the corpus, distilled from this "
+            "encoder: a hub name, a local folder, or name:key=value. The encoder `static` uses them.",
         ),
     ] = None,
-    dimension: Annotated[
-        int,
-        typer.Option(
-            min=1, help="With --distill: dimension of the vectors, at most the encoder's.", rich_help_panel="Static embeddings"
-        ),
-    ] = 256,
-    most_words: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="With --distill: number of whole words to include, most frequent first.",
-            rich_help_panel="Static embeddings",
-        ),
-    ] = 30_000,
 ) -> None:
     """Index a corpus.
 
@@ -147,28 +109,37 @@ def index(
 
     Existing parts are not built again; retrievers can be added to an index of the same items.
     """
-    from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.retrievers.default import default_lexical_retriever
 
+    source = corpus_loader(corpus, loader, option)
     if encoder is not None:
         if retriever or replace or workers is not None or ray is not None:
             raise ConfigurationError("--distill writes no index; leave out --retriever, --replace, --workers and --ray")
-        _distill(corpus, index, encoder, loader, option, dimension, most_words)
+        _distill(source, index, encoder, corpus)
         return
-    chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
+    chosen = [built(BaseRetriever, "--retriever", text) for text in retriever or []]
     searcher = Searcher(chosen or [default_lexical_retriever()])
-    report = searcher.index(corpus_loader(corpus, loader, option), index, replace=replace, workers=workers, ray=ray)
+    report = searcher.index(source, index, replace=replace, workers=workers, ray=ray)
     for record in searcher.index_records():
         size = sum(segment.bytes for segment in record.segments)
         state = f"built in {record.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
         say(f"{record.config['name']}: {state}, {megabytes(size)}")
     if report.resumed:
         say(f"{report.resumed:,} passages were not encoded again: an interrupted run had already encoded them")
-    if report.shared:
-        say(f"{report.shared:,} passages were encoded once for retrievers that share an encoder; the time of each includes it")
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")
+
+
+def _distill(source: BaseLoader, folder: Path, encoder: str, corpus: str) -> None:
+    from nlp_retrieval.encoders.base import BaseEncoder
+    from nlp_retrieval.encoders.static import distill_static
+
+    teacher = built(BaseEncoder, "--encoder", encoder)
+    written = distill_static(teacher, source.stream(), folder)
+    size = megabytes(sum(file.stat().st_size for file in written.iterdir()))
+    say(f"static embeddings of {teacher.name} in {written} ({size})")
+    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {written}}}'")
 
 
 def add(
@@ -254,46 +225,13 @@ def verify(
     Every source and review of a project is checked too, also those checked before; tables on a server are not. Exit code 3 if
     one is damaged.
     """
+    from nlp_retrieval.cli.serve import recognized_kind, service_class
     from nlp_retrieval.core.index.generation import verify_index
 
-    service = _added_service(index)
-    damaged = verify_index(index) if service is None else service.damage_in(index)
+    kind = recognized_kind(index)
+    damaged = verify_index(index) if kind in (None, "index") else service_class(kind).damage_in(index)
     for message in damaged:
         say(message)
     if damaged:
         raise typer.Exit(3)
-    say(f"{index}: every file {'matches its checksum' if service is None else 'is whole'}")
-
-
-def _added_service(path: Path) -> type[BaseService] | None:
-    """Return the service of an installed package for a folder that is no index, or None."""
-    from nlp_retrieval.core import MANIFEST_FILE
-    from nlp_retrieval.service import BaseService
-
-    if os.path.isfile(path / MANIFEST_FILE):  # noqa: PTH113 -- pathlib's raises an error for a name that no file can have
-        return None
-    services = (entry.load() for entry in entry_points(group="nlp_retrieval.services"))
-    return next((each for each in services if issubclass(each, BaseService) and each.recognizes(path)), None)
-
-
-def _distill(
-    corpus: str,
-    folder: Path,
-    encoder: str,
-    loader: str | None,
-    option: list[str] | None,
-    dimension: int,
-    most_words: int,
-) -> None:
-    """Write static embeddings, one vector for each word of a corpus, to be used by the encoder `static`."""
-    from nlp_retrieval.core.components.registry import build_as
-    from nlp_retrieval.encoders.base import BaseEncoder
-    from nlp_retrieval.encoders.static import distill_static
-
-    source = build_as(BaseEncoder, "encoders", parse_component(encoder), "--encoder")
-    items = corpus_loader(corpus, loader, option).stream()
-    written = distill_static(source, items, folder, dimension=dimension, most_words=most_words)
-    say(
-        f"static embeddings of {source.name} in {written} ({megabytes(sum(file.stat().st_size for file in written.iterdir()))})"
-    )
-    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {written}}}'")
+    say(f"{index}: every file {'is whole' if kind != 'index' else 'matches its checksum'}")

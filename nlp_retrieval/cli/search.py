@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import parse_component, say
-from nlp_retrieval.cli.indexes import Trust
+from nlp_retrieval.cli.console import Trust, built, say
 from nlp_retrieval.cli.streams import takes_all_text
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from nlp_retrieval.benchmarks.entrants import Benchmarkable
     from nlp_retrieval.core.explanation import Explanation
     from nlp_retrieval.core.models import RetrievalResult
     from nlp_retrieval.core.search.base_searcher import BaseSearcher
-    from nlp_retrieval.core.search.searcher import Searcher
-    from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
+    from nlp_retrieval.lm.answering import AnsweredQuestion
 
 _CONTROL = re.compile("[\x7f-\x9f\ud800-\udfff]")
 """Characters allowed in JSON that a terminal would obey or cannot show."""
 
-
+IndexFolder = Annotated[Path, typer.Argument(help="An index directory.")]
 Retrievers = Annotated[
     list[str] | None,
     typer.Option("--retriever", "-r", help="name or name:key=value,key=value. Repeatable. Default: the first in the index."),
@@ -36,7 +32,7 @@ Retrievers = Annotated[
 FusionName = Annotated[str | None, typer.Option(help="Fusion of several retrievers: rrf, weighted_sum, ...")]
 RerankerName = Annotated[str | None, typer.Option(help="Reranker of the results: overlap, ...")]
 SearcherConfig = Annotated[
-    Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take the searcher from.")
+    Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take searcher and answerer from.")
 ]
 SearcherName = Annotated[str | None, typer.Option("--searcher", "-s", help="Its name in that file; default: the first.")]
 WhereText = Annotated[
@@ -46,7 +42,7 @@ WhereText = Annotated[
 
 
 def search(
-    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    index: IndexFolder,
     query: Annotated[list[str] | None, typer.Argument(help="Queries; default: standard input, one per line.")] = None,
     k: Annotated[int, typer.Option("-k", help="At most this many results per query.")] = 10,
     retriever: Retrievers = None,
@@ -55,10 +51,7 @@ def search(
     config: SearcherConfig = None,
     searcher: SearcherName = None,
     where: WhereText = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the links to each result, if a retriever can explain it.")
-    ] = False,
-    signals: Annotated[bool, typer.Option("--signals", help="Show the signals of each score.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show why each result was found, if a retriever can.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result, with its signals.")] = False,
     trust: Trust = False,
 ) -> None:
@@ -66,32 +59,18 @@ def search(
 
     Uses the first retriever in the index, those named, or a searcher from a configuration file.
     """
-    from nlp_retrieval.benchmarks.entrants import Explains
-
-    queries = list(query) if query else standard_input()
-    chosen: Benchmarkable = (
-        configured(config, searcher) if config is not None else composed(index, retriever, fusion, reranker, trust=trust)
-    )
-    chosen.open(index)
-    explainer = chosen if explain and isinstance(chosen, Explains) and chosen.explains else None
-    if explain and explainer is None:
+    queries = list(query) if query else _standard_input()
+    wanted = None if where is None else parse_filter(where)
+    chosen = opened_searcher(index, config, searcher, retriever, fusion, reranker, trust=trust)
+    explains = explain and chosen.explains
+    if explain and not explains:
         say("note: no retriever of this searcher can explain a result; link_graph, splade and bm25 with feedback can")
-    results = chosen.search(queries, k) if where is None else _filtered(chosen, queries, k, where)
-    for text, hits in zip(queries, results, strict=True):
-        explained = explainer.explain(text, hits) if explainer else [{} for _ in hits]
+    for text, hits in zip(queries, chosen.search(queries, k, wanted), strict=True):
+        explained = chosen.explain(text, hits) if explains else [{} for _ in hits]
         if as_json:
             _print_json(text, hits, explained)
         else:
-            print_hits(text, hits, explained, signals=signals)
-
-
-def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -> list[list[RetrievalResult]]:
-    from nlp_retrieval.errors import ConfigurationError
-
-    if "where" not in inspect.signature(searcher.search).parameters:
-        raise ConfigurationError("this searcher takes no filter; leave out --where")
-    # a searcher of a benchmark may not accept a filter
-    return cast("Searcher", searcher).search(queries, k, parse_filter(where))
+            print_hits(text, hits, explained)
 
 
 def parse_filter(where: str) -> Any:
@@ -115,12 +94,7 @@ def parse_filter(where: str) -> Any:
         raise QueryError(f"--where is not JSON ({reason}); write it like {example}, with the single quotes") from None
 
 
-def standard_input() -> list[str]:
-    """Return the lines of standard input.
-
-    Raises:
-        QueryError: it is not UTF-8 text.
-    """
+def _standard_input() -> list[str]:
     from nlp_retrieval.errors import QueryError
 
     try:
@@ -129,38 +103,30 @@ def standard_input() -> list[str]:
         raise QueryError(f"standard input is not UTF-8 text ({error}); convert it first") from None
 
 
-def configured(config: Path, name: str | None) -> Benchmarkable:
-    """Return a searcher by name from a benchmark configuration; the first by default.
+def opened_searcher(
+    index: Path,
+    config: Path | None,
+    name: str | None,
+    retriever: list[str] | None,
+    fusion: str | None,
+    reranker: str | None,
+    *,
+    trust: bool,
+) -> BaseSearcher:
+    """Open the searcher that a command line describes; without a retriever, the first of the index, with a fusion all.
 
     Raises:
-        ConfigurationError: the name does not exist.
+        ConfigurationError: the file has no such searcher.
     """
-    from nlp_retrieval.benchmarks.entrants import TrecRun
-    from nlp_retrieval.benchmarks.settings import read_benchmark_config
-    from nlp_retrieval.errors import ConfigurationError, nearest
-
-    entries = read_benchmark_config(config).searchers
-    searchers = {entry_name: searcher for entry_name, searcher in entries.items() if not isinstance(searcher, TrecRun)}
-    chosen = name if name is not None else next(iter(searchers), "")
-    if chosen not in searchers:
-        if isinstance(entries.get(chosen), TrecRun) or not searchers:
-            raise ConfigurationError(
-                f"{config}: {chosen or 'what it names'} is a run of another tool; there is nothing to search"
-            )
-        raise ConfigurationError(f"{config} has no searcher {chosen!r}; {nearest(chosen, searchers)}")
-    return searchers[chosen]
-
-
-def composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None, *, trust: bool) -> Searcher:
-    """Return the searcher that a command line describes; without a retriever, the first of the index, with a fusion all."""
-    from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.search.base_searcher import retrievers_of
     from nlp_retrieval.core.search.joining import BaseFusion
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher
 
-    chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
+    if config is not None:
+        return _configured(config, name).open(index)
+    chosen = [built(BaseRetriever, "--retriever", text) for text in retriever or []]
     if not chosen:
         chosen = retrievers_of(index, trust=trust)
         if fusion is None and len(chosen) > 1:
@@ -169,9 +135,25 @@ def composed(index: Path, retriever: list[str] | None, fusion: str | None, reran
             chosen = chosen[:1]
     return Searcher(
         chosen,
-        fusion=build_as(BaseFusion, "fusions", parse_component(fusion), "--fusion") if fusion else None,
-        reranker=build_as(BaseReranker, "rerankers", parse_component(reranker), "--reranker") if reranker else None,
-    )
+        fusion=built(BaseFusion, "--fusion", fusion) if fusion else None,
+        reranker=built(BaseReranker, "--reranker", reranker) if reranker else None,
+    ).open(index)
+
+
+def _configured(config: Path, name: str | None) -> BaseSearcher:
+    """Return a searcher by name from a benchmark configuration; the first by default."""
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
+    from nlp_retrieval.core.search.base_searcher import BaseSearcher
+    from nlp_retrieval.errors import ConfigurationError, nearest
+
+    entries = read_benchmark_config(config).searchers
+    searchers = {label: entry for label, entry in entries.items() if isinstance(entry, BaseSearcher)}
+    chosen = name if name is not None else next(iter(searchers), "")
+    if chosen not in searchers:
+        if chosen in entries or not searchers:
+            raise ConfigurationError(f"{config}: {chosen or 'what it names'} is no searcher, so no question can be asked")
+        raise ConfigurationError(f"{config} has no searcher {chosen!r}; {nearest(chosen, searchers)}")
+    return searchers[chosen]
 
 
 def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]]) -> None:
@@ -192,16 +174,13 @@ def print_json_line(line: dict[str, Any]) -> None:
     typer.echo(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
 
 
-def print_hits(
-    query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]], *, signals: bool = False
-) -> None:
+def print_hits(query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]]) -> None:
     """Print the hits of one query in readable form.
 
     Args:
         query: the query text.
         hits: best first.
         explained: per hit, the chains that explain it, by retriever.
-        signals: whether to print the signals of the scores.
 
     Examples:
         >>> results = [RetrievalResult(item=items[0], score=1.0)]
@@ -227,16 +206,12 @@ def print_hits(
         heading.append(f"  {printable(hit.item.item_id)}" if hit.item.title else "", "dim")
         heading.append(f"  {hit.score:.4g}", "dim")
         console.print(heading)
-        lines = [Text(printable(_excerpt(hit.item.content))), *_chain(explanation)]
-        if signals:
-            lines.insert(1, Text(printable("  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items())), "dim"))
-        for line in lines:
+        for line in (Text(printable(_excerpt(hit.item.content))), *_chain(explanation)):
             console.print(Padding(line, (0, 0, 0, 6)) if sys.stdout.isatty() else Text("      ") + line)
     console.print()
 
 
 def _chain(explained: dict[str, Explanation]) -> list[Text]:
-    """The chains that explain a result, a line each: the start of the search, then every link."""
     from rich.text import Text
 
     from nlp_retrieval.core.explanation import name_of
@@ -264,24 +239,16 @@ def _excerpt(text: str, length: int = 160) -> str:
 
 
 def answer(
-    index: Annotated[Path, typer.Argument(help="An index directory.")],
-    question: Annotated[
-        list[str] | None, typer.Argument(help="Questions; by default read from standard input, one per line.")
-    ] = None,
+    index: IndexFolder,
+    question: Annotated[list[str] | None, typer.Argument(help="Questions; default: standard input, one per line.")] = None,
     answerer: Annotated[
         str | None,
-        typer.Option(
-            "--answerer",
-            "-a",
-            help="language_model:lm=openai/gpt-4o-mini,passages=5; or name:key=value. Default: the one in --config.",
-        ),
+        typer.Option("--answerer", "-a", help="language_model:lm=PROVIDER/MODEL, or name:key=value. Default: of --config."),
     ] = None,
     retriever: Retrievers = None,
     fusion: FusionName = None,
     reranker: RerankerName = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take searcher and answerer from.")
-    ] = None,
+    config: SearcherConfig = None,
     searcher: SearcherName = None,
     where: WhereText = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per question.")] = False,
@@ -291,45 +258,25 @@ def answer(
 
     Prints a short answer with the passages and sentences that it cites, or says that there is no answer.
     """
-    from nlp_retrieval.lm.answering import QuestionAnswering
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.lm.answering import BaseAnswerer, QuestionAnswering
 
-    questions = list(question) if question else standard_input()
-    answering = _answerer(answerer, config)
+    questions = list(question) if question else _standard_input()
+    if answerer is not None:
+        answering: object = built(BaseAnswerer, "--answerer", answerer)
+    else:
+        answering = None if config is None else read_benchmark_config(config).answerer
+    if not isinstance(answering, BaseAnswerer):
+        where_from = f"{config} has no answerer" if config is not None else "there is nothing to answer with"
+        raise ConfigurationError(f"{where_from}; pass --answerer language_model:lm=provider/model")
     wanted = None if where is None else parse_filter(where)
-    chosen = composed(index, retriever, fusion, reranker, trust=trust) if config is None else _searcher(config, searcher)
-    chosen.open(index)
+    chosen = opened_searcher(index, config, searcher, retriever, fusion, reranker, trust=trust)
     for answered in QuestionAnswering(chosen, answering).answer(questions, wanted):
         if as_json:
             print_json_line(plain_answer(answered))
         else:
             print_answer(answered)
-
-
-def _answerer(text: str | None, config: Path | None) -> BaseAnswerer:
-    from nlp_retrieval.benchmarks.settings import read_benchmark_config
-    from nlp_retrieval.core.components.registry import build_as
-    from nlp_retrieval.errors import ConfigurationError
-    from nlp_retrieval.lm.answering import BaseAnswerer
-
-    if text is not None:
-        return build_as(BaseAnswerer, "answerers", parse_component(text), "--answerer")
-    described = read_benchmark_config(config).answerer if config is not None else None
-    if not isinstance(described, BaseAnswerer):
-        where = f"{config} has no answerer" if config is not None else "there is nothing to answer with"
-        raise ConfigurationError(f"{where}; pass --answerer language_model:lm=provider/model")
-    return described
-
-
-def _searcher(config: Path, name: str | None) -> BaseSearcher:
-    from nlp_retrieval.core.search.base_searcher import BaseSearcher
-    from nlp_retrieval.errors import ConfigurationError
-
-    chosen = configured(config, name)
-    if not isinstance(chosen, BaseSearcher):
-        raise ConfigurationError(
-            f"{config}: {chosen.config.get('name')!r} searches in a way of its own; questions need a searcher"
-        )
-    return chosen
 
 
 def plain_answer(answered: AnsweredQuestion) -> dict[str, Any]:

@@ -6,63 +6,154 @@ import inspect
 import logging
 import os
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import parse_component, parse_options, say
-from nlp_retrieval.cli.indexes import Trust
+from nlp_retrieval.cli.console import Trust, built, parse_options, say
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, nearest
 
 if TYPE_CHECKING:
     from nlp_retrieval.service.endpoints import BaseService
-    from nlp_retrieval.service.settings import ServiceSettings
 
 VARIABLES = "NLP_RETRIEVAL"
 """How the names of environment variables begin that set options of ``serve``, such as ``NLP_RETRIEVAL_PORT``."""
 
-_log = logging.getLogger("nlp_retrieval")
 _COMMON = ("path", "retrievers", "trust")
 """Parameters of every service that have command-line options of their own."""
 
 
-def _option(panel: str, about: str, *names: str) -> Any:
-    return typer.Option(*names, help=about, rich_help_panel=panel)
+def _option(panel: str, about: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=about, rich_help_panel=panel, **more)
 
 
 _limit, _access, _operation, _recording = "Limits", "Access", "Operation", "Recording"
 _mcp = "Model Context Protocol"
 
 
-@dataclass(frozen=True)
-class _Opening:
-    """Opens the served folder, in each process; all fields are words as given by the user."""
+def command(
+    path: Annotated[Path, typer.Argument(help="An index directory, or a project.", envvar=f"{VARIABLES}_PATH")],
+    host: Annotated[str, _option(_access, "Address to listen on; a token is required for any but this machine.")] = "127.0.0.1",
+    port: Annotated[int, _option(_access, "Port to listen on; 0 for any free one.")] = 8000,
+    token_file: Annotated[Path | None, _option(_access, f"File with the token; or set {VARIABLES}_TOKEN to it.")] = None,
+    allowed_host: Annotated[list[str] | None, _option(_access, "An additional host name to accept. Repeatable.")] = None,
+    proxy: Annotated[str, _option(_access, "Address of a proxy whose X-Forwarded-For is believed.")] = "",
+    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.")] = 1,
+    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.")] = 4,
+    waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.")] = 128,
+    seconds: Annotated[float, _option(_limit, "Maximum seconds per request; ten minutes for one that adds sources.")] = 30.0,
+    max_body: Annotated[float, _option(_limit, "Maximum size of a request body, in MiB.")] = 16.0,
+    served_as: Annotated[
+        str | None,
+        typer.Option(
+            "--as", envvar=f"{VARIABLES}_AS", help="Kind of folder: index, project (also of an empty one). Default: by content."
+        ),
+    ] = None,
+    retriever: Annotated[
+        list[str] | None,
+        typer.Option("--retriever", "-r", help="name or name:key=value. Repeatable. Default: all in the index."),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            envvar=f"{VARIABLES}_SET",
+            help="KEY=VALUE, a setting of the service; of an index fusion and reranker, as a name or mapping. Repeatable.",
+        ),
+    ] = None,
+    mcp: Annotated[bool, _option(_mcp, "Serve it on standard input and output instead of HTTP.", "--mcp")] = False,
+    mcp_http: Annotated[bool, _option(_mcp, "Also serve it at /mcp, with the same rules.", "--mcp-http")] = False,
+    warm: Annotated[bool, _option(_operation, "Load models and ask a query before /readyz says ready.", "--warm")] = False,
+    log_format: Annotated[str, _option(_operation, "text, or json: one object a line.")] = "text",
+    log_level: Annotated[str, _option(_operation, "debug, info, warning or error.")] = "info",
+    log_queries: Annotated[bool, _option(_operation, "Also log the bodies of requests.", "--log-queries")] = False,
+    record: Annotated[
+        Path | None,
+        _option(_recording, "Folder for the sessions of agents: queries, ids of results, what was read; no texts."),
+    ] = None,
+    record_days: Annotated[float, _option(_recording, "Days after its last step that a session is kept.")] = 30.0,
+    trust: Trust = False,
+    check: Annotated[bool, typer.Option("--check", help="Open everything, say what would be served, and exit.")] = False,
+) -> None:
+    """Answer searches over HTTP.
 
-    path: Path
-    kind: str
-    retriever: tuple[str, ...]
-    settings: Mapping[str, Any]
-    trust: bool
+    An index answers POST /search and GET /stats. GET /openapi.json describes the service, /livez and /readyz report whether
+    it answers and is ready, /metrics has figures for Prometheus. SIGTERM and Ctrl-C stop it after finishing current
+    requests. With --mcp it offers tools to a language model's client instead.
+    """
+    from nlp_retrieval.core.secrets import read_variable
+    from nlp_retrieval.service.mcp import serve_stdio
+    from nlp_retrieval.service.serving import serve
+    from nlp_retrieval.service.sessions import SessionRecord
+    from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token
 
-    def __call__(self) -> BaseService:
-        from nlp_retrieval.core.components.registry import build_as
-        from nlp_retrieval.core.search.retriever import BaseRetriever
+    limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
+    kind = _kind_of(path, served_as)
+    opening = partial(_opened, path=path, kind=kind, named=retriever or [], settings=parse_options(setting or []), trust=trust)
+    if record is not None and record.resolve().is_relative_to(path.resolve()):
+        raise ConfigurationError(f"--record {record}: it is inside of what is served; choose a folder beside {path}")
+    what = f"the {kind} {path} can be served" if check else f"serving the {kind} {path}"
+    if mcp:
+        kept = SessionRecord.of(ServiceSettings(record=record, record_days=record_days), f"stdio-{uuid.uuid4().hex}")
+        serve_stdio(opening, limits, lambda: say(f"{what} over MCP on standard input and output"), kept, check=check)
+        return
+    settings = ServiceSettings(
+        host=host,
+        port=port,
+        token=read_token(read_variable(f"{VARIABLES}_TOKEN"), token_file),
+        allowed_hosts=tuple(allowed_host or ()),
+        proxy=proxy,
+        workers=workers,
+        limits=limits,
+        mcp=mcp_http,
+        warm=warm,
+        log_format=log_format,  # type: ignore[arg-type]  # checked there
+        log_level=log_level,  # type: ignore[arg-type]
+        log_queries=log_queries,
+        record=record,
+        record_days=record_days,
+    )
+    announce = logging.getLogger("nlp_retrieval").info if log_format == "json" and not check else say
+    serve(opening, settings, lambda address: announce(f"{what} on {address}"), check=check)
 
-        cls = _service(self.kind)
-        known = [name for name in inspect.signature(cls.from_path).parameters if name not in _COMMON]
-        for key in self.settings:
-            if key not in known:
-                raise ConfigurationError(f"--set {key}: served as {self.kind}, {nearest(key, known)}")
-        retrievers = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in self.retriever]
-        return cls.from_path(self.path, retrievers=retrievers, trust=self.trust, **self.settings)
+
+def _opened(path: Path, kind: str, named: Sequence[str], settings: Mapping[str, Any], trust: bool) -> BaseService:
+    """Open the served folder, in each process."""
+    from nlp_retrieval.core.search.retriever import BaseRetriever
+
+    cls = service_class(kind)
+    known = [name for name in inspect.signature(cls.from_path).parameters if name not in _COMMON]
+    for key in settings:
+        if key not in known:
+            raise ConfigurationError(f"--set {key}: served as {kind}, {nearest(key, known)}")
+    retrievers = [built(BaseRetriever, "--retriever", text) for text in named]
+    return cls.from_path(path, retrievers=retrievers, trust=trust, **settings)
 
 
-def _service(kind: str) -> type[BaseService]:
+def _kind_of(path: Path, asked: str | None) -> str:
+    if asked is not None:
+        service_class(asked)
+    if not os.path.isdir(path):  # noqa: PTH112 -- pathlib's raises an error for a name that no file can have
+        raise IndexMissingError(f"{path} is no folder; index a corpus there first")
+    kind = asked or recognized_kind(path)
+    if kind is None:
+        known = " or ".join(f"{kind} (no {service_class(kind).opens})" for kind in ("index", *_added()))
+        raise IndexMissingError(f"{path} is no {known}; index a corpus there, or say what it is to become by --as KIND")
+    return kind
+
+
+def recognized_kind(path: Path) -> str | None:
+    """Return the kind of service for a folder; most are indexes, and other services are then not imported."""
+    if not os.path.isdir(path):  # noqa: PTH112 -- as above
+        return None
+    return next((kind for kind in ("index", *_added()) if service_class(kind).recognizes(path)), None)
+
+
+def service_class(kind: str) -> type[BaseService]:
     """Return the service for a kind of folder: an index, or one that an installed package adds.
 
     Raises:
@@ -85,145 +176,3 @@ def _service(kind: str) -> type[BaseService]:
 @cache
 def _added() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group="nlp_retrieval.services")}
-
-
-def command(
-    path: Annotated[
-        Path,
-        typer.Argument(help="An index directory, or a folder of another kind that can be served.", envvar=f"{VARIABLES}_PATH"),
-    ],
-    host: Annotated[str, _option(_access, "Address to listen on; a token is required for any but this machine.")] = "127.0.0.1",
-    port: Annotated[int, _option(_access, "Port to listen on; 0 for any free one.")] = 8000,
-    token_file: Annotated[Path | None, _option(_access, f"File with the token; or set {VARIABLES}_TOKEN to it.")] = None,
-    allowed_host: Annotated[list[str] | None, _option(_access, "An additional host name to accept. Repeatable.")] = None,
-    proxy: Annotated[str, _option(_access, "Address of a proxy whose X-Forwarded-For is believed.")] = "",
-    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.")] = 1,
-    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.")] = 4,
-    waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.")] = 128,
-    seconds: Annotated[float, _option(_limit, "Maximum seconds per request; ten minutes for one that adds sources.")] = 30.0,
-    max_body: Annotated[float, _option(_limit, "Maximum size of a request body, in MiB.")] = 16.0,
-    served_as: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            envvar=f"{VARIABLES}_AS",
-            help="Kind of folder: index, or one that a package adds, such as project (which may be empty: sources are added "
-            "by POST /index). Default: by its content.",
-        ),
-    ] = None,
-    retriever: Annotated[
-        list[str] | None,
-        typer.Option("--retriever", "-r", help="name or name:key=value. Repeatable. Default: all in the index."),
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            envvar=f"{VARIABLES}_SET",
-            help="KEY=VALUE, a setting of the service. An index takes fusion and reranker: a name (reranker=overlap), "
-            "or a mapping with its parameters (reranker='{name: overlap, blend: rank}'). Repeatable.",
-        ),
-    ] = None,
-    mcp: Annotated[bool, _option(_mcp, "Serve it on standard input and output instead of HTTP.", "--mcp")] = False,
-    mcp_http: Annotated[bool, _option(_mcp, "Also serve it at /mcp, with the same rules.", "--mcp-http")] = False,
-    warm: Annotated[bool, _option(_operation, "Load models and ask a query before /readyz says ready.", "--warm")] = False,
-    log_format: Annotated[str, _option(_operation, "text, or json: one object a line.")] = "text",
-    log_level: Annotated[str, _option(_operation, "debug, info, warning or error.")] = "info",
-    log_queries: Annotated[bool, _option(_operation, "Also log the bodies of requests.", "--log-queries")] = False,
-    record: Annotated[
-        Path | None,
-        _option(_recording, "Folder for the sessions of agents: queries, ids of results, what was read; no texts."),
-    ] = None,
-    record_days: Annotated[float, _option(_recording, "Days after its last step that a session is kept.")] = 30.0,
-    trust: Trust = False,
-    check: Annotated[bool, typer.Option("--check", help="Open everything, report what would be served, and exit.")] = False,
-) -> None:
-    """Answer searches over HTTP.
-
-    An index answers POST /search and GET /stats. GET /openapi.json describes the service, /livez and /readyz report whether
-    it answers and is ready, /metrics has figures for Prometheus. SIGTERM and Ctrl-C stop it after finishing current
-    requests. With --mcp it offers tools to a language model's client instead.
-    """
-    from nlp_retrieval.core.secrets import read_variable
-    from nlp_retrieval.service.application import require_packages
-    from nlp_retrieval.service.serving import listen, serve
-    from nlp_retrieval.service.sessions import SessionRecord
-    from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token
-
-    limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
-    kind = _kind_of(path, served_as)
-    opening = _Opening(path, kind, tuple(retriever or ()), parse_options(setting or []), trust)
-    if record is not None and record.resolve().is_relative_to(path.resolve()):
-        raise ConfigurationError(f"--record {record}: it is inside of what is served; choose a folder beside {path}")
-    if mcp:
-        settings = ServiceSettings(limits=limits, record=record, record_days=record_days)
-        _serve_stdio(opening, settings, f"the {kind} {path}", check=check)
-        return
-    token = read_token(read_variable(f"{VARIABLES}_TOKEN"), token_file)
-    settings = ServiceSettings(
-        host=host,
-        port=port,
-        token=token,
-        allowed_hosts=tuple(allowed_host or ()),
-        proxy=proxy,
-        workers=workers,
-        limits=limits,
-        mcp=mcp_http,
-        warm=warm,
-        log_format=log_format,  # type: ignore[arg-type]  # checked there
-        log_level=log_level,  # type: ignore[arg-type]
-        log_queries=log_queries,
-        record=record,
-        record_days=record_days,
-    )
-    if not check:
-        announce = _log.info if log_format == "json" else say
-        serve(opening, settings, lambda address: announce(f"serving the {kind} {path} on {address}"))
-        return
-    require_packages()
-    SessionRecord.of(settings)
-    if mcp_http:
-        from nlp_retrieval.service.mcp import require_mcp
-
-        require_mcp()
-    opening().close()
-    with listen(settings):
-        pass
-    asked = "with a token" if token is not None else "without a token"
-    say(f"the {kind} {path} can be served on {host} port {port}, {asked}, by {workers} process{'es' if workers > 1 else ''}")
-
-
-def _serve_stdio(opening: _Opening, settings: ServiceSettings, what: str, *, check: bool) -> None:
-    from nlp_retrieval.service.mcp import require_mcp, serve_stdio
-    from nlp_retrieval.service.sessions import SessionRecord
-
-    record = SessionRecord.of(settings, f"stdio-{uuid.uuid4().hex}")
-    if not check:
-        serve_stdio(opening, settings.limits, lambda: say(f"serving {what} over MCP on standard input and output"), record)
-        return
-    require_mcp()
-    opening().close()
-    say(f"{what} can be served over MCP on standard input and output")
-
-
-def _kind_of(path: Path, asked: str | None) -> str:
-    """Return the kind of service for a folder.
-
-    Raises:
-        ConfigurationError: the kind does not exist.
-        IndexMissingError: the folder is missing, or contains nothing that can be served.
-    """
-    if asked is not None:
-        _service(asked)
-    if not os.path.isdir(path):  # noqa: PTH112 -- pathlib's raises an error for a name that no file can have
-        raise IndexMissingError(f"{path} is no folder; index a corpus there first")
-    if asked is not None:
-        return asked
-    missing = []
-    for kind in ("index", *_added()):  # most folders are indexes: other services are then not imported
-        service = _service(kind)
-        if service.recognizes(path):
-            return kind
-        missing.append(f"{kind} (no {service.opens})")
-    known = " or ".join(missing)
-    raise IndexMissingError(f"{path} is no {known}; index a corpus there, or say what it is to become by --as KIND")

@@ -162,9 +162,16 @@ def _security(settings: ServiceSettings) -> TransportSecuritySettings:
 
 
 def serve_stdio(
-    opening: Callable[[], BaseService], limits: ServiceLimits, on_ready: Callable[[], None], record: SessionRecord
+    opening: Callable[[], BaseService],
+    limits: ServiceLimits,
+    on_ready: Callable[[], None],
+    record: SessionRecord,
+    *,
+    check: bool = False,
 ) -> None:
     """Answer messages on standard input until it ends, or until a signal ends the process; nothing else is written to output.
+
+    As a check, it only opens everything.
 
     Raises:
         DependencyError: the protocol's package is not installed.
@@ -174,6 +181,10 @@ def serve_stdio(
     leave_notes_out()
     with _stdout_to_stderr():
         service = opening()
+    if check:
+        service.close()
+        on_ready()
+        return
     # a thread reading standard input cannot be interrupted; output is written completely or not at all
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     on_ready()

@@ -19,15 +19,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
-
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
 from nlp_retrieval.service.application import create_app, require_packages
 from nlp_retrieval.service.endpoints import BaseService
 from nlp_retrieval.service.logs import log_config
+from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import leave_notes_out
+
+require_packages()
+from uvicorn.protocols.http.auto import AutoHTTPProtocol  # noqa: E402 -- after the advice where it is missing
 
 if TYPE_CHECKING:
     from uvicorn import Config
@@ -157,27 +159,33 @@ def listen(settings: ServiceSettings) -> socket.socket:
     return listener
 
 
-def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_ready: Callable[[str], None]) -> None:
-    """Answer requests until SIGTERM or SIGINT.
+def serve(
+    opening: Callable[[], BaseService], settings: ServiceSettings, on_ready: Callable[[str], None], *, check: bool = False
+) -> None:
+    """Answer requests until SIGTERM or SIGINT; as a check, only open everything.
 
     Raises:
         DependencyError: a package of the service is not installed.
         RetrievalError: the service cannot be opened.
     """
-    require_packages()
     if settings.mcp:
         from nlp_retrieval.service.mcp import require_mcp
 
         require_mcp()
-    logging.config.dictConfig(log_config(settings.log_format, settings.log_level))
-    leave_notes_out()
+    if not check:
+        logging.config.dictConfig(log_config(settings.log_format, settings.log_level))
+        leave_notes_out()
+    SessionRecord.of(settings)
     service = opening()  # before other processes open it, so that an error is reported once
     with listen(settings) as listener:
         host, port = listener.getsockname()[:2]
         on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
-        if settings.workers > 1:
+        if check or settings.workers > 1:
             service.close()
             del service
+        if check:
+            return
+        if settings.workers > 1:
             _serve_by_many(opening, settings, listener)
         else:
             _serve_alone(service, settings, listener)

@@ -68,12 +68,8 @@ def run(*words: str, code: int = 0) -> str:
 
 
 def test_agents_are_evaluated_and_compared_with_page_json_and_csv(folder: Path) -> None:
-    printed = run("evaluate", "agents.jsonl", "-c", "b.yaml", "--page", "a.html", "--json", "a.json", "--csv", "a.csv")
+    printed = run("evaluate", "agents.jsonl", "-c", "b.yaml", "--page", "a.html", "--csv", "a.csv")
     assert printed.startswith("good has the highest recall, 1.000 with 1.0 searches a question; bad has 0.000 with 1.5")
-    kept = json.loads(Path("a.json").read_text())
-    assert kept["agents"]["good"]["recall_by_searches"] == [0, 1, 1]
-    assert kept["agents"]["bad"]["means"]["tokens"] == 15
-    assert [comparison["difference"] for comparison in kept["comparisons"]] == [-1]
     with Path("a.csv").open() as file:
         assert {(row["agent"], row["qid"], row["recall"]) for row in csv.DictReader(file)} == {
             *(("good", name, "1") for name in ("q1", "q2")),
@@ -98,18 +94,6 @@ def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path
     assert "replay of good" in run("evaluate", "again.jsonl", "--qrels", "qrels.txt")
 
 
-def test_transcripts_are_converted(folder: Path) -> None:
-    messages = [
-        {"role": "user", "content": "what eats krill"},
-        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "kb", "arguments": '{"query": "krill"}'}}]},
-        {"role": "tool", "tool_call_id": "1", "content": '[{"id": "p1"}]'},
-        {"role": "assistant", "content": "A whale [p1]."},
-    ]
-    Path("chat.json").write_text(json.dumps(messages))
-    run("convert", "chat.json", "--queries", "queries.tsv", "--tool", "kb=search", "--agent", "mine", "-o", "chat.jsonl")
-    assert Path("chat.jsonl").read_text().startswith('{"question_id":"q1"')
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -120,7 +104,7 @@ def test_transcripts_are_converted(folder: Path) -> None:
         (["show", "agents.jsonl", "-q", "q7"], "no agent was asked 'q7'"),
         (["show", "agents.jsonl", "-q", "q1", "--qrels", "none.txt"], "none.txt"),
         (["replay", "agents.jsonl", "-i", "nowhere", "-o", "x.jsonl"], "nowhere"),
-        (["convert", "corpus.jsonl", "-o", "x.jsonl"], "there is no field"),
+        (["show", "corpus.jsonl", "-q", "q1"], "there is no field"),
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, words: list[str], message: str) -> None:

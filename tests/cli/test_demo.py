@@ -13,7 +13,7 @@ from soaking import mostly_soaked
 
 import nlp_retrieval
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
-from nlp_retrieval.cli.demo import CLAIM, check_language_model, shipped_claims, write_demo
+from nlp_retrieval.cli.demo import CLAIM, shipped_claims, write_demo
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.datasets import BeirLoader
@@ -85,7 +85,7 @@ def test_with_a_language_model_it_adds_a_configuration_and_says_first_how_many_c
     server: ChatServer, empty: Path
 ) -> None:
     """In the folder of the demo without one, whose index is there already."""
-    words = ["--no-wandb", "--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-base-url", server.url]
+    words = ["--no-wandb", "--output", "demo", "--claims", "3", "--lm", f"openai/small:base_url={server.url}"]
     done = run("demo", *words, folder=empty)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("openai/small: about 3 calls for 3 claims")
@@ -102,10 +102,8 @@ def test_with_a_language_model_it_adds_a_configuration_and_says_first_how_many_c
     ("words", "said"),
     [
         (["--lm", "openai/gpt-4o-mini"], "OPENAI_API_KEY is not set"),
-        (["--lm", "openai/small", "--lm-api-key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
-        (["--lm", "gpt-4o-mini"], "such as openai/gpt-4o-mini"),
-        (["--lm-base-url", "http://127.0.0.1:9/v1"], "add --lm openai/MODEL"),
-        (["--lm-api-key-env", "OPENAI_API_KEY"], "add --lm openai/MODEL"),
+        (["--lm", "openai/small:api_key_env=NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
+        (["--lm", "gpt-4o-mini"], "gpt-4o-mini"),
         (["--claims", "0"], "--claims"),
         (["--claims", "82"], "--claims"),
     ],
@@ -115,26 +113,10 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(words: list[
     assert not (tmp_path / "demo-output").exists()
 
 
-def test_a_server_that_refuses_ends_it_before_anything_is_written(server: ChatServer, tmp_path: Path) -> None:
-    server.answer = lambda body: 401
-    words = ["--lm", "openai/small", "--lm-base-url", server.url, "--lm-api-key-env", "MY_KEY"]
-    done = run("demo", *words, folder=tmp_path, MY_KEY="sk-very-secret-0123456789")
-    refused(done, 1, f"openai/small at {server.url}", "check --lm, --lm-base-url and the key")
-    assert "very-secret" not in done.stderr
-    assert not (tmp_path / "demo-output").exists()
-
-
 def test_no_server_at_all_ends_it_before_anything_is_written(tmp_path: Path) -> None:
-    done = run("demo", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:9/v1", folder=tmp_path)
-    refused(done, 1, "openai/small at http://127.0.0.1:9/v1: the endpoint gave none")
+    done = run("demo", "--lm", "openai/small:base_url=http://127.0.0.1:9/v1,endpoint={retries: 0}", folder=tmp_path)
+    refused(done, 1, "http://127.0.0.1:9/v1: no server of language models answers there")
     assert not (tmp_path / "demo-output").exists()
-
-
-@pytest.mark.parametrize("reply", ["", 400])
-def test_a_weak_answer_to_the_first_question_is_for_the_run_to_count(server: ChatServer, reply: str | int) -> None:
-    server.answer = lambda body: reply
-    check_language_model(LanguageModel("openai/small", base_url=server.url), shipped_claims(1))
-    assert server.calls == 1
 
 
 def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path: Path) -> None:

@@ -36,17 +36,6 @@ def test_an_index_that_failed_in_the_second_batch_is_taken_up_and_says_so(tmp_pa
         assert len(server.texts) == asked, "its vector is on disk"
 
 
-def test_what_two_retrievers_share_is_encoded_once_and_said(tmp_path: Path) -> None:
-    texts = more_than_a_batch(tmp_path / "items.jsonl")
-    with embedding_server(embedded) as server:
-        encoder = f"{{name: http, base_url: '{server.url}', model: small}}"
-        kinds = [word for kind in ("flat", "sq8") for word in ("-r", f"faiss:encoder={encoder},index={kind}")]
-        done = run("index", "items.jsonl", "index", *kinds, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert "1,030 passages were encoded once for retrievers that share an encoder" in done.stdout + done.stderr
-        assert sorted(server.texts) == sorted(texts)
-
-
 def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> None:
     (tmp_path / "plants.csv").write_text("code,name,description\nP1,Foxglove,Slows the heart.\n")
     words = ["index", "plants.csv", "index", "-r", "bm25"]

@@ -56,7 +56,6 @@ def test_the_first_retriever_searches_unless_one_is_named_or_all_are_fused(folde
     assert re.fullmatch(r"   1  Ada Quill  p2  [\d.]+", heading)
     assert passage.strip() == PAGES[1]["content"]
     assert "link_graph.score" not in first.stdout
-    assert "link_graph.score" in run("search", index, "lighthouse", "--signals").stdout
     (fused, *_) = json_lines("search", index, "lighthouse", "--fusion", "rrf")
     assert {key.partition(".")[0] for key in fused["signals"]} == {"link_graph", "bm25", "fusion"}  # type: ignore[union-attr]
 

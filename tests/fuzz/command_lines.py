@@ -27,7 +27,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["sqlite:///corpus.db", "new", "-l", "database", "-o", "table=items", "-r", "bm25"],
         ["claims.json", "new", "-l", "chunker", "-o", "size=3", "-r", "link_graph:seeds=[bm25]"],
         ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25],links=[shared_entities]"],
-        ["corpus.jsonl", "new", "--distill", "word_vectors:model=words.txt", "--dimension", "2", "--most-words", "3"],
+        ["corpus.jsonl", "new", "--distill", "word_vectors:model=words.txt"],
     ],
     "add": [["more.jsonl", "index", "--update"], ["more.jsonl", "index", "-l", "beir", "-o", "split=test"]],
     "delete": [["index", "p1", "p2"], ["index", "--file", "ids.txt"], ["index", "-f", "-"]],
@@ -66,7 +66,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["run:bm25", "run:reranked", "--qrels", "run/qrels.txt", "--baseline", "bm25"],
     ],
     "diff": [
-        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2", "--text", "all"],
+        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2", "--limit", "3"],
         ["run:bm25", "other.trec", "--measure", "mrr"],
     ],
     "report": [
@@ -85,14 +85,13 @@ GOOD: dict[str, list[list[str]]] = {
         ["questions", "from-log", "claims.json", "asked.jsonl", "--column", "claim"],
     ],
     "agents": [
-        ["evaluate", "agents.jsonl", "--config", "sweep.yaml", "--page", "a.html", "--json", "a.json", "--limit", "2"],
+        ["evaluate", "agents.jsonl", "--config", "sweep.yaml", "--page", "a.html"],
         ["evaluate", "agents.jsonl", "folder", "--qrels", "run/qrels.txt", "--tool", "kb=search", "--csv", "a.csv"],
         ["show", "agents.jsonl", "--question", "c1", "-c", "sweep.yaml"], ["show", "agents.jsonl", "-q", "c1"],
         ["replay", "agents.jsonl", "--index", "index", "-k", "2", "-o", "again.jsonl", "--where", '{"year": 3}'],
-        ["convert", "agents.jsonl", "-o", "again.jsonl", "--field", "qid=question_id", "--queries", "claims.json"],
     ],
     "components": [["retrievers", "bm25"], []],
-    "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
+    "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small:api_key_env=NO_KEY"]],
 }  # fmt: skip
 
 WORDS = [

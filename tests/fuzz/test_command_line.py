@@ -102,6 +102,6 @@ def check_told(
 
 
 def test_every_command_is_among_them() -> None:
-    listed = re.findall(r"^  (\w+)  ", ended(["--help"]).out, re.MULTILINE)
+    listed = re.findall(r"^│ (\w+)  ", ended(["--help"]).out, re.MULTILINE)
     added = {entry.name for entry in entry_points(group="nlp_retrieval.commands")}
     assert sorted(set(listed) - added) == sorted(GOOD)

@@ -113,7 +113,7 @@ def given(monkeypatch, tmp_path, capsys):
     make_index(tmp_path / "index", 3)
     called = []
 
-    def serve(opening, settings, _):
+    def serve(opening, settings, _, *, check):
         opening().close()
         called.append((opening, settings))
 
@@ -139,7 +139,8 @@ def test_every_option_may_stand_in_the_environment_and_a_flag_overrides_it(given
     variables = {"LOG_LEVEL": "error", "ALLOWED_HOST": "a.example b.example", "MCP_HTTP": "true", "SECONDS": "2.5"}
     variables |= {"SET": 'fusion=rrf reranker={"name":"overlap"}', "TOKEN_FILE": str(tmp_path / "token"), "HOST": "0.0.0.0"}
     opening, settings = run(PATH=index, **variables)
-    assert (str(opening.path), opening.settings) == (index, {"fusion": "rrf", "reranker": {"name": "overlap"}})
+    given = opening.keywords
+    assert (str(given["path"]), given["settings"]) == (index, {"fusion": "rrf", "reranker": {"name": "overlap"}})
     assert (settings.allowed_hosts, settings.token) == (("a.example", "b.example"), TOKEN)
     assert (settings.mcp, settings.log_level, settings.limits.seconds) == (True, "error", 2.5)
     assert "can be served over MCP" in run(index, "--mcp", "--check", HOST="0.0.0.0", TOKEN_FILE="/nowhere")
