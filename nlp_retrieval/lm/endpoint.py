@@ -83,7 +83,14 @@ MadeT = TypeVar("MadeT")
 def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Sequence[PartT], at_once: int) -> list[MadeT]:
     """Ask about each part, several at a time; the first failure ends the others, and is raised.
 
-    ``ask`` gets a part, and a function that returns whether an answer is still wanted.
+    Args:
+        ask: gets a part, and a function that returns whether an answer is still wanted.
+        parts: to ask about.
+        at_once: the most that are asked about at a time.
+
+    Examples:
+        >>> side_by_side(lambda part, wanted: part.upper(), ["krill", "whale"], 2)
+        ['KRILL', 'WHALE']
     """
     ended = threading.Event()
     if len(parts) < 2 or at_once == 1:

@@ -142,10 +142,7 @@ class KnowledgeExtractor:
 
 
 def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
-    """Return the knowledge in an answer, by passage from 0, for those with readable entries; None if there is none.
-
-    An answer is an object by number of passage, or its JSON text; of one passage, its entry alone will do.
-    """
+    """Return the knowledge in an answer, by passage from 0, for those with readable entries; None if there is none."""
     value = read_object(answer) if isinstance(answer, str) else answer
     entries = dict(value) if isinstance(value, Mapping) else {}
     if n_passages == 1 and "triples" in entries:
@@ -401,17 +398,7 @@ class ExtractionPlan:
 def plan_extraction(
     items: Iterable[SearchableItem], store: KnowledgeStore, extractor: KnowledgeExtractor, price: ModelPrice | None = None
 ) -> ExtractionPlan:
-    """Read a corpus, and return what must be extracted from it; the model is not called.
-
-    Args:
-        items: the corpus.
-        store: of the knowledge.
-        extractor: that will be used.
-        price: of its model.
-
-    Raises:
-        SourceError: the store cannot be read.
-    """
+    """Read a corpus, and return what must be extracted from it; the model is not called."""
     source = iter(items)
     documents = missing = characters = 0
     while chunk := list(islice(source, _LOOKED_UP_AT_ONCE)):

@@ -85,29 +85,17 @@ class Searched:
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeGraph:
-    """The opened graph.
+    """The opened graph."""
 
-    Args:
-        n_rows: rows of the index.
-        n_unknown: number of passages without knowledge.
-        entities: vectors of entities.
-        triples: vectors of triples.
-        ends: ``[triples, 2]``, numbers of their subjects and objects.
-        statements: ``[statements, 2]``, row and triple, ascending.
-        mentions: ``[mentions, 2]``, row and entity, ascending.
-        synonyms: links among nodes.
-        texts: of all segments, in the order of the stack.
-    """
-
-    n_rows: int
-    n_unknown: int
-    entities: Searched
-    triples: Searched
-    ends: Rows
-    statements: Rows
-    mentions: Rows
-    synonyms: Links
-    texts: Sequence[TextColumn]
+    n_rows: int  # rows of the index
+    n_unknown: int  # number of passages without knowledge
+    entities: Searched  # vectors of entities
+    triples: Searched  # vectors of triples
+    ends: Rows  # [triples, 2], numbers of their subjects and objects
+    statements: Rows  # [statements, 2], row and triple, ascending
+    mentions: Rows  # [mentions, 2], row and entity, ascending
+    synonyms: Links  # links among nodes
+    texts: Sequence[TextColumn]  # of all segments, in the order of the stack
 
     @property
     def n_entities(self) -> int:
@@ -164,11 +152,7 @@ class KnowledgeGraph:
 
 
 def open_knowledge(segments: Sequence[SegmentFolder]) -> KnowledgeGraph:
-    """Combine all segments of an index.
-
-    Raises:
-        IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
-    """
+    """Combine all segments of an index."""
     opened = _opened(segments)
     dimension = _dimension(opened)
     if any(len(vectors) and vectors.shape[1] != dimension for _, vectors in opened):
@@ -196,10 +180,7 @@ def open_knowledge(segments: Sequence[SegmentFolder]) -> KnowledgeGraph:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """The tables of consecutive segments together: entities and triples by hash, ascending, with their places in the stack.
-
-    ``rows`` and ``stated`` are the statements of passages that are not deleted; rows count from the first segment's.
-    """
+    """The tables of consecutive segments together: entities and triples by hash, ascending, with their places in the stack."""
 
     live: Mask
     known: Mask
@@ -242,11 +223,7 @@ def _in_order(parts: Sequence[Hashes], starts: Rows) -> tuple[Hashes, Rows, Rows
 
 
 def _numbers(wanted: Hashes, hashes: Hashes, segments: Sequence[SegmentFolder]) -> Rows:
-    """Return the numbers of hashes in an ascending list.
-
-    Raises:
-        IndexDamagedError: one is not there.
-    """
+    """Return the numbers of hashes in an ascending list."""
     numbers = np.searchsorted(hashes, wanted)
     if not (numbers < len(hashes)).all() or not (hashes[numbers] == wanted).all():
         raise damaged(segments[0].folder, "a statement refers to an entity or triple that no segment holds")
@@ -286,10 +263,7 @@ def extend_files(
 
 
 def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float) -> None:
-    """Join adjacent segments into one, without statements of deleted passages only; nothing is encoded again.
-
-    If the first of the index is among them, synonyms are searched again.
-    """
+    """Join adjacent segments into one, without statements of deleted passages only; nothing is encoded again."""
     opened, first = _opened(segments), segments[0].first_row
     tables = [table for table, _ in opened]
     every, stack, path = _Columns.of(segments, tables), _stack(opened), folder / VECTORS_FILE

@@ -80,11 +80,7 @@ _SPOKEN = {"+": " plus", "#": " sharp", "-": "minus ", "\N{MINUS SIGN}": "minus 
 
 
 def phrase_of(text: str) -> str:
-    """Return a name, or a part of a triple, for comparison: its words without case, accents and punctuation.
-
-    Empty if it has no words. So "Erik Hort" and "ERIK HORT'S" are one entity; a sign that belongs to a name or a number is a
-    word, so that "C", "C++" and "C#" are three.
-    """
+    """Return a name, or a part of a triple, for comparison: its words without case, accents and punctuation."""
     return " ".join(words_of(_SIGNS.sub(lambda match: "".join(_SPOKEN[sign] for sign in match.group()), text)))
 
 
@@ -110,27 +106,16 @@ def key_of(*parts: str) -> str:
 
 @dataclass(frozen=True)
 class ReadKnowledge:
-    """Result of reading.
+    """Result of reading."""
 
-    Args:
-        knowledge: all valid statements.
-        dropped: number of invalid entities and triples. Repeated ones are not counted.
-        types: of entities, in ``ENTITY_TYPES``, by name, as far as given.
-        nothing_read: whether there are entities, or triples, of which none could be read.
-    """
-
-    knowledge: PassageKnowledge
-    dropped: int = 0
-    types: dict[str, str] = field(default_factory=dict)
-    nothing_read: bool = False
+    knowledge: PassageKnowledge  # all valid statements
+    dropped: int = 0  # number of invalid entities and triples. Repeated ones are not counted
+    types: dict[str, str] = field(default_factory=dict)  # of entities, in ENTITY_TYPES, by name, as far as given
+    nothing_read: bool = False  # whether there are entities, or triples, of which none could be read
 
 
 def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledge:
-    """Read the knowledge of one passage.
-
-    Raises:
-        ValueError: one of the two is not a list; the message is half a sentence.
-    """
+    """Read the knowledge of one passage."""
     if not isinstance(entities, list) or not isinstance(triples, list):
         raise ValueError(f"the {'triples' if isinstance(entities, list) else 'entities'} are no list")  # noqa: TRY004
     typed = [pair for value in entities[:MAX_STATEMENTS] if (pair := _entity(value))]
@@ -168,15 +153,10 @@ def _phrase(value: JsonValue) -> str | None:
 
 @dataclass(frozen=True)
 class Extraction:
-    """A prompt, a model and their settings. Any change of these makes a separate extraction.
+    """A prompt, a model and their settings. Any change of these makes a separate extraction."""
 
-    Args:
-        model: the language model, by its name in the configuration.
-        settings: everything that determines its answers, as JSON text.
-    """
-
-    model: str
-    settings: str
+    model: str  # the language model, by its name in the configuration
+    settings: str  # everything that determines its answers, as JSON text
 
     @property
     def extraction_id(self) -> str:
@@ -197,11 +177,7 @@ class ExtractionRun:
 
 @dataclass(frozen=True)
 class PassageRecord:
-    """Result of one passage in a run; without a usable answer ``read`` is None, and ``error`` says why.
-
-    Raises:
-        ItemError: the id holds a NUL character or a lone surrogate, which no database stores.
-    """
+    """Result of one passage in a run; without a usable answer ``read`` is None, and ``error`` says why."""
 
     document_id: str
     content_hash: str

@@ -93,12 +93,7 @@ def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> L
 
 
 def encoder_of(settings: HippoRagSettings) -> BaseEncoder:
-    """Build the encoder.
-
-    Raises:
-        ConfigurationError: the key's variable is not set.
-        ModelError: the model cannot be loaded.
-    """
+    """Build the encoder."""
     chosen: EmbeddingSection = settings.embedding
     own = key_variable(chosen.api_key)
     if chosen.provider == "openai":
@@ -112,13 +107,7 @@ def encoder_of(settings: HippoRagSettings) -> BaseEncoder:
 
 
 def check_encoder(settings: HippoRagSettings) -> None:
-    """Encode one text, as a check before paid calls.
-
-    Raises:
-        ConfigurationError: the vectors have another dimension than the settings say, or the key's variable is not set.
-        DependencyError: a package is missing.
-        ModelError: the model cannot be loaded, or its endpoint gives no vector.
-    """
+    """Encode one text, as a check before paid calls."""
     chosen = settings.embedding
     try:
         dimension = encoder_of(settings).encode_passages(["dimension"]).shape[1]
@@ -359,11 +348,7 @@ class HippoRagPipeline:
         return report
 
     def _keeps_all(self, corpus: Items, *, replace: bool) -> bool:
-        """Return whether there is an index, all of whose passages are in a corpus.
-
-        Raises:
-            IndexConflictError: there is one of other passages, and it is not to be replaced.
-        """
+        """Return whether there is an index, all of whose passages are in a corpus."""
         folder = index_folder(self.settings)
         if replace or read_manifest(folder) is None:
             return False

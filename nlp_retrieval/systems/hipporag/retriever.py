@@ -60,19 +60,12 @@ Kept = Callable[[list[str], list[Rows]], list[Rows]]
 
 @dataclass(frozen=True)
 class Linked:
-    """Entities that the walk of a query starts from.
+    """Entities that the walk of a query starts from."""
 
-    Args:
-        entities: their numbers, ascending.
-        weights: of starts at each, above 0; relative to a passage's similarity of 0 to 1.
-        triples: the triples that led to them, best first; may be empty.
-        similarities: inner products of triples (or, without triples, of entities) and query.
-    """
-
-    entities: Rows
-    weights: Scores
-    triples: Rows
-    similarities: Scores
+    entities: Rows  # their numbers, ascending
+    weights: Scores  # of starts at each, above 0; relative to a passage's similarity of 0 to 1
+    triples: Rows  # the triples that led to them, best first; may be empty
+    similarities: Scores  # inner products of triples (or, without triples, of entities) and query
 
 
 def linked_by_triples(
@@ -161,19 +154,12 @@ class DenseScores:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Ranking for one query, by row; values of deleted rows have no meaning.
+    """Ranking for one query, by row; values of deleted rows have no meaning."""
 
-    Args:
-        scores: higher is better.
-        ranks: share of the walk at each passage (without passage nodes: at the entities it names).
-        seeds: share of its restarts.
-        entities: share of the walk at each entity; empty if there was no walk.
-    """
-
-    scores: Scores
-    ranks: Scores
-    seeds: Scores
-    entities: Scores
+    scores: Scores  # higher is better
+    ranks: Scores  # share of the walk at each passage (without passage nodes: at the entities it names)
+    seeds: Scores  # share of its restarts
+    entities: Scores  # share of the walk at each entity; empty if there was no walk
 
 
 def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_rows: int) -> Restarts:
@@ -186,10 +172,7 @@ def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_row
 
 
 def ranked_by_walk(knowledge: KnowledgeGraph, dense: DenseScores, restarts: Restarts, nodes: Scores, passages: bool) -> Ranked:
-    """Rank passages by the walk, and those it does not reach by similarity.
-
-    If passages are not nodes, a passage's rank is the sum of those of its entities.
-    """
+    """Rank passages by the walk, and those it does not reach by similarity."""
     n_rows = knowledge.n_rows
     ranks = nodes[:n_rows] if passages else relevance_of(knowledge, nodes[n_rows:])
     scaled = dense.by_row(dense.scaled, n_rows)
@@ -209,10 +192,7 @@ def ranked_by_similarity(knowledge: KnowledgeGraph, dense: DenseScores) -> Ranke
 def ranked_by_product(
     knowledge: KnowledgeGraph, dense: DenseScores, graph: WeightedGraph, linked: Linked, nodes: Scores, hops: int
 ) -> Ranked:
-    """Rank passages by similarity times relevance of their entities, both scaled so that neither is 0 or below.
-
-    Entities further from those of the query than ``hops`` links do not count.
-    """
+    """Rank passages by similarity times relevance of their entities, both scaled so that neither is 0 or below."""
     n_rows = knowledge.n_rows
     near = _within(graph, linked.entities + n_rows, hops)
     entities = np.where(near, nodes, 0.0)[n_rows:]

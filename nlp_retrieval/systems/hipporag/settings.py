@@ -31,11 +31,7 @@ class _Section(BaseModel):
 
 
 def key_variable(key: str | None) -> str | None:
-    """Return the name of the variable in ``${NAME}``; None for None.
-
-    Raises:
-        ValueError: it is a literal key; the message does not show it.
-    """
+    """Return the name of the variable in ``${NAME}``; None for None."""
     if key is None:
         return None
     match = _VARIABLE.fullmatch(key)
@@ -123,11 +119,7 @@ class IndexingSection(_Section):
 
 
 class StorageSection(_Section):
-    """``storage``: the locations of the knowledge and the index.
-
-    ``save_dir`` is a folder for both, or the URL of a database for the knowledge: ``${NAME}`` or ``env:NAME`` for the
-    environment variable that holds it. An index is always a folder: ``index_dir``, by default ``index`` in that folder.
-    """
+    """``storage``: the locations of the knowledge and the index."""
 
     save_dir: Annotated[str, Field(min_length=1, max_length=4000)] = DEFAULT_FOLDER
     index_dir: Annotated[str, Field(min_length=1, max_length=4000)] | None = None

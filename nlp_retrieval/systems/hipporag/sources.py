@@ -184,12 +184,7 @@ def is_held(knowledge: str) -> bool:
 
 
 def digest_of(knowledge: str | None) -> str | None:
-    """Return ``sha256:<digest>`` of a file of knowledge, or of an extraction in a store.
-
-    Raises:
-        SourceError: the file or the store cannot be read.
-        ConfigurationError: the store does not hold the extraction, or more than one and none was named.
-    """
+    """Return ``sha256:<digest>`` of a file of knowledge, or of an extraction in a store."""
     if knowledge is None or is_held(knowledge):
         return knowledge
     stored = _stored(knowledge)
@@ -206,12 +201,7 @@ def digest_of(knowledge: str | None) -> str | None:
 
 
 def source_of(knowledge: str | None) -> KnowledgeSource | None:
-    """Open a file of entities and triples, or a knowledge store; ``#`` and a fingerprint choose one of several extractions.
-
-    Raises:
-        ConfigurationError: it is only the digest of one; or the store does not hold the extraction, or more than one.
-        SourceError: the file is none of entities and triples, or there is no store.
-    """
+    """Open a file of entities and triples, or a knowledge store; ``#`` and a fingerprint choose one of several extractions."""
     if knowledge is None:
         return None
     if is_held(knowledge):

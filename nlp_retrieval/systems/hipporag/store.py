@@ -271,11 +271,7 @@ class KnowledgeStore:
         return value
 
     def _is_there(self) -> bool:
-        """Return whether all tables exist; False if none does.
-
-        Raises:
-            SourceError: some are missing, or have other columns.
-        """
+        """Return whether all tables exist; False if none does."""
         from sqlalchemy import inspect
 
         tables = self._tables.metadata.sorted_tables
@@ -396,20 +392,12 @@ class StoredKnowledge:
         self.extraction = extraction
 
     def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
-        """Return the knowledge of each item, in order; None for one whose text, under any id, was not extracted.
-
-        Raises:
-            SourceError: the database cannot be read.
-        """
+        """Return the knowledge of each item, in order; None for one whose text, under any id, was not extracted."""
         hashes = [passage_hash(item.title, item.content) for item in items]
         key = self.extraction.extraction_id
         stored = self.store._read(lambda connection: self.store._knowledge(connection, key, set(hashes)))
         return [stored.get(content_hash) for content_hash in hashes]
 
     def digest(self) -> str:
-        """Return the SHA-256, in hexadecimal digits, of the extraction and of all its content.
-
-        Raises:
-            SourceError: the database cannot be read.
-        """
+        """Return the SHA-256, in hexadecimal digits, of the extraction and of all its content."""
         return self.store._read(lambda connection: self.store._digest(connection, self.extraction.extraction_id))

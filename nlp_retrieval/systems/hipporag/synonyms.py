@@ -33,17 +33,7 @@ _Pairs = tuple[Rows, Rows, NDArray[np.float32]]
 
 
 def synonyms_of(new: Vectors, new_hashes: Hashes, old: list[tuple[Vectors, Hashes]], threshold: float) -> Synonyms:
-    """Find the synonyms of new entities, among themselves and among existing ones.
-
-    Args:
-        new: ``[entities, dimension]``.
-        new_hashes: ``[entities]``, of the new entities.
-        old: vectors and hashes of existing entities, in any number of blocks.
-        threshold: the least cosine, above 0.
-
-    Returns:
-        Each pair that is among the best of either of its two entities, with a new entity as source.
-    """
+    """Find the synonyms of new entities, among themselves and among existing ones."""
     vectors = Stack(*(block for block, _ in old), new)
     hashes = np.concatenate([*(block_hashes for _, block_hashes in old), new_hashes])
     first_new = len(hashes) - len(new_hashes)

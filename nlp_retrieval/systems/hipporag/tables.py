@@ -41,15 +41,10 @@ VECTORS_FILE = "knowledge_vectors.npy"
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """Texts in one column of bytes.
+    """Texts in one column of bytes."""
 
-    Args:
-        data: UTF-8, one text after another.
-        offsets: ``[texts + 1]``.
-    """
-
-    data: NDArray[np.uint8]
-    offsets: Rows
+    data: NDArray[np.uint8]  # UTF-8, one text after another
+    offsets: Rows  # [texts + 1]
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> TextColumn:
@@ -96,27 +91,16 @@ class Synonyms:
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeTables:
-    """Tables of one segment, besides its vectors.
+    """Tables of one segment, besides its vectors."""
 
-    Args:
-        known: ``[passages]``, whether the source knows it.
-        entities: hashes of the entities that first occur here, ascending.
-        triples: hashes of the triples that first occur here, ascending.
-        ends: ``[triples, 2]``, hashes of their subjects and objects.
-        texts: phrases of the entities, then predicates of the triples.
-        rows: per statement its passage, counted from the segment's first, ascending.
-        stated: per statement the hash of its triple, ascending within a passage.
-        synonyms: pairs of which at least one first occurs here.
-    """
-
-    known: Mask
-    entities: Hashes
-    triples: Hashes
-    ends: Hashes
-    texts: TextColumn
-    rows: Rows
-    stated: Hashes
-    synonyms: Synonyms
+    known: Mask  # [passages], whether the source knows it
+    entities: Hashes  # hashes of the entities that first occur here, ascending
+    triples: Hashes  # hashes of the triples that first occur here, ascending
+    ends: Hashes  # [triples, 2], hashes of their subjects and objects
+    texts: TextColumn  # phrases of the entities, then predicates of the triples
+    rows: Rows  # per statement its passage, counted from the segment's first, ascending
+    stated: Hashes  # per statement the hash of its triple, ascending within a passage
+    synonyms: Synonyms  # pairs of which at least one first occurs here
 
     def write(self, folder: Path) -> None:
         """Write flat files into an existing folder. Equal tables give equal bytes."""
@@ -140,11 +124,7 @@ class KnowledgeTables:
 
     @classmethod
     def open(cls, segment: SegmentFolder) -> KnowledgeTables:
-        """Map what :meth:`write` wrote, and check it once.
-
-        Raises:
-            IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
-        """
+        """Map what :meth:`write` wrote, and check it once."""
         path = {name: segment.folder / f"{name}.npy" for name in _NAMES}
         known: Mask = mapped(path["known"], np.bool_, (len(segment),))
         entities: Hashes = mapped(path["entities"], np.uint64)
@@ -175,11 +155,7 @@ _NAMES = (
 
 
 def vectors_in(segment: SegmentFolder, tables: KnowledgeTables) -> Vectors:
-    """Map the vectors of a segment, ``[entities + triples, dimension]``.
-
-    Raises:
-        IndexDamagedError: they are missing, or not as many as there are entities and triples.
-    """
+    """Map the vectors of a segment, ``[entities + triples, dimension]``."""
     vectors: Vectors = mapped(segment.folder / VECTORS_FILE, np.float32, (len(tables.texts), None))
     return vectors
 
@@ -211,21 +187,13 @@ def shown_triple(subject: str, predicate: str, target: str) -> str:
 
 @dataclass(frozen=True)
 class Collected:
-    """Statements of the passages of a segment.
+    """Statements of the passages of a segment."""
 
-    Args:
-        known: ``[passages]``, whether the source knows it.
-        entities: phrases by hash.
-        triples: triples of phrases by hash.
-        rows: the passage of each statement, ascending; a passage states a triple once.
-        stated: hash of the triple of each statement.
-    """
-
-    known: Mask
-    entities: dict[int, str]
-    triples: dict[int, Triple]
-    rows: Rows
-    stated: Hashes
+    known: Mask  # [passages], whether the source knows it
+    entities: dict[int, str]  # phrases by hash
+    triples: dict[int, Triple]  # triples of phrases by hash
+    rows: Rows  # the passage of each statement, ascending; a passage states a triple once
+    stated: Hashes  # hash of the triple of each statement
 
     def without(self, entities: Hashes, triples: Hashes) -> Collected:
         """Return the same statements, without the phrases and triples of these hashes."""
@@ -240,12 +208,7 @@ class Collected:
 
 
 def collected(items: ItemTable, source: KnowledgeSource | None) -> Collected:
-    """Look up the statements of items.
-
-    Args:
-        items: all of a segment.
-        source: of knowledge; None if nothing is known.
-    """
+    """Look up the statements of items."""
     known = np.zeros(len(items), np.bool_)
     entities: dict[int, str] = {}
     triples: dict[int, Triple] = {}
