@@ -30,7 +30,7 @@ TESTS = {
     "evaluation/resampling.py": "evaluation",
     "evaluation/comparison.py": "evaluation",
     "evaluation/rankings.py": "evaluation",
-    "core/candidates.py": "core/test_candidates.py core/test_ranking.py core/search conformance/test_retrievers.py",
+    "core/candidates.py": "core/test_candidates.py core/test_ranking.py core/search",
     "core/search/joining.py": "core/search",
     "core/filters.py": "core/test_filters.py core/test_filter_limits.py core/test_table_filters.py",
     "core/index/update.py": "core/index",

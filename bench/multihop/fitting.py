@@ -69,7 +69,7 @@ class Blinded:
         """Its candidates, without what is not seen."""
         for pool in self.opened.pools(queries, at_least=at_least):
             hidden = {kind: np.zeros_like(pool.evidence[kind]) for kind in self.blind}
-            yield replace(pool, evidence=pool.evidence | hidden)
+            yield pool._replace(evidence=pool.evidence | hidden)
 
 
 @dataclass(frozen=True)

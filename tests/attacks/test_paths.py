@@ -7,31 +7,19 @@ import os
 import re
 import shutil
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.small_benchmark import QUERIES, TEXTS, benchmarker
 from hashed_words import items_of
 
-from nlp_retrieval import Bm25Retriever, Gold, SearchableItem, Searcher
-from nlp_retrieval.benchmarks.runs import read_run_folder, report_bytes
-from nlp_retrieval.core.files.atomic import file_names
-from nlp_retrieval.core.files.frames import BaseLoader
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
-from nlp_retrieval.evaluation.trec import read_run
-from nlp_retrieval.reports.write import write_run_files
 
 from .planting import write_forged
 
 ITEMS = items_of(["red fox", "blue whale", "green tree"])
 ELSEWHERE = (
     "../outside", "..", "", "/etc", "a/b", "a\\b", "items\n", "a\0b", "é", "x" * 300, "C:x",
-)  # fmt: skip
-ODD = (
-    "../../x", "/etc/passwd", "..", ".", "a/../../b", "con", "NUL.txt", "a\nb", "a\tb", "\x1b[31m", "a\0b", "~/x", "x" * 400,
-    "-rf *", "$(touch ran)", "a;b", "%2e%2e%2f", "\u202egpj.exe", "\\\\host\\share", ".hidden", "é" * 200, " ",
-    "q1 Q0 d 1 9 x",
 )  # fmt: skip
 
 
@@ -122,60 +110,3 @@ def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_o
     assert (outside / "precious").read_text() == "precious"
     assert (index / "notes" / "mine.txt").read_text() == "mine"
     assert not folder.exists()
-
-
-class OddItems(BaseLoader):
-    """The small benchmark's texts under odd ids."""
-
-    name = "odd"
-
-    def stream(self):  # type: ignore[no-untyped-def]
-        for row, text in enumerate(TEXTS):
-            yield SearchableItem(item_id=f"{ODD[row % len(ODD)]}{row}", content=text)
-
-
-def test_a_benchmark_with_odd_names_writes_into_its_folder_alone(tmp_path: Path) -> None:
-    names = [odd for odd in ODD if odd.strip()][::4]
-    ids = [f"{ODD[n % len(ODD)]}{n}" for n in range(len(QUERIES))]
-    queries = [query.model_copy(update={"query_id": one}) for query, one in zip(QUERIES, ids, strict=True)]
-    gold = [Gold(query_id=one, relevance={f"{ODD[0]}0": 1}) for one in ids]
-    work = tmp_path / "work"
-    run = benchmarker(
-        work / "index", searchers={name: Searcher([Bm25Retriever()]) for name in names}, loader=OddItems(),
-        queries=queries, gold=gold, stage_folder=work / "output" / "stages", latency_queries=1,
-    ).run()  # fmt: skip
-    write_run_files(run, work / "output")
-    assert {path.name for path in tmp_path.iterdir()} <= {"work"}
-    files = sorted(path.name for path in (work / "output" / "trec").iterdir())
-    assert files == sorted(["qrels.txt", *(f"{stem}.trec" for stem in file_names(names))])
-    assert len(files) == len(names) + 1
-    for stem in file_names(names):
-        assert len(read_run(work / "output" / "trec" / f"{stem}.trec")) <= len(queries)
-    saved = read_run_folder(work / "output")
-    assert list(saved.lists.listings) == names
-    assert all(re.fullmatch(r"[0-9a-f]+\.stage|[\w.-]+", path.name) for path in (work / "output").rglob("*"))
-
-
-def test_results_of_an_earlier_run_name_no_file_elsewhere(tmp_path: Path) -> None:
-    """The files of configurations that are gone are removed, by the names in the results that were there."""
-    output, victim = tmp_path / "output", tmp_path / "victim.trec"
-    (output / "trec").mkdir(parents=True)
-    victim.write_text("precious")
-    (output / "trec" / "old.trec").write_text("old")
-    planted = {"configurations": ["../../victim", str(tmp_path / "victim"), "old"]}
-    (output / "results.json").write_text(json.dumps(planted))
-    write_run_files(benchmarker(tmp_path / "index", latency_queries=1).run(), output)
-    assert victim.read_text() == "precious"
-    assert not (output / "trec" / "old.trec").exists()
-
-
-def test_a_foreign_report_names_no_file_elsewhere(tmp_path: Path) -> None:
-    """What it says where its manifest is would be uploaded to W&B."""
-    output = tmp_path / "output"
-    run = benchmarker(tmp_path / "index", latency_queries=1).run()
-    report = write_run_files(run, output)
-    for place in ("/etc/passwd", "../../secret", "~/.netrc", ".."):
-        foreign = replace(report, files={"manifest": place, "trec": place})
-        (output / "report.json").write_bytes(report_bytes(foreign, output))
-        found = read_run_folder(output).report.files
-        assert all(Path(path).parent == output and Path(path).name not in ("", "..") for path in found.values())
