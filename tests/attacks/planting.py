@@ -20,11 +20,7 @@ import numpy as np
 
 
 class MakesFolder:
-    """Unpickled, it makes a folder: what an attacker's code would do is up to them.
-
-    Args:
-        folder: that shows that the code ran.
-    """
+    """Unpickled, it makes a folder, which shows that the code ran."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,32 +40,23 @@ def object_array(path: Path, ran: Path) -> None:
         np.save(file, np.array([MakesFolder(ran)], dtype=object), allow_pickle=True)
 
 
-def forge(index: Path, **changed: object) -> dict[str, Any]:
-    """Give an index the checksums of what its files hold now, so that its manifest vouches for them.
-
-    Args:
-        index: the index directory.
-        changed: what else the manifest is to say, at its top.
-
-    Returns:
-        The manifest.
-    """
-    content = json.loads((index / "manifest.json").read_bytes()) | changed
+def forge(index: Path) -> None:
+    """Give an index the checksums of what its files hold now, so that its manifest vouches for them."""
+    content = json.loads((index / "manifest.json").read_bytes())
     for record in _folders(content):
         files = record["files"]
         for name in files:
             written = (index / record["folder"] / name).read_bytes()
             files[name] = {"bytes": len(written), "sha256": hashlib.sha256(written).hexdigest()}
-    return write_forged(index, content)
+    write_forged(index, content)
 
 
-def write_forged(index: Path, content: dict[str, Any]) -> dict[str, Any]:
+def write_forged(index: Path, content: dict[str, Any]) -> None:
     """Write a manifest with a checksum that fits."""
     content = {key: value for key, value in content.items() if key != "checksum"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     content["checksum"] = hashlib.sha256(text.encode()).hexdigest()
     (index / "manifest.json").write_text(json.dumps(content), "utf-8")
-    return content
 
 
 def _folders(value: object) -> Iterator[dict[str, Any]]:
@@ -83,24 +70,12 @@ def _folders(value: object) -> Iterator[dict[str, Any]]:
             yield from _folders(inner)
 
 
-def in_child(
-    code: str, *words: str, seconds: int = 5, megabytes: int | None = None, given: str | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run Python code in a process that the kernel ends after so many seconds of CPU time.
-
-    Args:
-        code: reads its words from ``sys.argv[1:]``.
-        words: handed over.
-        seconds: of CPU time; a process that uses more is killed (its return code is negative).
-        megabytes: of address space.
-        given: what it reads from its standard input.
-    """
+def in_child(code: str, *words: str, seconds: int = 5, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python code with words and an input in a process that the kernel kills after so many seconds of CPU time."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if megabytes is not None:
-            resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
     return subprocess.run(  # the wall clock is only there for a process that sleeps
         [sys.executable, "-c", code, *words],

@@ -27,7 +27,6 @@ from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets
 from nlp_retrieval.reports.write import write_run_files
 
@@ -228,20 +227,6 @@ def test_a_password_among_settings_is_hidden_in_any_text(subtests: pytest.Subtes
         with subtests.test(text=text, shown=shown):
             assert without_secrets(text) == shown
             assert SECRET not in hide_secrets(text)
-
-
-def test_a_language_model_takes_no_key(subtests: pytest.Subtests) -> None:
-    for settings in [
-        {"base_url": FORMS["user and password"]},
-        {"base_url": FORMS["first setting"]},
-        {"base_url": FORMS["token as user"]},
-        {"api_key_env": FORMS["openai"]},
-    ]:
-        with subtests.test(settings=settings):
-            with pytest.raises(ConfigurationError) as found:
-                LanguageModel("openai/model", **settings)  # type: ignore[arg-type]
-            assert SECRET not in str(found.value)
-            assert FORMS["openai"] not in str(found.value)
 
 
 def test_a_command_that_fails_says_no_secret(tmp_path: Path) -> None:

@@ -12,16 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from colbert_checkpoints import save_bert as save_encoder
-from colbert_checkpoints import save_stanford
 from hashed_words import items_of
-from rerankers.tiny_models import TinyOnnx
 from rerankers.tiny_models import save_bert as save_cross_encoder
-from soaking import Figures, mostly_soaked
+from soaking import Figures
 
 from nlp_retrieval import (
     Bm25Retriever,
-    ColbertEncoder,
-    ColbertRetriever,
     CrossEncoderReranker,
     FaissRetriever,
     RetrievalResult,
@@ -48,24 +44,15 @@ ITEMS = items_of(texts(60, 2))
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    save_stanford(save_encoder(folder / "bert"), folder / "colbert")
+    save_encoder(folder / "bert")
     save_cross_encoder(folder / "pairs")
-    (folder / "onnx").mkdir()
-    TinyOnnx().save(folder / "onnx")
     return folder
 
 
 def searcher(label: str, models: Path) -> Searcher:
     if label == "dense":
         return Searcher([FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20))])
-    if label == "colbert":
-        return Searcher([ColbertRetriever(ColbertEncoder(str(models / "colbert")), bits=None)])
-    if label == "cross-encoder":
-        return Searcher([Bm25Retriever()], reranker=CrossEncoderReranker(str(models / "pairs")), depth=10)
-    return Searcher([Bm25Retriever()], reranker=CrossEncoderReranker(str(models / "onnx"), backend="onnx"), depth=10)
-
-
-LABELS = ["dense", "cross-encoder", "colbert", "cross-encoder by onnx"]
+    return Searcher([Bm25Retriever()], reranker=CrossEncoderReranker(str(models / "pairs")), depth=10)
 
 
 @pytest.fixture
@@ -80,12 +67,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
         return load
 
-    for owner, name in (
-        (SentenceTransformerEncoder, "load_model"),
-        (ColbertEncoder, "load_model"),
-        (pair_models.TorchPairs, "__init__"),
-        (pair_models.OnnxPairs, "__init__"),
-    ):
+    for owner, name in ((SentenceTransformerEncoder, "load_model"), (pair_models.TorchPairs, "__init__")):
         monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
     return loaded
 
@@ -96,7 +78,7 @@ def told(results: list[list[RetrievalResult]]) -> list[dict[str, float]]:
 
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.filterwarnings("ignore:.*not all the model reads:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("label", mostly_soaked(LABELS, 2))
+@pytest.mark.parametrize("label", ["dense", "cross-encoder"])
 def test_threads_share_a_model(
     label: str, models: Path, tmp_path: Path, loads: list[object], effort: int, figures: Figures
 ) -> None:

@@ -9,20 +9,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nlp_retrieval.benchmarks.runs import REPORT
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.index.generation import MANIFEST_FILE
-from nlp_retrieval.encoders.endpoint import KeptVectors
-from nlp_retrieval.encoders.word_vectors import write_word_vectors
 from nlp_retrieval.rerankers.multi_signal.profile import profile_path
 
-from .inputs import SEPARATOR, each, joined, scratch
-from .kept import VECTOR_ASKED, run_folder
-from .models import WORDS, made_files
+from .inputs import SEPARATOR, each, scratch
 from .targets import TARGETS
 
 _ROW = {"id": "d1", "content": "A fox. It runs.", "title": "Fox (1995 film)", "metadata": {"year": 1995, "tags": ["a"]}}
@@ -118,28 +110,11 @@ top_k: 5
 n_per_document: 2
 language: english
 """
-_WORD_VECTORS = [
-    "2 2\nfox 1 0\ntree 0.5 2\n",
-    "fox 1 0\nthe tree 0.5 -2e-3\n",
-    b"2 2\nfox " + np.array([1, 0], "<f4").tobytes() + b"\ntree " + np.array([0.5, 2], "<f4").tobytes() + b"\n",
-]
 _TITLES = ["Martin_O'Neill", "AT&amp;amp;T", "Heat (1995 Film)", "Web 2.0 F.C.", "\u0130\u0307\u1e9e", "!!!", "&#x26;lt;"]
 _TEXTS = [
     "Stanley Kubrick filmed the novel of A. Burgess, and J. R. R. Tolkien did not. Who (1995 film) was it?",
     "\u6771\u4eac\u306f\u65e5\u672c\u3002 e\u0301t\u00e9 \u0130stanbul \u00dcber-Mensch's",
 ]
-
-
-def _stage_entry() -> list[str | bytes]:
-    store = StageStore(scratch() / "seed")
-    store.keep("group", "name", Entry({"a": [1, "b"]}, {"rows": np.arange(3), "scores": np.zeros((2, 0), np.float32)}))
-    return [(scratch() / "seed" / "group" / "name.stage").read_bytes()]
-
-
-def _report() -> list[str | bytes]:
-    content = json.loads((run_folder() / REPORT).read_bytes())
-    content["report"] |= {"comparisons": {}, "explained": [], "pairwise": None}
-    return [json.dumps(content), (run_folder() / REPORT).read_bytes()]
 
 
 def _corpora() -> list[bytes]:
@@ -154,18 +129,6 @@ def _corpora() -> list[bytes]:
         pq.write_table(pa.Table.from_pylist(rows), path, **settings)
         made.append(path.read_bytes())
     return made
-
-
-def _kept_vector() -> list[bytes]:
-    store = KeptVectors(scratch() / "vectors", VECTOR_ASKED)
-    store.keep("a text", np.array([0.5, -1.0, 2.0], np.float32), 2)
-    return [store.path_of("a text").read_bytes()]
-
-
-def _words() -> list[bytes]:
-    folder = scratch() / "seed-words"
-    write_word_vectors(folder, ["fox", "tree"], np.array([[1, 0], [0.5, 2]], np.float32), [1.0, 2.5])
-    return [joined(folder, WORDS)]
 
 
 SEEDS: dict[str, Callable[[], list[Any]]] = {
@@ -206,18 +169,9 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "options": lambda: ["path=a b\nk=[1, two]\nx={a: 1}", "x=1", "faiss:encoder=a/b,nprobe=[1,2]"],
     "urls": lambda: ["postgresql://me:se%20cret@host/db?sslmode=require&password=x", "mysql+pymysql://a:b@h"],
     "checkpoint": lambda: [SEPARATOR.join(json.dumps(part).encode() for part in files) for files in _CHECKPOINTS],
-    "manifest": lambda: [(run_folder().parent / "index" / MANIFEST_FILE).read_bytes()],
-    "stages": _stage_entry,
-    "report": _report,
-    "kept_vector": _kept_vector,
-    "notes": each({"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}}),
     "cited_answer": each(_ANSWER),
     "profiles": lambda: [_PROFILE, profile_path("guidelines").read_bytes()],
     "bodies": each({"query": "fox", "k": 5.0, "where": {"year": {"gte": 2015}}}, {"queries": ["fox", "tree"], "k": 3}),
-    "static_model": lambda: [made_files("static")],
-    "pair_model": lambda: [made_files("pairs")],
-    "word_vectors": lambda: _WORD_VECTORS,
-    "word_folder": _words,
 }
 assert set(SEEDS) == set(TARGETS)
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 
-from .kept import OF_RUNS
-from .models import OF_MODELS
 from .settings import BY_USERS
 from .sources import FROM_MODELS, FROM_OTHERS
 
 Target = Callable[[bytes], bool]
 
-_ALL = (FROM_OTHERS, FROM_MODELS, BY_USERS, OF_RUNS, OF_MODELS)
+_ALL = (FROM_OTHERS, FROM_MODELS, BY_USERS)
 TARGETS: dict[str, Target] = {target.__name__: target for targets in _ALL for target in targets}
 
 
