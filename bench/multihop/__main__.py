@@ -71,7 +71,7 @@ class Study:
         split = {_CLAUSES: Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever()], clauses=True)])}
         split[_CLAUSES].index(musique, self.musique.index)
         config = configured(self._settings(self.musique, musique), self.work / "clauses")
-        found = found.beside(run(config.model_copy(update={"searchers": split}), self.work / "clauses"))
+        found = found.beside(run(replace(config, searchers=split), self.work / "clauses"))
         self.figures["musique"] = replace(found, values=found.values | {_OWN_FOLDS: own})
         self.reached["musique"] = self.musique.reached(graphs[_FULL], musique)
 
@@ -99,7 +99,7 @@ class Study:
         config = configured(settings, self.work / name)
         keys = (_SHUFFLED, f"{_SHUFFLED}, refitted")
         others = {key: Searcher([shuffled(_weights(self.fits.get(key, self.full), fold))]) for key in keys}
-        return run(config.model_copy(update={"searchers": {**config.searchers, **others}}), self.work / name)
+        return run(replace(config, searchers={**config.searchers, **others}), self.work / name)
 
     def _judged(self) -> dict[str, Figures]:
         """Judge claims at once, and each fold of HotpotQA by itself."""
