@@ -145,21 +145,3 @@ def language_model(text: str) -> LanguageModel:
 def megabytes(n_bytes: int) -> str:
     """Return a size in readable form."""
     return f"{n_bytes / 1e6:,.1f} MB"
-
-
-def parse_prices(text: str | None) -> tuple[float, float] | None:
-    """Return the prices of a million tokens, in and out, as a user wrote them: ``0.15,0.60``.
-
-    Raises:
-        ConfigurationError: they are not two numbers of at least 0.
-    """
-    if text is None:
-        return None
-    parts = text.split(",")
-    try:
-        first, second = (float(part) for part in parts)
-    except ValueError:
-        first = second = -1.0
-    if not (0 <= first < float("inf") and 0 <= second < float("inf")):
-        raise ConfigurationError(f"--price {text}: give two prices of a million tokens, in and out, such as 0.15,0.60")
-    return first, second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import parse_component, parse_prices, say
+from nlp_retrieval.cli.console import language_model, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, corpus_loader
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.text.printing import not_a_command
@@ -17,38 +18,21 @@ from nlp_retrieval.text.printing import not_a_command
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
     from nlp_retrieval.evaluation.rankings import Ranking
-    from nlp_retrieval.judging.agreement import JudgeAgreement
-    from nlp_retrieval.judging.model_judge import ModelPlan
     from nlp_retrieval.judging.project import JudgingProject
     from nlp_retrieval.judging.report import JudgingReport
-    from nlp_retrieval.lm.language_model import LanguageModel
 
 Project = Annotated[Path, typer.Argument(help="Folder of the judging project.")]
 JudgeName = Annotated[str, typer.Option("--judge", help="Your name; it is kept with every judgement.")]
-CorpusOption = Annotated[str | None, typer.Option("--corpus", help="File, folder or database URL of the corpus.")]
 
 app = typer.Typer(help="Judge passages, and compare systems without gold.", no_args_is_help=True, add_completion=False)
-
 questions_app = typer.Typer(help="Get questions from a log.", no_args_is_help=True, add_completion=False)
 app.add_typer(questions_app, name="questions")
-
-QuestionFile = Annotated[Path, typer.Argument(help="Where to write them: a file named .jsonl, as --queries takes it.")]
-
-_LM = "A language model: openai/gpt-4o-mini, or openai/NAME:base_url=http://..."
-Price = Annotated[
-    str | None, typer.Option("--price", help="Price of a million tokens, in and out: 0.15,0.60.", rich_help_panel="Budget")
-]
-Budget = Annotated[
-    float | None, typer.Option("--budget", help="The most it may cost, in the currency of --price.", rich_help_panel="Budget")
-]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.", rich_help_panel="Budget")]
 
 _MUCH_LESS = 0.8
 _DIFFERENCE, _MOST_COMPARED = 0.05, 10
 
-_DESIGN, _SCALE = "What is judged", "How it is judged"
 
-
+@app.command()
 def new(
     project: Project,
     runs: Annotated[
@@ -59,41 +43,28 @@ def new(
         Path | None, typer.Option("--config", "-c", help="A benchmark's YAML instead: its searchers answer --queries.")
     ] = None,
     queries: Annotated[
-        Path | None,
-        typer.Option("--queries", help="Questions: one per line (.txt), CSV, TSV, JSON or TREC topics. Default: of the runs."),
+        Path | None, typer.Option(help="Questions: one per line (.txt), CSV, TSV, JSON or TREC topics. Default: of the runs.")
     ] = None,
-    corpus: CorpusOption = None,
+    corpus: Annotated[str | None, typer.Option(help="File, folder or database URL of the corpus.")] = None,
     loader: Loader = None,
     option: LoaderOptions = None,
-    design: Annotated[
-        str, typer.Option(help="depth-k: every pair; decisive: the pairs that tell systems apart.", rich_help_panel=_DESIGN)
-    ] = "depth-k",
-    budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.", rich_help_panel=_DESIGN)] = None,
+    design: Annotated[str, typer.Option(help="depth-k: every pair; decisive: those that tell systems apart.")] = "depth-k",
+    budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.")] = None,
     measure: Annotated[
-        str | None,
-        typer.Option(help="Measure to compare by, precision@k; default: precision at --depth.", rich_help_panel=_DESIGN),
+        str | None, typer.Option(help="Measure to compare by, precision@k; default: precision at --depth.")
     ] = None,
     compare: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="A:B", help="Two systems to decide between. Repeatable; default: every two.", rich_help_panel=_DESIGN
-        ),
+        typer.Option(metavar="A:B", help="Two systems to decide between. Repeatable; default: every two."),
     ] = None,
-    depth: Annotated[int, typer.Option(help="Passages of each list that take part.", rich_help_panel=_DESIGN)] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of all random choices.", rich_help_panel=_DESIGN)] = 0,
-    unit: Annotated[
-        str, typer.Option(help="item, or title: any passage of a title counts for it.", rich_help_panel=_DESIGN)
-    ] = "item",
+    depth: Annotated[int, typer.Option(help="Passages of each list that take part.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+    unit: Annotated[str, typer.Option(help="item, or title: any passage of a title counts for it.")] = "item",
     scale: Annotated[
-        str,
-        typer.Option(help="binary, graded (0 to 3), or names of grades from 0, separated by commas.", rich_help_panel=_SCALE),
+        str, typer.Option(help="binary, graded (0 to 3), or names of grades from 0, separated by commas.")
     ] = "binary",
-    relevant_from: Annotated[
-        int, typer.Option("--relevant-from", help="The least grade that is relevant.", rich_help_panel=_SCALE)
-    ] = 1,
-    instructions: Annotated[
-        Path | None, typer.Option(help="Text file with instructions for judges.", rich_help_panel=_SCALE)
-    ] = None,
+    relevant_from: Annotated[int, typer.Option(help="The least grade that is relevant.")] = 1,
+    instructions: Annotated[Path | None, typer.Option(help="Text file with instructions for judges.")] = None,
 ) -> None:
     """Make a project of what several systems found.
 
@@ -136,12 +107,11 @@ def new(
         f"{project}: {pool.chosen.sum():,} of {len(pool.item_ids):,} pairs to judge, of {pool.drawn.sum():,} questions and "
         f"{len(pool.systems):,} systems. Next: nlp-retrieval judge serve {project} --judge NAME"
     )
-    for line in _prospects(made):
-        say(line)
+    _say_prospects(made)
 
 
-def _prospects(made: JudgingProject) -> Iterator[str]:
-    """Yield what is better known before anybody judges: how many questions it takes, and whether fewer pairs would do."""
+def _say_prospects(made: JudgingProject) -> None:
+    """Say what is better known before anybody judges: how many questions it takes, and whether fewer pairs would do."""
     from itertools import combinations
 
     from nlp_retrieval.evaluation.resampling import family_numbers
@@ -153,17 +123,16 @@ def _prospects(made: JudgingProject) -> Iterator[str]:
     if not compared or not is_sum(settings.measure):
         return
     needed = [families_to_decide(pool, settings.measure, one, other, _DIFFERENCE) for one, other in compared[:_MOST_COMPARED]]
-    if known := [number for number in needed if number is not None]:
+    if most := max((number for number in needed if number is not None), default=None):
         has = len(set(family_numbers(pool.families)[pool.drawn].tolist()))
-        yield (
-            f"A difference of {_DIFFERENCE:g} in {settings.measure} takes about {max(known):,} families of questions; "
-            f"this project has {has:,}"
-        )
+        takes = f"A difference of {_DIFFERENCE:g} in {settings.measure} takes about {most:,} families of questions"
+        say(f"{takes}; this project has {has:,}")
     deciding = choose(pool, "decisive", None, 0, settings.measure, settings.comparisons).chosen & pool.drawn[pool.pair_query]
     if settings.design != "decisive" and 0 < deciding.sum() < _MUCH_LESS * pool.chosen.sum():
-        yield f"{deciding.sum():,} pairs would do to compare in {settings.measure}: make the project with --design decisive"
+        say(f"{deciding.sum():,} pairs would do to compare in {settings.measure}: make the project with --design decisive")
 
 
+@app.command()
 def serve(
     project: Project,
     judge: JudgeName,
@@ -191,6 +160,7 @@ def serve(
     )
 
 
+@app.command("import")
 def import_(
     project: Project,
     file: Annotated[Path, typer.Argument(help="TREC qrels, CSV, TSV or JSON lines.")],
@@ -204,6 +174,7 @@ def import_(
     say(f"{file}: {added:,} judgements added as {judge}{left}")
 
 
+@app.command()
 def export(
     project: Project,
     file: Annotated[Path, typer.Argument(help="TREC qrels; .jsonl: with who, when, note and seconds.")],
@@ -214,6 +185,7 @@ def export(
     say(f"{file}: {JudgingProject(project).export(file):,} judgements")
 
 
+@app.command()
 def refresh(
     project: Project,
     corpus: Annotated[str, typer.Option("--corpus", help="File, folder or database URL of the corpus.")],
@@ -232,89 +204,70 @@ def refresh(
     say(f"{changed:,} texts changed{done}; {len(differences) - changed:,} are missing")
 
 
+@app.command()
 def report(
     project: Project,
     measures: Annotated[
-        str | None,
-        typer.Option("--measures", metavar="NAMES", help="Separated by commas: precision@10,mrr@10. The first decides."),
+        str | None, typer.Option(metavar="NAMES", help="Separated by commas: precision@10,mrr@10. The first decides.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="System to compare with; default: every two.")] = None,
     margin: Annotated[float, typer.Option(help="Differences below it do not matter.")] = 0.0,
-    model_name: Annotated[
-        str | None, typer.Option("--model", help="Model to compare with people; default: that with most grades.")
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print which system is better, and how sure that is."""
-    import json
-    from dataclasses import asdict
+    from pydantic_core import to_json
 
     from nlp_retrieval.cli.runs import names_of
     from nlp_retrieval.judging.project import JudgingProject
     from nlp_retrieval.judging.report import report_of
 
-    made = report_of(JudgingProject(project), names_of(measures), baseline=baseline, margin=margin, model=model_name)
+    made = report_of(JudgingProject(project), names_of(measures), baseline=baseline, margin=margin)
     if as_json:
-        typer.echo(json.dumps(_finite(asdict(made)), ensure_ascii=False, allow_nan=False))
-        return
-    for line in report_lines(made):
-        typer.echo(not_a_command(line))
+        typer.echo(to_json(made, inf_nan_mode="null").decode())
+    else:
+        _echo(_report_lines(made))
 
 
-def _finite(value: Any) -> Any:
-    """Return plain values with None for each NaN."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if value != value else value  # noqa: PLR0124 -- NaN
-
-
-def report_lines(made: JudgingReport) -> Iterator[str]:
-    """Yield the lines of a report: its sentence, the decisions, the means, and what is known of the model."""
+def _report_lines(made: JudgingReport) -> Iterator[str]:
     yield made.sentence
     yield f"{made.judged:,} of {made.chosen:,} chosen pairs are judged."
     yield from (f"Note: {note}." for note in made.notes)
     if made.decisions:
         together = f", all {len(made.decisions):,} differences together" if len(made.decisions) > 1 else ""
-        yield ""
-        yield f"Differences in {made.measure}, with 95% intervals that hold at every look{together}:"
-        yield from _table(
-            (f"{each.system} - {each.baseline}", "" if value is None else f"{value:+.3f}", interval, each.decision.verdict)
-            for each in made.decisions
-            for value in [each.decision.value]
-            for interval in [each.decision.reason or f"[{each.decision.low:.3f}, {each.decision.high:.3f}]"]
-        )
-    known = [name for name, means in made.means.items() if means]
-    if known:
-        yield ""
-        yield "Means of the questions that are judged completely; the pool is taken for all that is relevant:"
-        systems = dict.fromkeys(system for name in known for system in made.means[name])
-        yield from _table([("system", *known), *(
-            (system, *(f"{value:.3f}" if (value := made.means[name].get(system)) is not None else "" for name in known))
-            for system in systems
-        )])  # fmt: skip
-    if made.model is not None:
-        yield ""
-        if made.model.agreement is None:
-            yield f"{made.model.name} as a judge: how far it agrees with people is unknown; too few pairs were judged by both."
-            return
+        yield f"\nDifferences in {made.measure}, with 95% intervals that hold at every look{together}:"
+        rows = []
+        for each in made.decisions:
+            value, found = each.decision.value, each.decision
+            interval = found.reason or f"[{found.low:.3f}, {found.high:.3f}]"
+            rows.append((f"{each.system} - {each.baseline}", "" if value is None else f"{value:+.3f}", interval, found.verdict))
+        yield from _table(rows)
+    if known := {name: means for name, means in made.means.items() if means}:
+        yield "\nMeans of the questions that are judged completely; the pool is taken for all that is relevant:"
+        systems = dict.fromkeys(system for means in known.values() for system in means)
+        cells = [[f"{means[system]:.3f}" if system in means else "" for means in known.values()] for system in systems]
+        yield from _table([("system", *known), *((system, *row) for system, row in zip(systems, cells, strict=True))])
+    if made.model is not None and made.model.agreement is None:
+        yield f"\n{made.model.name} as a judge: how far it agrees with people is unknown; too few pairs were judged by both."
+    elif made.model is not None and made.model.agreement is not None:
         agreed = made.model.agreement
         yield (
-            f"{made.model.name} as a judge: kappa with people {_figure(agreed.kappa, agreed.kappa_interval)}, weighted "
+            f"\n{made.model.name} as a judge: kappa with people {_figure(agreed.kappa, agreed.kappa_interval)}, weighted "
             f"{_figure(agreed.weighted, agreed.weighted_interval)}; its grade minus theirs, on average:"
         )
-        yield from _table((bias.part, f"{bias.bias:+.2f}", f"of {bias.pairs:,} pairs") for bias in made.model.biases)
+        yield from _table([(bias.part, f"{bias.bias:+.2f}", f"of {bias.pairs:,} pairs") for bias in made.model.biases])
 
 
-def _table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    lines = list(rows)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    yield from (
-        "  " + "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield from ("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
+def _echo(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(not_a_command(line))
+
+
+@app.command()
 def health(
     project: Project,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Depth of the figures; default: the project's.")] = None,
@@ -324,18 +277,15 @@ def health(
     from nlp_retrieval.judging.project import JudgingProject
 
     found = health_of(JudgingProject(project), k)
-    for warning in found.warnings or ["Nothing unsafe was found"]:
-        typer.echo(not_a_command(f"{warning}."))
-    typer.echo("")
+    _echo([*(f"{warning}." for warning in found.warnings or ["Nothing unsafe was found"]), ""])
     rows = [("system", f"judged@{found.k}", "unjudged", f"precision@{found.k}", "found alone", "relevant of these")]
-    rows += [
-        (each.system, f"{each.judged:.3f}", f"{each.unjudged:,}", f"{each.precision:.3f}", f"{each.alone:,}",
-         f"{each.relevant_alone:,}") for each in found.systems
-    ]  # fmt: skip
-    for line in _table(rows):
-        typer.echo(not_a_command(line))
+    for each in found.systems:
+        counts = f"{each.alone:,}", f"{each.relevant_alone:,}"
+        rows.append((each.system, f"{each.judged:.3f}", f"{each.unjudged:,}", f"{each.precision:.3f}", *counts))
+    _echo(_table(rows))
 
 
+@app.command()
 def agreement(project: Project) -> None:
     """Print how far people agree beyond chance."""
     from nlp_retrieval.judging.agreement import measure_agreement
@@ -343,39 +293,36 @@ def agreement(project: Project) -> None:
 
     opened = JudgingProject(project)
     found = measure_agreement(opened.grades())
-    typer.echo(agreement_text(found))
+    if not found.n:
+        typer.echo(
+            f"No pair was graded by two people. Ask for it: nlp-retrieval judge serve {project} --judge NAME --overlap 0.1"
+        )
+        return
+    alpha = _figure(found.alpha, found.alpha_interval)
+    typer.echo(f"Krippendorff's alpha (ordinal) {alpha} on {found.n:,} pairs with several grades.")
+    for pair in found.pairs:
+        typer.echo(
+            f"{' and '.join(pair.judges)}: {pair.same:.0%} of {pair.n:,} alike, kappa "
+            f"{_figure(pair.kappa, pair.kappa_interval)}, weighted {_figure(pair.weighted, pair.weighted_interval)}; "
+            f"mean {pair.means[0]:.2f} and {pair.means[1]:.2f}."
+        )
     if disputed := len(opened.disputed()):
         typer.echo(f"{disputed:,} pairs have different grades; to settle them: judge serve {project} --settle --judge NAME")
 
 
-def agreement_text(found: JudgeAgreement) -> str:
-    """Return agreement as lines for a terminal."""
-    if not found.n:
-        return "No pair was graded by two people. Ask for it: nlp-retrieval judge serve PROJECT --judge NAME --overlap 0.1"
-    lines = [
-        f"Krippendorff's alpha (ordinal) {_figure(found.alpha, found.alpha_interval)} on {found.n:,} pairs with several grades."
-    ]
-    for pair in found.pairs:
-        one, other = pair.judges
-        lines.append(
-            f"{one} and {other}: {pair.same:.0%} of {pair.n:,} alike, kappa {_figure(pair.kappa, pair.kappa_interval)}, "
-            f"weighted {_figure(pair.weighted, pair.weighted_interval)}; mean {pair.means[0]:.2f} and {pair.means[1]:.2f}."
-        )
-    return "\n".join(lines)
-
-
 def _figure(value: float, interval: tuple[float, float]) -> str:
-    if value != value:  # noqa: PLR0124 -- NaN
+    if math.isnan(value):
         return "unknown (only one grade was given)"
-    return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval[0] == interval[0] else "")
+    return f"{value:.2f}" + ("" if math.isnan(interval[0]) else f" [{interval[0]:.2f}, {interval[1]:.2f}]")
 
 
+@app.command()
 def model(
     project: Project,
-    lm: Annotated[str, typer.Option("--lm", help=_LM)],
-    price: Price = None,
-    budget: Budget = None,
-    plan: PlanOnly = False,
+    lm: Annotated[str, typer.Option(help="A language model: openai/gpt-4o-mini, or openai/NAME:base_url=http://...")],
+    price: Annotated[str | None, typer.Option(help="Price of a million tokens, in and out: 0.15,0.60.")] = None,
+    budget: Annotated[float | None, typer.Option(help="The most it may cost, in the currency of --price.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.")] = False,
 ) -> None:
     """Let a model judge every pair.
 
@@ -384,60 +331,44 @@ def model(
     from nlp_retrieval.judging.model_judge import ModelJudge
     from nlp_retrieval.judging.project import JudgingProject
 
-    opened, judge = JudgingProject(project), ModelJudge(_language_model(lm))
-    prices = parse_prices(price)
-    _say_plan(judge.plan(opened), prices, budget)
+    opened, judge = JudgingProject(project), ModelJudge(language_model(lm))
+    planned, prices = judge.plan(opened), _prices(price)
+    cost = None if prices is None else planned.price(*prices)
+    costs = "" if cost is None else f", at most about {cost:.2f}"
+    say(f"{planned.calls:,} calls, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
+    if budget is not None and cost is None:
+        raise ConfigurationError("--budget needs the prices of the model: --price IN,OUT for a million tokens")
+    if budget is not None and cost is not None and cost > budget:
+        raise ConfigurationError(f"that would cost about {cost:.2f}, and --budget is {budget:g}: nothing was asked")
     if plan:
         return
-    done = judge.judge(opened)
-    say(f"{done.graded:,} pairs graded by {judge.name}; {_calls(judge.lm, prices)}")
+    done, counts = judge.judge(opened), judge.lm.counts
+    say(
+        f"{done.graded:,} pairs graded by {judge.name}; {counts.calls:,} calls, {counts.cache_hits:,} answers from disk, "
+        f"{counts.tokens_in:,} tokens in and {counts.tokens_out:,} out"
+    )
     for reason, count in done.not_judged.items():
         say(f"{count:,} not judged: {reason}")
 
 
-def _language_model(lm: str) -> LanguageModel:
-    from nlp_retrieval.core.components.registry import build_as
-    from nlp_retrieval.lm.language_model import LanguageModel
-
-    settings = parse_component(lm)
-    return build_as(LanguageModel, "language_models", settings | {"name": "dspy", "model": settings["name"]}, "--lm")
-
-
-def _say_plan(planned: ModelPlan, prices: tuple[float, float] | None, budget: float | None) -> None:
-    """Say what is to be asked, and raise an error if it costs more than the budget."""
-    costs = "" if prices is None else f", at most about {planned.price(*prices):.2f}"
-    say(f"{planned.calls:,} calls, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
-    if budget is not None and prices is None:
-        raise ConfigurationError("--budget needs the prices of the model: --price IN,OUT for a million tokens")
-    if budget is not None and prices is not None and planned.price(*prices) > budget:
-        raise ConfigurationError(
-            f"that would cost about {planned.price(*prices):.2f}, and --budget is {budget:g}: nothing was asked; take a "
-            "cheaper model, or a larger budget"
-        )
-
-
-def _calls(lm: LanguageModel, prices: tuple[float, float] | None) -> str:
-    counts = lm.counts
-    paid = "" if prices is None else f", {(counts.tokens_in * prices[0] + counts.tokens_out * prices[1]) / 1e6:.2f}"
-    return (
-        f"{counts.calls:,} calls, {counts.cache_hits:,} answers from disk, {counts.tokens_in:,} tokens in and "
-        f"{counts.tokens_out:,} out{paid}"
-    )
+def _prices(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        first = second = -1.0
+    if not (0 <= first < math.inf and 0 <= second < math.inf):
+        raise ConfigurationError(f"--price {text}: give two prices of a million tokens, in and out, such as 0.15,0.60")
+    return first, second
 
 
 def _compared(texts: list[str] | None, systems: list[str]) -> list[tuple[str, str]] | None:
-    """Return the pairs of systems in ``A:B``; a name may hold a colon itself."""
-    if texts is None:
-        return None
-    pairs = []
-    for text in texts:
-        parts = text.split(":")
-        cuts = [(":".join(parts[:cut]), ":".join(parts[cut:])) for cut in range(1, len(parts))]
-        pair = next((pair for pair in cuts if set(pair) <= set(systems)), None)
-        if pair is None:
+    known = {f"{one}:{other}": (one, other) for one in systems for other in systems}
+    for text in texts or []:
+        if text not in known:
             raise ConfigurationError(f"--compare {text}: write two systems as A:B; there are {', '.join(systems)}")
-        pairs.append(pair)
-    return pairs
+    return None if texts is None else [known[text] for text in texts]
 
 
 def _text(path: Path) -> str:
@@ -524,7 +455,7 @@ def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found
 @questions_app.command("from-log")
 def from_log(
     log: Annotated[Path, typer.Argument(help="CSV, TSV, JSON, JSON lines, or text with a question per line.")],
-    file: QuestionFile,
+    file: Annotated[Path, typer.Argument(help="Where to write them: a file named .jsonl, as --queries takes it.")],
     sample: Annotated[int | None, typer.Option(help="Number of questions to draw; default: all.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw; a larger sample contains the smaller one.")] = 0,
     column: Annotated[str | None, typer.Option(help="Column with the question; default: one of the usual names.")] = None,
@@ -546,8 +477,3 @@ def from_log(
     )
     fewer = f" ({sample:,} were asked for)" if sample is not None and len(found.queries) < sample else ""
     say(f"{file}: {len(found.queries):,} questions{fewer}. Next: nlp-retrieval judge new PROJECT --queries {file}")
-
-
-for _command in (new, serve, report, health, agreement, model, export, refresh):
-    app.command(_command.__name__)(_command)
-app.command("import")(import_)
