@@ -59,16 +59,15 @@ def read_bibliography(text: str, where: str = "the bibliography") -> Bibliograph
     start = text.lstrip()[:1]
     if not start:
         raise InputError(f"{where}: it is empty; give BibTeX or CSL-JSON")
-    notes: list[str] = []
     if start in "[{":
-        entries = _read_json(text, where)
+        read = Bibliography(_read_json(text, where))
+        _refuse_twice(((entry.mark, entry.line) for entry in read.entries), where)
     elif _ENTRY.search(text):
-        entries, notes = _read_bibtex(text, where)
+        read = _read_bibtex(text, where)
     else:
         shown = printable(text.strip()[:40])
         raise InputError(f"{where}: neither BibTeX nor CSL-JSON; it begins {shown!r}: export it as one of them")
-    _refuse_twice(((entry.mark, entry.line) for entry in entries), where)
-    return Bibliography(entries, notes)
+    return read
 
 
 def _refuse_twice(keys: Iterable[tuple[str, int]], where: str) -> None:
@@ -82,7 +81,7 @@ def _refuse_twice(keys: Iterable[tuple[str, int]], where: str) -> None:
         first[key.casefold()] = line
 
 
-def entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses: Iterable[str], line: int) -> Reference:
+def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses: Iterable[str], line: int) -> Reference:
     """Return a work as an entry, which begins as in a list of references: ``"Frisch & Doe (1965). The dance"``."""
     names = surnames[:20]
     authors = f"{', '.join(names[:-1])} & {names[-1]}" if len(names) > 1 else "".join(names)
@@ -95,7 +94,7 @@ def entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses
 # BibTeX and BibLaTeX.
 
 
-def _read_bibtex(text: str, where: str) -> tuple[list[Reference], list[str]]:
+def _read_bibtex(text: str, where: str) -> Bibliography:
     try:
         from pybtex import errors
         from pybtex.database.input.bibtex import Parser, UndefinedMacro
@@ -104,13 +103,12 @@ def _read_bibtex(text: str, where: str) -> tuple[list[Reference], list[str]]:
         raise DependencyError(f"reading BibTeX needs pybtex: {install('evidence')} ({error})") from None
     begins: list[tuple[str, int]] = []
     for line, match in _with_lines(text, _ENTRY):
-        if match[1].lower() in ("comment", "string", "preamble"):
+        kind = match[1].lower()
+        if kind in ("comment", "string", "preamble"):
             continue
         if not _KEY.fullmatch(match[2] or "") or match[3]:
-            raise InputError(
-                f"{where}, line {line}: the @{match[1]} there has no key that can be cited; write one after its bracket, as in "
-                f"@{match[1].lower()}{{frisch1965,"
-            )
+            cure = f"write one after its bracket, as in @{kind}{{frisch1965,"
+            raise InputError(f"{where}, line {line}: the @{match[1]} there has no key that can be cited; {cure}")
         begins.append((match[2], line))
     _refuse_twice(begins, where)
     with errors.capture() as found:
@@ -118,13 +116,12 @@ def _read_bibtex(text: str, where: str) -> tuple[list[Reference], list[str]]:
             data = Parser(encoding="utf-8").parse_string(text)
         except RecursionError:
             raise InputError(f"{where}: its braces are nested too deeply; remove some of them") from None
-    undefined = sum(isinstance(problem, UndefinedMacro) for problem in found)
+    undefined = [problem for problem in found if isinstance(problem, UndefinedMacro)]
     for problem in found:
-        if isinstance(problem, PybtexSyntaxError) and not isinstance(problem, UndefinedMacro):
+        if isinstance(problem, PybtexSyntaxError) and problem not in undefined:
             place = f", line {problem.lineno}" if problem.lineno else ""
             what = str(problem).partition(": ")[2] or str(problem)
             raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces, quotes and commas")
-    notes = [f"{where}: {undefined:,} abbreviations are not defined (@string) and were left empty"] if undefined else []
     if not data.entries:
         raise InputError(f"{where}: no entry could be read; write entries as @article{{key, title = {{...}}}}")
     lines = {key.casefold(): line for key, line in begins}
@@ -134,7 +131,9 @@ def _read_bibtex(text: str, where: str) -> tuple[list[Reference], list[str]]:
         # other keys of it have no authors and title, or these would name several works
         others = filter(_KEY.fullmatch, re.split(r"[\s,]+", entry.fields.get("ids", "")))
         entries += [read, *(Reference(other, "", read.url, read.line, read.other_urls) for other in others)]
-    return entries, notes
+    _refuse_twice(((entry.mark, entry.line) for entry in entries), where)
+    n, what = len(undefined), "abbreviations are not defined (@string) and were left empty"
+    return Bibliography(entries, [f"{where}: {n:,} {what}"] if n else [])
 
 
 def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Reference:
@@ -142,28 +141,30 @@ def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Referenc
     whole = entries.get(fields.get("crossref", ""), entry)  # the volume that a chapter is in
     fields = {name.lower(): value for name, value in whole.fields.items() if name.lower() != "title"} | fields
     people = entry.persons.get("author") or entry.persons.get("editor") or whole.persons.get("editor") or []
-    surnames = [plain_text(" ".join([*person.prelast_names, *person.last_names])) for person in people]
+    surnames = [_plain_text(" ".join([*person.prelast_names, *person.last_names])) for person in people]
     surnames = [name for name in surnames if name and name.casefold() != "others"]
-    surnames = surnames or [plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
+    surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
     year = _YEAR.search(fields.get("year", "") or fields.get("date", ""))
     url = re.sub(r"\A\\url\s*\{(.*)\}\Z", r"\1", fields.get("url", ""))
-    addresses = [as_doi(fields.get("doi", "")), url.replace("\\", "")]
+    addresses = [_as_doi(fields.get("doi", "")), url.replace("\\", ""), _pubmed(fields.get("pmid", ""))]
     if "arxiv" in (fields.get("archiveprefix", "").lower(), fields.get("eprinttype", "").lower()):
         addresses.append(f"arXiv:{fields.get('eprint', '')}")
-    if fields.get("pmid", "").isdecimal():
-        addresses.append(f"PMID:{fields['pmid']}")
     elsewhere = " ".join(fields.get(name, "") for name in ("howpublished", "note", "journal", "journaltitle"))
     addresses += [url for _, url in plain_links(re.sub(r"\\url\s*\{|[{}\\]", " ", elsewhere)) if url]
-    return entry_of(entry.key, surnames, year[0] if year else "", plain_text(fields.get("title", "")), addresses, line)
+    return _entry_of(entry.key, surnames, year[0] if year else "", _plain_text(fields.get("title", "")), addresses, line)
 
 
-def as_doi(text: str) -> str:
+def _pubmed(number: str) -> str:
+    return f"PMID:{number}" if number.isdecimal() else ""
+
+
+def _as_doi(text: str) -> str:
     """Return a bare DOI with "doi:" before it, and anything else as it is, without backslashes."""
     text = text.strip().replace("\\", "")
     return f"doi:{text}" if text.startswith("10.") else text
 
 
-def plain_text(source: str) -> str:
+def _plain_text(source: str) -> str:
     """Return text of BibTeX as plain text: accents, quotes and dashes as characters, formulas as far as they can be."""
     if "\\" in source or "$" in source:
         try:
@@ -188,15 +189,10 @@ def _read_json(text: str, where: str) -> list[Reference]:
     items = (data.get("items") or data.get("references")) if isinstance(data, dict) else data
     if not isinstance(items, list):
         raise InputError(f"{where}: JSON without a list of works; export it as CSL-JSON")
-    return entries_of_csl(items, where, text)
+    return _csl_entries(items, where, text)
 
 
-def entries_of_csl(items: Sequence[object], where: str, text: str = "") -> list[Reference]:
-    """Return works in CSL's form, as JSON or YAML gives them, as entries.
-
-    Raises:
-        InputError: one is not a mapping, or has no key.
-    """
+def _csl_entries(items: Sequence[object], where: str, text: str) -> list[Reference]:
     places = _with_lines(text, _KEY_IN_JSON)
     entries = []
     for number, item in enumerate(items, start=1):
@@ -227,11 +223,9 @@ def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
         for person in people
         if isinstance(person, dict)
     ]
-    addresses = [as_doi(_text(item, "DOI", "doi")), _text(item, "URL", "url")]
-    if (pmid := _text(item, "PMID")).isdecimal():
-        addresses.append(f"PMID:{pmid}")
+    addresses = [_as_doi(_text(item, "DOI", "doi")), _text(item, "URL", "url"), _pubmed(_text(item, "PMID"))]
     title = re.sub(r"</?[a-z]{1,10}>", "", _text(item, "title"))
-    return entry_of(key, list(filter(None, surnames)), _issued(item), title, addresses, line)
+    return _entry_of(key, list(filter(None, surnames)), _issued(item), title, addresses, line)
 
 
 def _text(item: Mapping[str, Any], *names: str) -> str:

@@ -110,7 +110,6 @@ class Document:
         title: may be empty.
         unit: what the ``line`` of a block counts: lines, paragraphs of a DOCX, or pages of a PDF.
         definitions: of links, ``[1]: https://example.org "Title"``.
-        works: entries of a bibliography within the document.
         removed: counts of what was left out since readers do not see it.
         left_out: texts that were left out, each after the reason.
         metadata: that the document states about itself in its front matter, by lower-case names.
@@ -125,7 +124,6 @@ class Document:
     title: str = ""
     unit: Literal["line", "paragraph", "page"] = "line"
     definitions: list[Reference] = field(default_factory=list)
-    works: list[Reference] = field(default_factory=list)
     removed: Removed = field(default_factory=Removed)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     metadata: list[tuple[str, str]] = field(default_factory=list)

@@ -1,9 +1,8 @@
 """Removal of the parts of an HTML page that its readers do not see, before its text is read.
 
-A page can hold text for programs alone: instructions to them, or claims that its visible text does not make. Left out is what
-browsers never show, and what the page itself hides: by ``hidden``, ``popover`` or a closed ``dialog``, and by its own styles
-(attributes and elements) with ``display:none``, ``visibility``, ``opacity:0``, letters without a size, a place off the page, or
-the colour of the background. Style sheets in other files are never fetched.
+Left out is what browsers never show, and what the page itself hides: by ``hidden``, ``popover`` or a closed ``dialog``, and by
+its own styles (attributes and elements) with ``display:none``, ``visibility``, ``opacity:0``, letters without a size, a place
+off the page, or the colour of the background. Style sheets in other files are never fetched.
 """
 
 from __future__ import annotations
@@ -66,7 +65,8 @@ class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
 
     @property
     def etree_siblings(self) -> Sequence[Any]:
-        return self.charged(self._siblings, share=8)
+        self.charged(self._siblings[::8])
+        return self._siblings
 
     @etree_siblings.setter
     def etree_siblings(self, siblings: Sequence[Any]) -> None:
@@ -75,8 +75,8 @@ class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
     def iter_children(self) -> Iterator[_Element]:
         return iter(self.charged(list(super().iter_children())))
 
-    def charged(self, examined: Sequence[Any], share: int = 1) -> Sequence[Any]:
-        self.steps[0] += 1 + len(examined) // share
+    def charged(self, examined: Sequence[Any]) -> Sequence[Any]:
+        self.steps[0] += 1 + len(examined)
         if self.steps[0] > _MOST_STEPS:
             raise StylesTooCostlyError
         return examined

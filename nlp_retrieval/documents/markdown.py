@@ -16,10 +16,10 @@ from unicodedata import normalize
 
 from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_address
-from nlp_retrieval.documents.bibliography import bibliography_notes, entries_of_csl
+from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import FOOTNOTE, LINE, MARK, NOTE, OTHER, Tree, parse_page
+from nlp_retrieval.documents.html import LINE, MARK, NOTE, OTHER, Tree, parse_page
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ _MOST_UNCLOSED = 9
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _NOTE = re.compile(r"\[\^([^\s\[\]]{1,200}|[0-9]{1,9}(?:[,;] ?\^?[0-9]{1,9}){1,50})\]")
-_MARK_WITH_CARETS = re.compile(r"\^\[[0-9][0-9,; \u2013-]{0,80}\]")
 _NEVER_CLOSED = re.compile(
     r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
     re.IGNORECASE | re.DOTALL,
@@ -74,7 +73,6 @@ def markdown_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False)
     parser.inline.ruler.at("footnote_ref", _note)
-    parser.inline.ruler.after("footnote_ref", "inline_note", _inline_note)
     # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
@@ -107,24 +105,6 @@ def _note(state: StateInline, silent: bool) -> bool:
     if not silent:
         state.push("footnote_ref", "", 0).meta = {"label": match[1]}
     state.pos = match.end()
-    return True
-
-
-def _inline_note(state: StateInline, silent: bool) -> bool:
-    """Parse a footnote within the text: ``^[Frisch (1965), p. 4]``; a note within it is text."""
-    if not state.src.startswith("^[", state.pos) or state.env.get("in_note"):
-        return False
-    end = state.md.helpers.parseLinkLabel(state, state.pos + 1)
-    if end < 0 or _MARK_WITH_CARETS.match(state.src, state.pos):
-        return False
-    if not silent:
-        number = state.env["notes"] = state.env.get("notes", 0) + 1
-        token = state.push("footnote_ref", "", 0)
-        token.meta, token.children = {"label": f"inline note {number}"}, []
-        state.env["in_note"] = True
-        state.md.inline.parse(state.src[state.pos + 2 : end], state.md, state.env, token.children)
-        state.env["in_note"] = False
-    state.pos = end + 1
     return True
 
 
@@ -187,7 +167,6 @@ def read_markdown(text: str, where: str) -> Document:
     read = _page_of(tokens).document(where)
     title = " ".join(str(fields.get("title") or "").split())
     headings = (block.pieces[0] for block in read.blocks if block.kind == "heading")
-    works = fields.get("references")
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
     return replace(
@@ -198,7 +177,6 @@ def read_markdown(text: str, where: str) -> Document:
             for token in tokens
             if token.type == "definition" and token.map
         ],
-        works=entries_of_csl(works, "the front matter") if isinstance(works, list) else [],
         removed=read.removed + removed,
         metadata=_metadata(fields),
         notes=[*bibliography_notes(fields.get("bibliography")), *notes],
@@ -324,10 +302,6 @@ def _write(tree: Tree, tokens: Sequence[Token]) -> None:
             case "softbreak" | "hardbreak":
                 tree.line += 1
                 tree.one(LINE if token.type == "softbreak" else "br", " ")
-            case "footnote_ref" if token.children is not None:
-                tree.begin(FOOTNOTE, name=str(token.meta["label"]))
-                _write(tree, token.children)
-                tree.end(FOOTNOTE, outside)
             case "footnote_ref":
                 tree.one(MARK, name=str(token.meta["label"]))
             case "bare_link":

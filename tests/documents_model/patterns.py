@@ -27,10 +27,6 @@ DOCUMENTS = {
         ),
         "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.documents.bibliography import read_bibliography",
     ),
-    "documents/docx.py": in_prose(
-        "_CSL.search('CSL_CITATION' + text), _CITATION.findall('CITATION ' + text), _STORE.fullmatch('customXml/item' + text)",
-        "from nlp_retrieval.documents.docx import _CITATION, _CSL, _STORE",
-    ),
     "documents/html.py": in_prose(
         "_NOTE.search(text), _SHORT_MARK.fullmatch(text)", "from nlp_retrieval.documents.html import _NOTE, _SHORT_MARK"
     ),

@@ -461,7 +461,7 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         )
     text = read_markdown(report, "the report") if isinstance(report, str) else report
     references = references_of(replace(text, blocks=report_blocks(text)))
-    references.works = {key_of(entry.mark): entry for entry in (*text.works, *bibliography)}
+    references.works = {key_of(entry.mark): entry for entry in bibliography}
     known: dict[str, bool] = {}
 
     def knows(name: str) -> bool:

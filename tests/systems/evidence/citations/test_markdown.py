@@ -383,12 +383,3 @@ def test_marks_change_no_sentence_around_them(parts, gap):
     found = read_report(gap.join(marked) + LIST)
     assert list(dict.fromkeys(one.sentence for one in found.citations)) == list(dict.fromkeys(plain))
     assert found.uncited == []
-
-
-def test_a_note_within_the_text_is_a_footnote() -> None:
-    report = read_report(f"Bees dance^[See Frisch, {A}, and ^[more].]. Ants do not^[Roe\n{B}].\nNo ^[end.")
-    assert [(one.url, one.sentence, one.line) for one in report.citations] == [
-        (A, "Bees dance.", 1),
-        (B, "Ants do not.", 1),
-    ]
-    assert report.sentences[-1].line == 3
