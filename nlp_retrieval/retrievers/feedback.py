@@ -18,7 +18,6 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, scaled, top_
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.context import stage
-from nlp_retrieval.core.explanation import Explanation, name_of
 from nlp_retrieval.core.files.columns import check_numbers, mapped, read_texts
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
@@ -187,13 +186,6 @@ class Similarities:
             _by_vectors(feedback.vector, self._centred_vectors, rows, self._sampled_own),
             _standardised(self._by_terms(feedback, rows), self._sampled_by_terms(feedback)),
         )
-
-    def nearest(self, feedback: Feedback, rows: Rows) -> tuple[Rows, Scores]:
-        """Return for each passage the most similar one of the feedback, other than itself, and their similarity."""
-        products = self._centred_vectors(rows) @ self._centred_vectors(feedback.rows).T
-        products[rows[:, None] == feedback.rows[None, :]] = -np.inf
-        best = products.argmax(axis=1)
-        return feedback.rows[best], products[np.arange(len(rows)), best].astype(np.float64)
 
     def _centred_vectors(self, rows: Rows) -> Vectors:
         """The vectors of passages without the means of their subjects, of length 1."""
@@ -402,22 +394,6 @@ class FeedbackRetriever(BaseRetriever):
                 signals[key].append(column[places])
         joined = {key: np.concatenate([np.zeros(0), *parts]) for key, parts in signals.items()}
         return replace(Hits.from_lists(lists), signals=joined)
-
-    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        (question,) = self._questions([query])
-        if len(question.feedback.rows) == 0 or len(rows) == 0:
-            return [None] * len(rows)
-        near, likeness = self._similarities.nearest(question.feedback, rows)
-        places = {row: rank for rank, row in enumerate(question.feedback.rows.tolist(), 1)}
-        explanations: list[Explanation | None] = []
-        columns = items.items(rows), items.items(near), rows.tolist(), likeness.tolist(), near.tolist()
-        for item, other, row, like, alike in zip(*columns, strict=True):
-            reasons = [f"it is number {places[row]} of the passages fed back"] if row in places else []
-            if np.isfinite(like):
-                said = f'it says what "{name_of(other)}" says (cosine {like:.2f})'
-                reasons.append(f"{said}, number {places[alike]} of those fed back")
-            explanations.append(Explanation(item, "; ".join(reasons), (), max(like, 0.0) if np.isfinite(like) else 1.0))
-        return explanations
 
     def _questions(self, queries: list[str]) -> list[_Question]:
         none = np.zeros(0, np.int64)

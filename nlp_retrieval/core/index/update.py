@@ -58,6 +58,7 @@ class IndexChange:
     """One writer's work on an index: each change is published before the next begins."""
 
     def __init__(self, writer: IndexWriter, manifest: Manifest, builders: Sequence[Builder]) -> None:
+        self._begin = time.perf_counter()
         self.writer, self.builders = writer, builders
         self.identities = [builder.identity for builder in builders]
         self.directory = writer.directory
@@ -129,6 +130,12 @@ class IndexChange:
                 stacklevel=2,
             )
 
+    def report(self) -> UpdateReport:
+        """Return what was done so far."""
+        corpus, seconds = self.manifest.corpus, time.perf_counter() - self._begin
+        changes = self.added, self.replaced, self.deleted
+        return UpdateReport(self.directory, corpus.n_items, *changes, len(corpus.segments), seconds)
+
     def _deleted(self) -> Rows:
         live = self.items.live
         return np.zeros(0, np.int64) if live is None else np.flatnonzero(~live)
@@ -196,7 +203,6 @@ class UpdateReport:
 
 def add_items(path: str | Path, items: Items, resolve: Resolve, *, replace: bool, auto_compact: bool = True) -> UpdateReport:
     """Add items to an index; with ``replace``, an item may take the place of one with the same id."""
-    begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
         source = checked_items(items)
         if first := list(islice(source, 1)):
@@ -212,12 +218,11 @@ def add_items(path: str | Path, items: Items, resolve: Resolve, *, replace: bool
             update.change(np.sort(there[there >= 0]), segment, fingerprint)
             update.replaced = int((there >= 0).sum())
             update.added = n_new - update.replaced
-    return _reported(update, begin)
+    return update.report()
 
 
 def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *, auto_compact: bool = True) -> UpdateReport:
     """Delete items from an index; if one does not exist, or none would be left, nothing is deleted."""
-    begin = time.perf_counter()
     if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
         raise ItemError(f"item ids come as a list, not as {item_ids!r}; write [{item_ids!r}]")
     ids = list(dict.fromkeys(item_ids))
@@ -231,16 +236,15 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
                 raise ItemError(f"no item of {update.directory} has the id {missing!r}; nothing was deleted")
             update.change(np.sort(rows))
             update.deleted = len(ids)
-    return _reported(update, begin)
+    return update.report()
 
 
 def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
     """Join all segments of an index without deleted items; one segment without deleted items stays as it is."""
-    begin = time.perf_counter()
     with _updating(path, resolve, auto_compact=False) as update:
         if update.manifest.corpus.updated:
             update.join(0)
-    return _reported(update, begin)
+    return update.report()
 
 
 def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
@@ -289,10 +293,3 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
             writer.checkpoints.remove()
         finally:
             writer.remove_unused(update.builders)
-
-
-def _reported(update: IndexChange, begin: float) -> UpdateReport:
-    corpus, seconds = update.manifest.corpus, time.perf_counter() - begin
-    return UpdateReport(
-        update.directory, corpus.n_items, update.added, update.replaced, update.deleted, len(corpus.segments), seconds
-    )

@@ -171,22 +171,3 @@ def test_a_series_with_ids_is_not_read_as_texts_without_them() -> None:
     assert [item.item_id for item in items_of(dict(pandas.Series({"d7": "x", "d9": "y"})))] == ["d7", "d9"]
     with pytest.raises(ItemError, match="Series has ids as its index"):
         list(items_of(pandas.DataFrame({"id": ["a"], "text": ["x"]}).set_index("id")["text"]))
-
-
-def test_numbers_of_single_precision_are_as_they_were_written() -> None:
-    single = pa.float32()
-    columns = {
-        "alone": pa.array([0.7], single),
-        "coded": pa.array([0.7], single).dictionary_encode(),
-        "list": pa.array([[0.7, 1.5]], pa.list_(single)),
-        "struct": pa.array([{"x": 0.1, "y": [1]}], pa.struct([("x", single), ("y", pa.list_(pa.int8()))])),
-        "map": pa.array([[("k", 0.7)]], pa.map_(pa.string(), single)),
-    }
-    (item,) = items_of(pa.table({"id": ["a"], "text": ["x"]} | columns))
-    assert item.metadata == {
-        "alone": 0.7,
-        "coded": 0.7,
-        "list": [0.7, 1.5],
-        "struct": {"x": 0.1, "y": [1]},
-        "map": {"k": 0.7},
-    }

@@ -148,14 +148,6 @@ def test_another_process_indexes_again_what_is_only_in_the_object_and_says_so(tm
     assert "mine has indexed 2 items again to open its index; define load(folder)" in done.stderr
 
 
-def test_items_that_are_added_are_indexed_with_all_others(tmp_path):
-    searcher = Searcher([Counting()])
-    searcher.index(DOCUMENTS, tmp_path / "index")
-    with pytest.warns(RetrievalWarning, match="has indexed 5 items again"):
-        searcher.add({"e": "krill krill krill krill"})
-    assert ids(searcher.search("krill")) == [["e", "b", "a"]]
-
-
 def test_the_order_of_a_reranker_counts_and_its_scores_where_they_agree(tmp_path):
     class NewScores(BaseReranker):
         def rerank(self, nlqs, results, k):

@@ -8,7 +8,7 @@ import yaml
 
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, Unfiltered
-from nlp_retrieval.core.search.joining import CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import CombSUM, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.errors import ConfigurationError
 
 random = np.random.default_rng(5)
@@ -102,13 +102,6 @@ def test_an_expression_goes_through_yaml():
 def test_what_means_nothing_says_what_to_write(expression, message):
     with pytest.raises(ConfigurationError, match=message):
         eval(expression)
-
-
-def test_a_sum_has_no_fusion_but_the_default_or_weights():
-    assert (Searcher([a, b], fusion=RawScore()) + c).retrievers.keys() == {"searcher", "terms"}
-    assert (Searcher([a, b], fusion=WeightedSum([1, 2], normalization="zscore")) * 2).retrievers.keys() == {"searcher"}
-    by_label = Searcher([a, b], fusion=WeightedSum({"share": 0.3, "terms": 0.7}))
-    assert by_label + 0.5 * c == Searcher([a, b, c], fusion=WeightedSum([0.7, 0.3, 0.5]))
 
 
 def test_a_function_is_a_processor_before_and_a_reranker_after(path):

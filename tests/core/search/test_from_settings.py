@@ -79,24 +79,6 @@ def check_parts(named, by_hand):
     assert list(map(type, with_held(named))) == list(map(type, with_held(by_hand))), "its parts are known as parts"
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: Searcher(["bm52"]), "Searcher: retrievers[0]: there is no retriever called 'bm52'; did you mean 'bm25'"),
-        (lambda: Searcher([{"name": "bm25", "k": 1}]), "retrievers[0]: bm25 has no parameter 'k'; did you mean 'k1'?"),
-        (lambda: Searcher(["bm25"], reranker="rrf"), "reranker: there is no reranker called 'rrf'; valid: "),
-        (
-            lambda: Searcher(["bm25"], processor={"name": "hyde", "lm": {"name": "openai", "model": "gpt-4o-mini"}}),
-            "processor.lm: name: 'openai' and `model` name two models; write model: openai/<model>, or leave out name",
-        ),
-    ],
-)
-def test_a_name_that_is_none_is_told_with_its_place(make, said):
-    with pytest.raises(ConfigurationError) as caught:
-        make()
-    assert said in str(caught.value)
-
-
 SEARCHERS = [
     Searcher({"1e5": Bm25Retriever(k1=0.1 + 0.2), "no": "faiss"}, fusion=WeightedSum([0.3, 1 / 3]), depth="all"),
     Searcher([LinkGraphRetriever(seeds=["bm25", "faiss"])], scope="per_subquery", quota=3),

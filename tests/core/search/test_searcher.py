@@ -146,40 +146,6 @@ def test_search_is_what_loops_do(path, case):
             assert all(one.score > other.score for one, other in pairwise(hits))
 
 
-def test_a_signal_tells_which_subquery_found_an_item(path):
-    (hits,) = Searcher([TermCount()], processor=SplitAt()).open(path).search(["alpha;beta;alpha beta"], 20)
-    for hit in hits:
-        has = terms(hit.item.content)
-        wanted = {
-            n: float(len({*words} & has)) for n, words in enumerate([["alpha"], ["beta"], ["alpha", "beta"]]) if {*words} & has
-        }
-        assert {n: hit.signals[f"terms[{n}].score"] for n in range(3) if f"terms[{n}].score" in hit.signals} == wanted
-
-
-@pytest.mark.parametrize(
-    ("make", "k", "depth"),
-    [
-        (lambda r: Searcher([r]), 7, 7),
-        (lambda r: Searcher([r], reranker=Brief()), 7, 100),
-        (lambda r: Searcher([r, TermShare()]), 150, 150),
-    ],
-)
-def test_the_depth_that_is_asked_of_a_retriever(make, k, depth, tmp_path):
-    asked = []
-
-    class Watch(TermCount):
-        name = "watch"
-
-        def search_batch(self, queries, k, allowed):
-            asked.append(k)
-            return super().search_batch(queries, k, allowed)
-
-    searcher = make(Watch())
-    searcher.index(documents(["alpha"] * 200), tmp_path / "index")
-    searcher.search(["alpha", "alpha"], k)
-    assert asked == [depth]
-
-
 def test_the_whole_batch_is_one_call_of_distinct_subqueries_that_are_not_blank(tmp_path):
     asked = []
 

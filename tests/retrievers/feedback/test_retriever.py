@@ -159,18 +159,6 @@ def test_scores_are_those_of_the_definition(tmp_path):
     assert [found[item.item_id].score for item in items] == pytest.approx(list(total + beside), abs=2e-4)
 
 
-def test_an_explanation_names_the_passage_fed_back_that_is_most_alike(tmp_path):
-    searcher = Searcher([made(passages=5)])
-    searcher.index(plans(), tmp_path / "index")
-    question = "what sums do donors lend the country"
-    found = searcher.search([question], k=3, where={"country": "Brask"})[0]
-    told = searcher.explain(question, found)[0]["feedback"]
-    assert found[0].item.item_id == "Brask-money"
-    assert "-money" in told.origin
-    assert "of those fed back" in told.origin
-    assert told.steps == ()
-
-
 @pytest.mark.parametrize(
     ("query", "read", "named"),
     [
