@@ -240,17 +240,10 @@ def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: st
         others = [name for name in library.measures.registry if name.lower() not in (*MEASURES, *_ALIASES, "rbp")]
         raise ConfigurationError(f"there is no measure {written!r}; {nearest(family, [*MEASURES, 'rbp', *others])}")
     family = registry[family.lower()]
-    theirs = library.measures.registry[family]
-    known, at = theirs.SUPPORTED_PARAMS, theirs.AT_PARAM  # "cutoff", or the level of recall
-    named = set(re.findall(r"(?:^|,)\s*([a-zA-Z_]+)=", parameters))
     name = f"{family}({parameters})" if parameters else family
-    if cutoff and at not in known:
-        raise ConfigurationError(f"{written!r}: {family} has no cutoff; write {name}")
-    others = [parameter for parameter in known if parameter != at]
-    if unknown := sorted(named.difference(others)):
-        raise ConfigurationError(f"{written!r}: {family} has no parameter {unknown[0]!r}; it has {', '.join(others) or 'none'}")
-    given = {*named, at} if cutoff else named
-    if missing := [parameter for parameter, about in known.items() if about.required and parameter not in given]:
+    given = {library.measures.registry[family].AT_PARAM if cutoff else "", *re.findall(r"(\w+)\s*=", parameters)}
+    needed = [key for key, about in library.measures.registry[family].SUPPORTED_PARAMS.items() if about.required]
+    if missing := [key for key in needed if key not in given]:
         example = f"{name}@10" if missing == ["cutoff"] else f"{family}({missing[0]}=3)"
         raise ConfigurationError(f"{written!r}: {family} needs its {missing[0]}; write {example}")
     try:

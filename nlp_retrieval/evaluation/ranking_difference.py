@@ -56,8 +56,6 @@ class HitDifference:
     grade: int
     one_rank: int | None
     other_rank: int | None
-    one_score: float | None
-    other_score: float | None
     movement: Movement
     signals: list[SignalMove]
 
@@ -91,7 +89,6 @@ class QueryDifference:
 
     query_id: str
     text: str
-    family: str | None
     group: str | None
     one: str
     other: str
@@ -104,13 +101,15 @@ class QueryDifference:
     @property
     def one_list(self) -> list[HitDifference]:
         """The first k of the first list, best first."""
-        ranked = [(hit.one_rank, hit) for hit in self.hits if hit.one_rank is not None and hit.one_rank <= self.k]
-        return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])]
+        return self._first([hit.one_rank for hit in self.hits])
 
     @property
     def other_list(self) -> list[HitDifference]:
         """The first k of the second list, best first."""
-        ranked = [(hit.other_rank, hit) for hit in self.hits if hit.other_rank is not None and hit.other_rank <= self.k]
+        return self._first([hit.other_rank for hit in self.hits])
+
+    def _first(self, ranks: list[int | None]) -> list[HitDifference]:
+        ranked = [(rank, hit) for rank, hit in zip(ranks, self.hits, strict=True) if rank is not None and rank <= self.k]
         return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])]
 
 
@@ -120,12 +119,11 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int, rel
     query = lists.number_of(query_id)
     first, second = _Side(lists.listing(one), query), _Side(lists.listing(other), query)
     gold = {item: grade for item, grade in lists.gold_of(query).items() if grade >= relevant_from}
-    within = dict.fromkeys([*first.first(cut), *second.first(cut)])
+    within = dict.fromkeys([*first.items[:cut], *second.items[:cut]])
     ordered = sorted(within, key=lambda item: min(side.ranks.get(item, cut + 1) for side in (first, second)))
     return QueryDifference(
         query_id=query_id,
         text=lists.texts[query],
-        family=lists.families[query],
         group=lists.groups[query],
         one=one,
         other=other,
@@ -148,17 +146,10 @@ class _Side:
         here = listing.of(query)
         self.items: list[int] = listing.items[here].tolist()
         self.ranks = {item: rank for rank, item in enumerate(self.items, start=1)}
-        self.scores: list[float] = listing.scores[here].tolist()
         self.columns = {name: values[here] for name, values in listing.signals.items()}
 
-    def first(self, k: int) -> list[int]:
-        return self.items[:k]
-
-    def score(self, item: int) -> float | None:
-        return self.scores[self.ranks[item] - 1] if item in self.ranks else None
-
     def recall(self, gold: dict[int, int], k: int) -> float | None:
-        return len(gold.keys() & set(self.first(k))) / len(gold) if gold else None
+        return len(gold.keys() & set(self.items[:k])) / len(gold) if gold else None
 
     def signal(self, name: str, item: int) -> tuple[float | None, int | None, Seen]:
         """Return the value, its rank, and its presence."""
@@ -182,15 +173,14 @@ class _Side:
 def _hit(lists: RunLists, item: int, grade: int, first: _Side, second: _Side, k: int) -> HitDifference:
     first_rank, second_rank = first.ranks.get(item), second.ranks.get(item)
     names = [name for name in dict.fromkeys([*first.columns, *second.columns]) if not _is_rank_of_score(name, first, second)]
-    signals = [SignalMove(name, *_paired(first.signal(name, item), second.signal(name, item))) for name in names]
+    both = [(name, first.signal(name, item), second.signal(name, item)) for name in names]
+    signals = [SignalMove(name, one[0], other[0], one[1], other[1], one[2], other[2]) for name, one, other in both]
     return HitDifference(
         item_id=lists.item_ids[item],
         title=lists.titles[item],
         grade=grade,
         one_rank=first_rank,
         other_rank=second_rank,
-        one_score=first.score(item),
-        other_score=second.score(item),
         movement=_movement(first_rank, second_rank, k),
         signals=[signal for signal in signals if "seen" in (signal.one_seen, signal.other_seen)],
     )
@@ -200,12 +190,6 @@ def _is_rank_of_score(name: str, first: _Side, second: _Side) -> bool:
     """Return whether this is a rank that always comes with a score of the same label."""
     score = name.removesuffix(_RANK) + _SCORE
     return name.endswith(_RANK) and all(score in side.columns for side in (first, second) if name in side.columns)
-
-
-def _paired(
-    one: tuple[float | None, int | None, Seen], other: tuple[float | None, int | None, Seen]
-) -> tuple[float | None, float | None, int | None, int | None, Seen, Seen]:
-    return one[0], other[0], one[1], other[1], one[2], other[2]
 
 
 def _movement(before: int | None, after: int | None, k: int) -> Movement:

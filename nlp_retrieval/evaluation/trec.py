@@ -41,11 +41,6 @@ Run = dict[str, list[tuple[str, float]]]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _LONGEST_LINE = 2**20
-_CURES = {
-    3: '; if they are query, item and rank, write: awk \'{print $1, "Q0", $2, $3, 1/$3, "run"}\' OLD > NEW',
-    5: "; if only the tag is missing, write: awk '{print $0, \"run\"}' OLD > NEW",
-}
-"""Suggested fixes for a run with another number of columns."""
 
 
 def write_run(
@@ -183,8 +178,7 @@ def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
                 continue
             if len(columns) != 6:
                 raise SourceError(
-                    f"{path}, line {number}: {len(columns)} columns, where a line is "
-                    f"'query Q0 item rank score tag' (6 columns){_CURES.get(len(columns), '')}"
+                    f"{path}, line {number}: {len(columns)} columns, where a line is 'query Q0 item rank score tag' (6 columns)"
                 )
             try:
                 text = b" ".join(columns).decode()

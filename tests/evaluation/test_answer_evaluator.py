@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.core.models import Answer
-from nlp_retrieval.errors import GoldError, QueryError
-from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES, AnswerEvaluator, GoldAnswer, normalize_answer
+from nlp_retrieval.errors import GoldError
+from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES, AnswerEvaluator, GoldAnswer
 from nlp_retrieval.evaluation.comparison import intervals_by_group
 
 
@@ -104,11 +104,6 @@ def test_answers_by_hand(text, right, exact, f1):
     assert judged(text, [right]) == {"answer_em": exact, "answer_f1": pytest.approx(f1)}
 
 
-def test_punctuation_goes_before_articles_and_words_at_other_marks_are_words():
-    assert normalize_answer("A.  Song — the\tsecond, of an(a)logy") == "song — second of analogy"
-    assert normalize_answer("the\u2013war") == "\u2013war"  # a dash that is not ASCII ends a word, as in the scripts' pattern
-
-
 def test_of_several_right_answers_the_nearest_counts():
     assert judged("Kansas Song", ["the fight song", "Kansas song!"]) == {"answer_em": 1, "answer_f1": 1}
     assert judged("Song", ["Kansas Song", "song of Kansas City"])["answer_f1"] == pytest.approx(2 / 3)
@@ -125,10 +120,6 @@ def test_facts_are_measured_where_the_gold_has_them():
     assert tuple(judged("x", ["x"], facts=[("T", 0)])) == (*ANSWER_MEASURES, *FACT_MEASURES)
     found = judged("x", ["x"], facts=[("T", 0), ("U", 1)], cited=[("T", 0), ("T", 1)])
     assert found == {name: 1.0 if name.startswith("answer") else 0.0 if name.endswith("em") else 0.5 for name in found}
-
-
-def test_the_sentence_counts_and_not_the_title_alone():
-    assert judged("x", ["x"], facts=[("T", 0)], cited=[("T", 1)])["sp_f1"] == 0
 
 
 def test_evaluations_have_means_intervals_and_a_count_of_those_without_an_answer():
@@ -159,8 +150,3 @@ def test_evaluations_have_means_intervals_and_a_count_of_those_without_an_answer
 def test_gold_that_cannot_be_measured_by_is_an_error(gold, message):
     with pytest.raises(GoldError, match=message):
         AnswerEvaluator(gold)
-
-
-def test_answers_that_do_not_line_up_are_an_error():
-    with pytest.raises(QueryError, match="0 answers for 1 questions"):
-        AnswerEvaluator([GoldAnswer(query_id="q", answers=["x"])]).evaluate([])

@@ -29,11 +29,6 @@ def test_answers_and_facts_are_read():
     assert gold_answers([query("a", answer="x")]) == [GoldAnswer(query_id="a", answers=["x"])]
 
 
-def test_queries_without_answers_have_none():
-    assert gold_answers([query("a", supporting_facts=[["T", 0]]), query("b")]) == []
-    assert gold_answers([]) == []
-
-
 @pytest.mark.parametrize(
     ("second", "message"),
     [

@@ -14,8 +14,7 @@ from reports.report_data import configuration, report_of
 from scipy import stats
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES, Pairwise, compare, compare_pairs, turned, verdict
+from nlp_retrieval.evaluation.comparison import Pairwise, compare_pairs, turned, verdict
 from nlp_retrieval.reports.page.page import render_page
 
 MEASURE = "recall@10"
@@ -64,14 +63,6 @@ def test_p_values_are_those_of_scipy_corrected_for_all_pairs() -> None:
     for place, one in enumerate(ascending):
         adjusted = max(adjusted, min(1.0, (10 - place) * one.p))
         assert one.p_holm == pytest.approx(adjusted)
-
-
-def test_it_is_the_comparison_that_the_report_makes() -> None:
-    values = {name: {MEASURE: one[MEASURE]} for name, one in per_query().items()}
-    families = [f"f{query // 2}" for query in range(60)]
-    found = compare_pairs(per_query(), MEASURE, families, 7)
-    assert found is not None
-    assert found.comparisons == compare(values, None, families, RESAMPLES, LEVEL, 7)
 
 
 def test_each_pair_reads_the_same_from_both_sides() -> None:
@@ -128,21 +119,6 @@ def test_where_no_difference_could_have_been_borne_out_it_says_why() -> None:
     assert "\N{BLACK UP-POINTING TRIANGLE}<" not in source
     assert "no difference could have been significant: 4 queries are too few" in source
     assert "too few" not in section(pairs())
-
-
-def test_two_configurations_have_no_matrix_and_one_has_no_pair() -> None:
-    values = per_query()
-    two = compare_pairs({name: values[name] for name in ("bm25", "hybrid")}, MEASURE, [None] * 60, 0)
-    assert two is not None
-    assert len(two.comparisons) == 1
-    report = report_of(*(configuration(name, {MEASURE: 0.5}) for name in ("bm25", "hybrid")), k_values=[10])
-    assert 'id="pairs"' not in render_page(replace(report, pairwise=two))
-    assert compare_pairs({"bm25": values["bm25"]}, MEASURE, [None] * 60, 0) is None
-
-
-def test_a_measure_that_was_not_taken_names_the_nearest() -> None:
-    with pytest.raises(ConfigurationError, match="'bm25' was not measured in 'recall@11'; did you mean 'recall@10'"):
-        compare_pairs(per_query(), "recall@11", [None] * 60, 0)
 
 
 def test_the_page_compares_the_best_ten_and_the_baseline_corrected_for_all_pairs() -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from nlp_retrieval.core.models import Answer, RetrievalResult, SearchableItem
-from nlp_retrieval.errors import QueryError
 from nlp_retrieval.evaluation.answers import GoldAnswer, ragas_lines
 
 ITEM = SearchableItem(item_id="a", content="Line one.\nLine \u2028 two.", metadata={"title": "T"})
@@ -26,8 +23,3 @@ def test_lines_have_the_fields_of_single_turn_samples():
 def test_without_right_answers_there_is_no_reference():
     (line,) = ragas_lines(["q"], [[]], [Answer(text="x")]).decode().splitlines()
     assert json.loads(line) == {"user_input": "q", "retrieved_contexts": [], "response": "x"}
-
-
-def test_what_does_not_line_up_is_an_error():
-    with pytest.raises(QueryError, match="1 questions, 0 lists of passages, 1 answers and 0 right answers"):
-        ragas_lines(["q"], [], [Answer(text="x")])

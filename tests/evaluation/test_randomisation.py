@@ -65,15 +65,6 @@ def test_sampled_p_is_scipys_within_what_sampling_leaves_open() -> None:
         assert ours == pytest.approx(theirs, abs=5 * np.sqrt(2 * ours * (1 - ours) / 10_000) + 2e-4)
 
 
-def test_sampling_and_enumeration_agree() -> None:
-    differences = np.random.default_rng(5).normal(0.3, 1.0, (1, 14))
-    exact = randomisation_test(differences, alone(differences), resamples=2**14)
-    sampled = randomisation_test(differences, alone(differences), resamples=2**14 - 1)
-    assert exact.exact[0]
-    assert not sampled.exact[0]
-    assert sampled.p[0] == pytest.approx(exact.p[0], abs=0.02)
-
-
 def test_only_families_that_differ_are_enumerated() -> None:
     differences = np.zeros((2, 500))
     differences[0, [3, 100, 400]] = 0.5
@@ -82,22 +73,6 @@ def test_only_families_that_differ_are_enumerated() -> None:
     assert test.differing.tolist() == [3, 500]
     assert test.exact.tolist() == [True, False]
     assert test.p.tolist() == [0.25, 1 / 10_001]
-
-
-def test_a_family_whose_differences_cancel_does_not_differ() -> None:
-    differences = np.array([[0.1, 0.2, -0.3, 1.0]])
-    test = randomisation_test(differences, ["a", "a", "a", None])
-    assert (test.differing[0], test.p[0]) == (1, 1.0)
-
-
-def test_systems_that_are_equal_have_p_1() -> None:
-    assert randomisation_test(np.zeros((1, 300)), [None] * 300).p.tolist() == [1.0]
-    differences = np.tile([0.1, -0.1], (1, 200))
-    assert randomisation_test(differences, alone(differences)).p.tolist() == [1.0]
-
-
-def test_the_observed_arrangement_counts_so_p_is_never_0() -> None:
-    assert randomisation_test(np.ones((1, 400)), [None] * 400, resamples=99).p.tolist() == [0.01]
 
 
 def test_p_is_the_same_alone_and_among_others_with_either_sign_and_in_any_unit() -> None:
@@ -109,16 +84,6 @@ def test_p_is_the_same_alone_and_among_others_with_either_sign_and_in_any_unit()
         for same in (row, -row, row * 1e-9, row * 4096):
             assert randomisation_test(same, families, resamples=500, seed=3).p[0] == together[place]
     assert (randomisation_test(differences, families, resamples=500, seed=4).p != together).any()
-
-
-def test_more_arrangements_than_fit_into_one_block_are_drawn_and_counted() -> None:
-    differences = np.random.default_rng(7).normal(0.2, 1.0, (2, 70))
-    few, many = (randomisation_test(differences, alone(differences), resamples=count).p for count in (10_000, 40_000))
-    assert many == pytest.approx(few, abs=0.02)
-    short = differences[:, :16]
-    exact, sampled = (randomisation_test(short, alone(short), resamples=count) for count in (2**16, 2**16 - 1))
-    assert exact.exact.all()
-    assert exact.p == pytest.approx(sampled.p, abs=0.01)
 
 
 def test_where_nothing_differs_one_in_twenty_is_below_0_05() -> None:

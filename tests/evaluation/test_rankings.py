@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -90,25 +89,6 @@ def test_what_is_read_back_is_what_was_found(
     assert (again.query_ids, again.texts, again.families, again.groups) == (
         lists.query_ids, lists.texts, lists.families, lists.groups,
     )  # fmt: skip
-
-
-def test_a_signal_that_a_hit_lacks_is_no_number_and_not_told() -> None:
-    lists = lists_of({"c": [[("a", 2.0, {"bm25.rank": 1.0}), ("b", 1.0, {"overlap": 0.0})]]}, {}, 1)
-    listing = lists.listing("c")
-    assert math.isnan(listing.signals["overlap"][0])
-    assert [signals_of(listing, hit) for hit in (0, 1)] == [{"bm25.rank": 1.0}, {"overlap": 0.0}]
-
-
-def test_a_hit_stands_with_the_grade_of_its_own_query() -> None:
-    lists = lists_of({"c": [[("a", 1.0, {})], [("a", 1.0, {}), ("b", 0.5, {})]]}, {"q0": {"b": 1}, "q1": {"b": 2}}, 2)
-    assert lists.grades("c").tolist() == [0, 0, 2]
-    assert lists.gold_of(1) == {lists.item_ids.index("b"): 2}
-
-
-def test_titles_of_gold_that_nobody_found_are_kept() -> None:
-    lists = lists_of({"c": [[]]}, {"q0": {"gold alone": 1}}, 1)
-    assert lists.titles == ["Its title"]
-    assert np.diff(lists.listing("c").offsets).tolist() == [0]
 
 
 def test_unknown_configurations_and_queries_name_the_nearest() -> None:

@@ -1,10 +1,7 @@
 """TREC files keep ids and order, for us and for other tools, and are whole or not there."""
 
-import bz2
 import gzip
-import lzma
 import re
-import subprocess
 from pathlib import Path
 
 import ir_measures
@@ -18,11 +15,10 @@ from ir_measures import AP, RR, P, R, nDCG
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.core.files.records import decode_id
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.errors import EngineError, GoldError, QueryError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.loaders.judgements import read_judgements
-from nlp_retrieval.loaders.topics import TopicsLoader
 
 IDS = st.text(min_size=1, max_size=6) | st.text(alphabet="%:20 a\u00a0\n\ufeff\ud800", min_size=1, max_size=6)
 SCORES = st.floats(-1e30, 1e30) | st.sampled_from([0.0, -0.0, 1.0, 1.00000001, 1e-45, 20.0, 20.00000001])
@@ -54,15 +50,6 @@ def test_scores_are_written_strictly_decreasing_in_32_and_64_bits(
     assert [item_id for item_id, _ in read_run(path).get("q", [])] == [item_id for item_id, _ in hits]
 
 
-def test_scores_that_do_not_tie_are_written_in_full(tmp_path: Path) -> None:
-    hits = [("a", 0.1234567890123), ("b", 0.1), ("c", 0.1), ("d", 1e-9)]
-    write_run(tmp_path / "run.trec", ["q"], [hits])
-    got = read_run(tmp_path / "run.trec")["q"]
-    assert [got[place] for place in (0, 1, 3)] == [hits[place] for place in (0, 1, 3)]
-    assert got[2][0] == "c"
-    assert got[2][1] == pytest.approx(0.1, rel=1e-7)
-
-
 @settings(deadline=None)
 @given(st.lists(IDS, unique=True, min_size=1, max_size=5))
 def test_every_id_comes_back(tmp_path_factory: pytest.TempPathFactory, ids: list[str]) -> None:
@@ -74,19 +61,6 @@ def test_every_id_comes_back(tmp_path_factory: pytest.TempPathFactory, ids: list
     grades = {item_id: place - 1 for place, item_id in enumerate(ids)}
     write_qrels(folder / "qrels.gz", dict.fromkeys(ids, grades))
     assert read_judgements(folder / "qrels.gz") == dict.fromkeys(ids, grades)
-
-
-def test_only_ids_that_need_it_are_encoded(tmp_path: Path) -> None:
-    ids = ["Hong Kong", "50% of\t1", "%:x", "http://a/b%20c", "100%", "Pel\u00e9"]
-    write_qrels(tmp_path / "qrels", {"q": dict.fromkeys(ids, 1)})
-    assert [line[2] for line in columns(tmp_path / "qrels")] == [
-        "%:Hong%20Kong",
-        "%:50%25%20of%091",
-        "%:%25:x",
-        "http://a/b%20c",
-        "100%",
-        "Pel\u00e9",
-    ]
 
 
 def test_ir_measures_reads_our_files_and_agrees(tmp_path: Path) -> None:
@@ -176,18 +150,6 @@ def test_gzip_is_known_by_its_content(tmp_path: Path, name: str) -> None:
     assert read_judgements(tmp_path / name) == {"q": {"d1": 2, "d2": -1}}
 
 
-def test_a_gzip_file_holds_no_time_and_no_name(tmp_path: Path) -> None:
-    write_run(tmp_path / "run.gz", ["q"], [[("d", 1.0)]])
-    packed = (tmp_path / "run.gz").read_bytes()
-    assert (packed[3], packed[4:8]) == (0, bytes(4))
-    assert gzip.decompress(packed) == b"q Q0 d 1 1.0 nlp_retrieval\n"
-
-
-def test_a_no_break_space_does_not_end_a_column_of_other_tools(tmp_path: Path) -> None:
-    (tmp_path / "qrels").write_text("q 0 Hong\u00a0Kong 1\n", "utf-8")
-    assert read_judgements(tmp_path / "qrels") == {"q": {"Hong\u00a0Kong": 1}}
-
-
 class TestRefusals:
     @pytest.mark.parametrize(
         ("query_ids", "lists", "error", "message"),
@@ -229,10 +191,6 @@ class TestRefusals:
         assert path.read_bytes() == before
         assert list(tmp_path.iterdir()) == [path]
 
-    def test_grades_are_integers(self, tmp_path: Path) -> None:
-        with pytest.raises(GoldError, match=r"query 'q' gives item 'd' the grade 0\.5; qrels hold integers"):
-            write_qrels(tmp_path / "qrels", {"q": {"d": 0.5}})  # type: ignore[dict-item]
-
     @pytest.mark.parametrize(
         ("content", "message"),
         [
@@ -256,53 +214,6 @@ class TestRefusals:
         (tmp_path / "run").write_bytes(content)
         with pytest.raises(SourceError, match=re.escape(message)):
             read_run(tmp_path / "run")
-
-    @pytest.mark.parametrize(
-        ("content", "message"),
-        [
-            ("query-id\tcorpus-id\tscore\n", "qrels: it holds no judgements"),
-            ("q d\n", "qrels, line 1: 2 columns in 'q d', where 3 or 4 are expected: query, item and grade"),
-            ("q 0 d 1.5\n", "qrels, line 1: the grade is '1.5'; it must be an integer"),
-            ("q 0 d 1\n\nq 0 d 2\n", 'qrels, line 3: item "d" has grade 2 here and 1 above for query "q"; keep one'),
-        ],
-    )
-    def test_qrels_that_are_damaged(self, tmp_path: Path, content: str, message: str) -> None:
-        (tmp_path / "qrels").write_text(content)
-        with pytest.raises(SourceError, match=re.escape(message)):
-            read_judgements(tmp_path / "qrels")
-
-    @pytest.mark.parametrize(
-        ("content", "message"),
-        [
-            (None, "no such file in"),
-            (bz2.compress(b"q Q0 d 1 1.0 t\n"), "this is compressed with bzip2; unpack it first (bunzip2)"),
-            (lzma.compress(b"q Q0 d 1 1.0 t\n"), "this is compressed with xz; unpack it first (unxz)"),
-            ("q Q0 d 1 1.0 t\n".encode("utf-16"), "this is UTF-16 text; save it as UTF-8"),
-            (b"PAR1", "this is a Parquet file"),
-        ],
-        ids=["missing", "bzip2", "xz", "UTF-16", "Parquet"],
-    )
-    def test_all_readers_say_the_same_of_a_file_that_they_do_not_read(
-        self, tmp_path: Path, content: bytes | None, message: str
-    ) -> None:
-        path = tmp_path / "file"
-        if content is not None:
-            path.write_bytes(content)
-        for read in (read_run, read_judgements, lambda path: list(TopicsLoader(path, path).read())):
-            with pytest.raises(SourceError, match=re.escape(f"{path}: {message}")):
-                read(path)
-
-    @pytest.mark.parametrize(
-        ("line", "command"), [("q d 4", "awk '{print $1"), ("q Q0 d 4 0.25", "awk '{print $0")], ids=["three", "five"]
-    )
-    def test_the_cure_for_a_run_of_other_columns_makes_a_run(self, tmp_path: Path, line: str, command: str) -> None:
-        (tmp_path / "run").write_text(f"{line}\n")
-        with pytest.raises(SourceError) as caught:
-            read_run(tmp_path / "run")
-        cure = str(caught.value)[str(caught.value).index(command) :]
-        done = cure.replace("OLD", str(tmp_path / "run")).replace("NEW", str(tmp_path / "cured"))
-        subprocess.run(["sh", "-c", done], check=True)
-        assert read_run(tmp_path / "cured") == {"q": [("d", 0.25)]}
 
 
 def test_a_path_may_begin_with_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
