@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, MakeModel, fields, halves
 from reports.report_data import PRICES, model_cost
-from rich.console import Console
 
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import Bm25Retriever, ClaimPhrases, HyDE, Searcher, write_run_files
@@ -28,20 +26,8 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.rules import Chain
 from nlp_retrieval.reports.figures import price_columns
-from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.view import view_of
 
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
-
-
-def printed(report: BenchmarkReport, width: int = 120, *, verbose: bool = False) -> str:
-    file = io.StringIO()
-    Console(file=file, width=width).print(SummaryTable(view_of(report), verbose=verbose))
-    return file.getvalue()
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 # the table of prices

@@ -12,7 +12,7 @@ from nlp_retrieval.reports.figures import COST_COLUMNS, Column, amount, measure_
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 
-from .report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
+from .report_data import compared_report, configuration, measures_like, report_of, usual_report
 
 
 def printed(report: BenchmarkReport, width: int, terminal: bool = False, verbose: bool = False) -> str:
@@ -25,18 +25,6 @@ def printed(report: BenchmarkReport, width: int, terminal: bool = False, verbose
 
 def figures(text: str) -> list[str]:
     return re.findall(r"\d[\d,]*\.\d+|\d[\d,]+", text)
-
-
-def test_every_group_has_a_row_for_every_configuration() -> None:
-    text = printed(usual_report(), 120, verbose=True).partition("configuration")[2].partition("* baseline")[0]
-    assert [text.count(name) for name in ("bm25", "dense", "hybrid")] == [3, 3, 3]
-    assert text.index("all queries (1,200)") < text.index("hops=2 (700)") < text.index("hops=3 (500)")
-
-
-def test_a_report_without_groups_has_no_sections() -> None:
-    text = printed(report_of(configuration("bm25", measures_like(0.3))), 120)
-    assert "all queries" not in text
-    assert text.partition("configuration")[2].count("bm25") == 1
 
 
 def test_a_wide_terminal_shows_recall_at_every_cutoff_with_ndcg_and_cost() -> None:
@@ -62,24 +50,6 @@ def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(width: int) -> 
     whole = {f"{v:.3f}" for r in report.configurations for m in (r.measures, *r.groups.values()) for v in m.values()}
     table = text.partition("configuration")[2]
     assert {figure for figure in figures(table) if re.fullmatch(r"0\.\d+", figure)} <= whole
-
-
-def test_a_narrow_terminal_is_told_that_columns_are_missing() -> None:
-    assert "columns left out (--columns all)" in printed(usual_report(), 50).replace("\n", " ").replace("  ", " ")
-    assert "left out" not in printed(usual_report(), 140)
-
-
-def test_eighty_columns_hold_quality_and_cost() -> None:
-    text = printed(usual_report(), 80)
-    assert all(word in text for word in ("perfect", "recall", "nDCG", "ms per", "index"))
-
-
-def test_long_names_fold_instead_of_pushing_the_figures_out() -> None:
-    name = "hybrid-of-bm25-and-dense-with-a-cross-encoder-at-depth-100"
-    text = printed(report_of(configuration(name, measures_like(0.3))), 80)
-    assert "nDCG" in text
-    assert "…" not in text
-    assert re.sub(r"[^a-z0-9-]", "", "".join(line[:28] for line in text.splitlines())).count("depth-100") == 1
 
 
 def test_the_baseline_is_marked() -> None:
@@ -109,20 +79,6 @@ def test_marks_have_a_place_of_their_own_so_that_figures_are_aligned() -> None:
     assert len({tuple(match.start() for match in re.finditer(r"0\.\d{3}", row)) for row in rows}) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        ("bm25+dense>rerank", ["bm25+dense>", "rerank"]),
-        ("models/sentence-transformers/MiniLM", ["models/", "sentence-", "transformers/", "MiniLM"]),
-        ("rrf, plain, depth=100", ["rrf, plain,", "depth=100"]),
-    ],
-)
-def test_long_names_are_broken_at_their_parts(name: str, lines: list[str]) -> None:
-    report = report_of(configuration("a", measures_like(0.4)), configuration(name, measures_like(0.3)))
-    text = printed(report, 40).partition("───\n")[2].partition("\n\n")[0]
-    assert [line[:14].strip() for line in text.splitlines()][1:] == lines
-
-
 def with_grid(report: BenchmarkReport, values: dict[str, dict[str, str | int]]) -> BenchmarkReport:
     return replace(report, manifest=report.manifest | {"grid": {"axes": {}, "values": values}})
 
@@ -142,29 +98,6 @@ def test_axes_of_a_grid_are_columns_in_place_of_names() -> None:
     assert rows == [["sum", "60"], ["rrf", "60"], ["sum", "10"], ["rrf", "10"], ["bm25", "*"]]
     assert "fusion" in text
     assert "sum, k=60" in " ".join(printed(with_grid(report, values), 30).split()), "there is no room for axes"
-
-
-def test_the_baseline_is_marked_also_where_all_configurations_are_of_the_grid() -> None:
-    report = report_of(configuration("k=10", measures_like(0.1)), configuration("k=60", measures_like(0.2)))
-    text = printed(with_grid(report, {"k=10": {"k": 10}, "k=60": {"k": 60}}), 80)
-    assert re.search(r"^10 \* +0\.\d", text, re.M)
-    assert "configuration" not in text
-
-
-def test_a_terminal_gets_the_best_in_bold_and_a_pipe_gets_plain_text() -> None:
-    report = usual_report()
-    assert f"\x1b[1m{report.configurations[2].measures['ndcg@10']:.3f}\x1b[0m" in printed(report, 120, terminal=True)
-    assert "\x1b" not in printed(report, 120)
-
-
-def test_names_are_neither_markup_nor_terminal_commands() -> None:
-    text = printed(report_of(configuration("[red]x[/red]\x1b[2J", measures_like(0.3))), 100)
-    assert "[red]x[/red]" in text
-    assert "\x1b" not in text
-
-
-def test_differences_are_said_to_be_untested() -> None:
-    assert "not tested for significance" in printed(usual_report(), 100).replace("\n", " ")
 
 
 def test_ascii_terminals_and_missing_measures_are_fine() -> None:
@@ -199,11 +132,3 @@ def test_best_follows_the_direction_of_the_column() -> None:
 )
 def test_costs_print_with_about_three_digits(value: float, text: str) -> None:
     assert amount(value) == text
-
-
-def test_cost_is_given_once_and_not_per_group() -> None:
-    report = report_of(
-        configuration("a", {"recall@5": 0.5}, {"hops=2": {"recall@5": 0.6}}, cost_like(7.25)),
-        k_values=[5],
-    )
-    assert printed(report, 100).count("7.25") == 1

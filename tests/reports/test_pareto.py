@@ -6,13 +6,12 @@ import io
 import re
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.figures import MARK, front_legend, fronts, not_dominated
+from nlp_retrieval.reports.figures import MARK, fronts, not_dominated
 from nlp_retrieval.reports.page.page import quality_latency, quality_price, render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
@@ -72,15 +71,6 @@ def test_what_was_not_measured_has_no_place() -> None:
     assert (front.names, front.placed) == (("a", "b"), ("a", "b"))
 
 
-def test_one_configuration_alone_has_no_front() -> None:
-    alone = of_figures(("a", 0.5, 3.0))
-    assert fronts(alone) == {}
-    assert front_legend(alone) == ""
-    for shown in (printed(alone), markdown_table(alone), latex_table(alone), quality_latency(alone)):
-        assert not re.search(r"Pareto|diamond|◆", shown)
-    assert "Pareto" not in render_page(alone)
-
-
 def test_the_front_of_prices_stands_beside_that_of_latencies() -> None:
     report = priced_report()
     assert on_front(report) == ("bm25", "small", "large")
@@ -100,23 +90,6 @@ def test_the_terminal_marks_latencies_on_the_front_once_and_says_what_the_mark_i
     assert "31.0◆" in table
     assert "◆ on the Pareto front of Recall@21 and this cost: no other configuration" in one_line(below)
     assert CAVEAT in one_line(below)
-
-
-def test_an_ascii_terminal_marks_the_front() -> None:
-    text = printed(usual_report(), encoding="ascii")
-    assert len(re.findall(r"\d#", text)) == 2
-    assert "# on the Pareto front" in text
-
-
-@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
-def test_the_front_fits_into_every_width_and_is_explained_where_it_is_shown(width: int) -> None:
-    for report in (usual_report(), priced_report()):
-        text = printed(report, width, verbose=width > 60)
-        assert max(len(line) for line in text.splitlines()) <= width
-        assert "…" not in text
-        table = text.partition("* baseline")[0]
-        assert ("Pareto" in text) == (MARK in table)
-        assert (MARK in table) == ("ms per" in table)
 
 
 def test_tables_in_files_mark_the_front_in_the_rows_of_all_queries() -> None:
@@ -147,14 +120,3 @@ def test_the_page_marks_the_front_of_each_cost_and_the_chart_steps_through_it() 
     assert len(across) == len(on_front(of_figures(*draw)))
     assert across == sorted(across)
     assert up == sorted(up, reverse=True)
-
-
-def test_a_run_without_cost_is_shown_everywhere_with_dashes() -> None:
-    report = usual_report()
-    external = replace(report.configurations[0], name="external", cost=None)
-    report = replace(report, configurations=[*report.configurations, external])
-    row = next(line for line in printed(report).splitlines() if line.strip().startswith("external"))
-    assert row.split()[-2:] == ["\N{EN DASH}"] * 2
-    row = next(line for line in markdown_table(report).splitlines() if "external" in line)
-    assert row.split(" | ")[-2:] == ["\N{EN DASH}", "\N{EN DASH} |"]
-    assert "external" not in quality_latency(report)

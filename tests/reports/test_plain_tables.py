@@ -9,7 +9,7 @@ import json
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.reports.tables import chosen_columns, csv_table, json_table, refuse_unknown_columns
+from nlp_retrieval.reports.tables import chosen_columns, csv_table, json_table
 from nlp_retrieval.reports.view import view_of
 
 from .report_data import configuration, cost_like, report_of, usual_report
@@ -43,12 +43,6 @@ def test_columns_are_chosen_by_name_and_family_in_the_order_given() -> None:
     assert chosen_columns(view, []) == list(view.summary)
     with pytest.raises(ConfigurationError, match="no column 'recal@5'; did you mean 'recall@5'"):
         chosen_columns(view, ["recal@5"])
-
-
-def test_columns_that_no_run_has_are_refused_before_it() -> None:
-    refuse_unknown_columns(["recall", "recall@7", "cost", "latency_ms", "all"], ["recall@7", "ndcg@7"])
-    with pytest.raises(ConfigurationError, match="no column 'recall@5'"):
-        refuse_unknown_columns(["recall@5"], ["recall@7", "ndcg@7"])
 
 
 def test_names_are_no_formulas_and_no_commands() -> None:

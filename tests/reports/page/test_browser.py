@@ -205,17 +205,6 @@ def test_the_table_sorts_filters_and_is_kept_as_csv_as_it_is_shown(
         assert "MRR@5" not in row, "hidden columns stay out"
 
 
-def test_long_tables_are_opened_and_parts_chosen(browser: Browser, path: Path, ran: BenchmarkRun, problems: list[str]) -> None:
-    page = opened_page(browser, path, problems)
-    rows = page.locator("#verdicts tbody:visible tr:visible th.name")
-    assert rows.count() == 10
-    page.locator("section[aria-labelledby=significance] button.all").click()
-    assert rows.count() == len(ran.report.configurations) - 1
-    page.select_option("#tested-part", index=1)
-    assert page.locator("#verdicts tbody:visible").count() == 1
-    assert page.locator("#all-pairs tbody th").count() == 10
-
-
 def test_a_chart_is_saved_as_svg_in_light_colours(browser: Browser, path: Path, problems: list[str], tmp_path: Path) -> None:
     contents = []
     for dark in (False, True):
@@ -228,42 +217,6 @@ def test_a_chart_is_saved_as_svg_in_light_colours(browser: Browser, path: Path, 
     root = ElementTree.fromstring(contents[0])
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert not any("class" in part.attrib or "style" in part.attrib for part in root.iter()), "it stands without a style sheet"
-
-
-def test_contents_lead_to_every_section(browser: Browser, path: Path, problems: list[str]) -> None:
-    page = opened_page(browser, path, problems)
-    links = page.locator("nav a")
-    assert page.locator("nav a").evaluate_all("all => all.map(e => e.hash.slice(1))") == page.locator("h2").evaluate_all(
-        "all => all.map(e => e.id)"
-    )
-    for number in range(links.count()):
-        target = links.nth(number).get_attribute("href") or ""
-        links.nth(number).click()
-        assert page.locator(target).evaluate("e => Math.abs(e.getBoundingClientRect().top) < innerHeight")
-
-
-BROKEN = """() => [...document.querySelectorAll('.name bdi, .facts li, data')].filter(e => e.checkVisibility()).flatMap(one => {
-  const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
-  const broken = [];
-  while (walker.nextNode()) {
-    for (const word of walker.currentNode.data.matchAll(/[\\p{L}\\p{N}.,]+/gu)) {
-      const range = document.createRange();
-      range.setStart(walker.currentNode, word.index);
-      range.setEnd(walker.currentNode, word.index + word[0].length);
-      if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
-    }
-  }
-  return broken;
-})"""
-
-
-@pytest.mark.parametrize("width", [390, 800, 1280])
-def test_nothing_is_broken_inside_words_and_numbers_and_nothing_is_wider_than_the_window(
-    browser: Browser, path: Path, problems: list[str], width: int
-) -> None:
-    page = opened_page(browser, path, problems, width=width)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate(BROKEN) == []
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
@@ -291,12 +244,6 @@ def test_texts_of_passages_and_queries_run_nothing(browser: Browser, problems: l
     assert "harmless" in shown.locator(".snippet mark").all_inner_texts()
     assert page.locator("img").count() == 0
     assert shown.locator("svg, script").count() == 0
-
-
-def test_a_browser_that_cannot_open_the_lists_says_so(browser: Browser, path: Path, problems: list[str]) -> None:
-    page = opened(browser, path.as_uri(), problems, script="delete window.DecompressionStream")
-    wait_until(page, "document.getElementById('explorer-note').textContent.includes('nlp-retrieval diff')")
-    assert page.locator("#explorer").is_hidden()
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -330,9 +277,3 @@ def test_the_first_screen_answers_which_is_best_by_how_much_is_it_real_and_what_
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= 800, "without scrolling"
     assert not page.locator("#tested p").first.is_visible(), "statistics are folded"
-
-
-def test_what_may_be_chance_is_not_called_real(browser: Browser, problems: list[str], tmp_path: Path) -> None:
-    write_page(compared_report(families=4), tmp_path / "report.html")
-    page = opened(browser, (tmp_path / "report.html").as_uri(), problems)
-    assert page.locator(".answers div", has_text="Is it real?").locator("b").inner_text().startswith("it may be chance: p = ")

@@ -13,7 +13,7 @@ import pytest
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.rankings import ListsBuilder
 from nlp_retrieval.reports.figures import best_first
-from nlp_retrieval.reports.page.charts import HEIGHT, WIDTH, over_coverage, over_cutoffs, quality_latency, stage_bar
+from nlp_retrieval.reports.page.charts import HEIGHT, WIDTH, over_coverage, over_cutoffs, quality_latency
 from reports.report_data import configuration, cost_like, measures_like, report_of, usual_report
 
 NAN = float("nan")
@@ -80,22 +80,6 @@ def test_points_and_curves_are_numbered_best_first_and_named_in_words() -> None:
             assert [part.text for part in groups[place].iter() if part.attrib.get("class") == role] == [str(place + 1)]
         description = root[1].text or ""
         assert all(f"{result.measures['recall@21']:.3f}" in description for result in report.configurations)
-
-
-def test_the_front_is_a_step_through_its_points() -> None:
-    chart = str(quality_latency(usual_report()))
-    assert chart.count('class="step"') == 2, "in the chart and in its legend"
-    assert "on the Pareto front" in chart
-
-
-def test_names_are_text_in_a_chart() -> None:
-    report = report_of(configuration("<b>&", measures_like(0.3)), configuration("b", measures_like(0.4)))
-    assert "<b>" not in str(over_cutoffs(report)) + str(quality_latency(report))
-
-
-def test_a_bar_of_stages_is_on_the_scale_of_the_slowest() -> None:
-    bar = str(stage_bar({"retrieve": 3.0, "items": 1.0}, ["process", "retrieve", "items"], 8.0))
-    assert re.findall(r'x="([0-9.]+)" width="([0-9.]+)"', bar) == [("0.00", "0.00"), ("0.00", "37.50"), ("37.50", "12.50")]
 
 
 @pytest.mark.parametrize("n_queries", [19, 40])

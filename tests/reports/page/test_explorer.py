@@ -7,7 +7,6 @@ import json
 import math
 import re
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ from evaluation.test_rankings import lists_of
 
 from nlp_retrieval import BenchmarkRun
 from nlp_retrieval.reports.page.explorer import DEPTH, LONGEST, explorer_block
-from nlp_retrieval.reports.page.page import render_page, write_page
-from reports.report_data import configuration, measures_like, report_of, usual_report
+from nlp_retrieval.reports.page.page import render_page
+from reports.report_data import configuration, measures_like, report_of
 
 from .test_page import ATTACK, Page, policy
 
@@ -104,12 +103,3 @@ def test_names_that_are_no_clean_text_still_give_data() -> None:
     data = data_of(render_page(report, lists))
     assert data["configurations"] == ["\ufffdhalf", "日本語"]
     assert data["texts"] == ["\ufffd\ufffd[31mred 日本語"]
-
-
-def test_without_lists_or_with_one_configuration_there_is_no_explorer(ran: BenchmarkRun, tmp_path: Path) -> None:
-    assert 'id="why"' not in render_page(usual_report())
-    assert "explorer" not in Page(render_page(usual_report())).texts("script")[-1]
-    lists = lists_of({"only": [plain(["a"])]}, {"q0": {"a": 1}}, 1)
-    assert "explorer-data" not in render_page(report_of(configuration("only", measures_like(0.3))), lists)
-    write_page(ran.report, tmp_path / "report.html", ran.lists, ran.per_query)
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render_page(ran.report, ran.lists, ran.per_query)

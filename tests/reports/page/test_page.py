@@ -2,21 +2,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from nlp_retrieval import Bm25Retriever, OverlapReranker
 from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
-from nlp_retrieval.errors import OutputError
 from nlp_retrieval.evaluation.comparison import compare_pairs
 from nlp_retrieval.reports.figures import amount
-from nlp_retrieval.reports.page.page import render_page, write_page
+from nlp_retrieval.reports.page.page import render_page
 from reports.report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
 
 VOID = {"meta", "input", "br", "path", "rect", "circle"}
@@ -88,12 +84,6 @@ def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
     assert referred <= set(identifiers)
 
 
-def test_no_difference_is_called_real() -> None:
-    source = render_page(usual_report())
-    assert "Differences are not tested for significance" in source
-    assert not re.search(r"significantly|outperform|\bwins?\b", source.partition("<body>")[2].partition("<script>")[0])
-
-
 def test_each_group_of_queries_has_its_rows_in_every_column() -> None:
     report = usual_report()
     source = render_page(report)
@@ -105,14 +95,6 @@ def test_each_group_of_queries_has_its_rows_in_every_column() -> None:
         assert [row.count("<td") for row in rows] == [columns] * 3
     assert "hops=2 (700)" in bodies[1]
     assert "hops=3 (500)" in bodies[2]
-
-
-def test_the_best_value_is_marked_in_words_and_shared_by_what_prints_the_same() -> None:
-    rows = [("a", 0.50001), ("b", 0.5), ("c", 0.4)]
-    page = render_page(report_of(*(configuration(n, {"recall@5": v}, cost=cost_like()) for n, v in rows), k_values=[5]))
-    assert page.count("<b>0.500</b>") == 2
-    same = report_of(*(configuration(n, {"recall@5": 0.5}, cost=cost_like()) for n, _ in rows), k_values=[5])
-    assert "<b>0.500</b>" not in render_page(same)
 
 
 def test_what_was_not_measured_is_a_dash_and_never_nan() -> None:
@@ -174,22 +156,6 @@ def test_the_page_refers_to_nothing_outside_itself() -> None:
         assert not {"link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.elements}
 
 
-def test_names_that_are_no_clean_text_still_give_a_page(tmp_path: Path) -> None:
-    names = ["\x00\x1b[31mred", "\ud800half", "日本語の検索", "", "x" * 500]
-    write_page(report_of(*(configuration(name, measures_like(0.3)) for name in names)), tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "日本語の検索" in page
-    assert "\x1b" not in page
-    assert "\x00" not in page
-
-
-def test_a_report_of_nothing_still_gives_a_page() -> None:
-    empty = replace(usual_report(), configurations=[], k_values=[], query_counts={}, manifest={}, files={})
-    page = Page(render_page(empty))
-    assert "0 configurations" in page.texts("li")
-    assert not page.of("svg")
-
-
 def test_a_run_without_costs_stands_in_the_comparison_and_not_among_the_stages() -> None:
     ours, theirs = configuration("ours", measures_like(0.3)), configuration("theirs", measures_like(0.4))
     source = render_page(report_of(ours, replace(theirs, cost=None)))
@@ -219,25 +185,3 @@ def test_configurations_that_failed_are_named_with_their_reason() -> None:
     assert any(f"no such model {ATTACK}" in text for text in page.texts("li"))
     assert f"line 1 {ATTACK}\nline 2" in page.texts("pre")
     assert len(page.of("script")) == 1
-
-
-def test_writing_replaces_the_page_and_leaves_nothing_else(tmp_path: Path) -> None:
-    target = tmp_path / "runs" / "report.html"
-    write_page(usual_report(), target)
-    write_page(report_of(configuration("only", measures_like(0.3))), str(target))
-    assert "1 configuration<" in target.read_text(encoding="utf-8")
-    assert [path.name for path in target.parent.iterdir()] == ["report.html"]
-
-
-def test_a_failed_write_keeps_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "report.html"
-    target.write_text("old")
-
-    def full_disk(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OutputError, match=r"report\.html cannot be written: the disk is full"):
-        write_page(usual_report(), target)
-    assert target.read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -59,14 +59,3 @@ def test_a_sheet_holds_the_widest_table_so_that_no_text_is_made_smaller(
     assert pairs.locator(".mark").count() > 0
     assert pairs.evaluate("table => table.getBoundingClientRect().right") <= WIDTH
     assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH
-
-
-def test_a_sheet_holds_what_is_open_and_nothing_to_click(browser: Browser, tmp_path: Path) -> None:
-    page = on_paper(browser, tmp_path, 3)
-    record = page.locator("#configurations > details")
-    assert record.locator("pre:visible").count() == 0
-    for closed in (".controls", ".tools", "nav", "#explorer-queries"):
-        assert page.locator(f"{closed}:visible").count() == 0, closed
-    page.evaluate("document.getElementById('configurations').open = true")
-    record.first.evaluate("details => { details.open = true; }")
-    assert record.locator("pre:visible").count() == 1

@@ -8,24 +8,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from benchmarks.test_benchmarker import read
 from rich.console import Console
 
-from nlp_retrieval import BenchmarkRun, Searcher, write_run_files
+from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import compare, verdict
-from nlp_retrieval.reports.figures import by_figure, legend, mark_of, out_of_reach, p_text
+from nlp_retrieval.reports.figures import by_figure, mark_of, out_of_reach, p_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
-from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from reports.report_data import compared_report, usual_report
 
-from .test_page import ATTACK, Page
+from .test_page import Page
 
 TOO_FEW = "4 families of queries are too few"
 
@@ -74,15 +72,6 @@ def test_results_json_holds_every_comparison_with_its_verdict(finished: tuple[Be
         assert found["verdict"] == verdict(one)
 
 
-def test_a_single_configuration_is_compared_with_nothing(tmp_path: Path) -> None:
-    run = benchmarker(tmp_path / "index", searchers={"alone": Searcher([Bm25Retriever()])}).run()
-    report = write_run_files(run, tmp_path / "run")
-    assert report.comparisons == {}
-    assert legend(report) == ""
-    assert "significance" not in one_line(printed(report))
-    assert 'id="significance"' not in render_page(report)
-
-
 def test_the_terminal_marks_what_the_test_bears_out_and_names_the_test() -> None:
     text = printed(compared_report())
     first, rest = text.split("hops=2")[0], text.split("hops=4 (5)")[1].partition("* baseline")[0]
@@ -111,29 +100,6 @@ def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what
     assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
     assert f"expect false positives in up to {0.05 * len(pairs):.3g} of these" in said
     assert f"together, {marked - 1} of the {marked} marked differences remain significant" in said
-
-
-def test_bold_is_said_to_be_no_verdict_where_there_is_bold() -> None:
-    file = io.StringIO()
-    Console(file=file, width=100, force_terminal=True, color_system=None).print(
-        SummaryTable(view_of(compared_report()), verbose=True)
-    )
-    assert "Bold is the best value measured, significant or not." in one_line(file.getvalue())
-    assert "Bold" not in printed(compared_report())
-
-
-@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
-def test_marks_fit_into_every_width(width: int) -> None:
-    text = printed(compared_report(), width, verbose=width > 60)
-    assert max(len(line) for line in text.splitlines()) <= width
-    assert "…" not in text
-    assert "▲" in text
-
-
-def test_an_ascii_terminal_gets_signs() -> None:
-    text = printed(compared_report(), encoding="ascii")
-    assert len(re.findall(r"0\.\d{3}\+", text)) == len(re.findall(r"0\.\d{3}-", text)) == 14
-    assert "+ better, - worse than the baseline" in one_line(text)
 
 
 def test_with_too_few_families_nothing_is_marked_however_large_the_difference() -> None:
@@ -170,17 +136,6 @@ def test_the_page_has_every_verdict_of_the_main_measures_and_marks_figures_for_e
         assert f"<td>{one.difference:+.3f}</td><td>{one.interval[0]:+.3f} to {one.interval[1]:+.3f}</td>" in row
         assert f"{one.wins} / {one.ties} / {one.losses}" in row
     assert not any("style" in attributes for _, attributes in page.elements)
-
-
-def test_names_are_escaped_in_every_form() -> None:
-    names = (ATTACK, "a|b_c*d`e[f](g)", r"100% & $x$ {y} \z ~ ^ #", "\x1b[2Jplain")
-    report = compared_report(names=names)
-    page = Page(render_page(report))
-    assert len(page.of("script")) == 1
-    assert not page.of("img")
-    assert not page.open
-    assert ATTACK in page.texts("bdi")
-    assert "\x1b" not in render_page(report) + markdown_table(report) + latex_table(report) + printed(report)
 
 
 def markdown_cells(line: str) -> list[str]:
@@ -222,16 +177,6 @@ def test_the_latex_table_reads_back() -> None:
         depth += (char == "{") - (char == "}")
         assert depth >= 0
     assert depth == 0
-
-
-def test_the_parquet_file_holds_the_measures_of_every_query(finished: tuple[BenchmarkRun, Path]) -> None:
-    run, folder = finished
-    queries = pq.read_table(folder / "run" / "per_query.parquet").to_pylist()
-    assert len(queries) == 3 * 20
-    assert [row["query_id"] for row in queries[:20]] == [query.query_id for query in QUERIES]
-    assert [row["family"] for row in queries[:4]] == ["f0", "f0", "f1", "f1"]
-    assert {row["group"] for row in queries} == {"hops=2", "hops=3", "hops=4"}
-    assert [row["recall@5"] for row in queries[20:40]] == run.per_query["dense"]["recall@5"].tolist()
 
 
 @pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -85,29 +82,6 @@ def test_curves_are_histories_whose_step_is_k(report: BenchmarkReport, folder: P
             assert {one.step: one.value for one in history} == pytest.approx({k: measures[f"{family}@{k}"] for k in (3, 5, 10)})
 
 
-def test_lists_manifest_and_page_are_artifacts(report: BenchmarkReport, folder: Path) -> None:
-    found, client = runs(folder)
-    names = {name: {one.path for one in client.list_artifacts(run.info.run_id)} for name, run in found.items()}
-    assert names == {
-        "bm25": {"bm25.trec", "queries.json"},
-        "hybrid": {"hybrid.trec", "queries.json"},
-        "missing": set(),
-        "summary": {
-            "manifest.json",
-            "results.json",
-            "qrels.txt",
-            "report.html",
-            "table.md",
-            "table.tex",
-            "per_query.parquet",
-            "comparison.json",
-        },
-    }
-    manifest = client.download_artifacts(found["summary"].info.run_id, "manifest.json", str(folder))
-    assert Path(manifest).read_bytes() == Path(report.files["manifest"]).read_bytes()
-    assert (folder / "mlflow-artifacts").is_dir()
-
-
 def test_a_named_store_and_experiment_are_used(
     report: BenchmarkReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,18 +118,3 @@ def test_a_store_that_refuses_is_an_output_error_and_a_deleted_experiment_says_s
     client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
     with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted"):
         log_to_mlflow(report, MlflowSettings(), folder)
-
-
-def test_telemetry_of_mlflow_is_off(tmp_path: Path) -> None:
-    program = """
-from pathlib import Path
-from nlp_retrieval.benchmarks import MlflowSettings
-from nlp_retrieval.reports.trackers import check_tracker
-check_tracker(MlflowSettings(), Path())
-from mlflow.telemetry import get_telemetry_client
-print(get_telemetry_client())
-"""
-    clean = {key: value for key, value in os.environ.items() if key not in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "CI")}
-    command = [sys.executable, "-W", "ignore", "-c", program]
-    done = subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "None"

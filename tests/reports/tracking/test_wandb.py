@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -16,11 +15,9 @@ import pytest
 from benchmarks.small_benchmark import QUERIES
 from benchmarks.test_benchmarker import SECRET
 
-from nlp_retrieval import BenchmarkReport, WandbSettings, log_to_wandb
-from nlp_retrieval.errors import OutputError
+from nlp_retrieval import BenchmarkReport
 from nlp_retrieval.reports.figures import fronts
 from nlp_retrieval.reports.findings import headline
-from reports.report_data import configuration, measures_like, report_of
 
 from .conftest import LOGIN, sorted_names
 from .wandb_runs import history, overview, records, table
@@ -134,14 +131,6 @@ def test_a_configuration_that_failed_is_a_run_that_failed_and_says_why(logged: d
     assert overview(logged["bm25"])["state"] == "finished"
 
 
-def test_a_run_without_cost_is_logged_with_its_quality(tmp_path: Path) -> None:
-    external = replace(configuration("external", measures_like(0.4)), cost=None)
-    folders = log_to_wandb(report_of(external), WandbSettings(mode="offline"), tmp_path)
-    summary = overview(folders[0])["summary"]
-    assert summary["recall@21"] == external.measures["recall@21"]
-    assert not [key for key in summary if key.startswith(("cost/", "pareto"))]
-
-
 def test_no_secret_is_in_any_file_of_any_run(logged: dict[str, Path]) -> None:
     assert overview(logged["hybrid"])["config"]["faiss/encoder/api_key"] == "***"
     files = [path for path in logged["bm25"].parent.rglob("*") if path.is_file()]
@@ -149,12 +138,6 @@ def test_no_secret_is_in_any_file_of_any_run(logged: dict[str, Path]) -> None:
     for secret in (SECRET, LOGIN):
         assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
     assert "WANDB_SILENT" not in os.environ
-
-
-def test_a_folder_that_cannot_be_written_is_an_output_error(report: BenchmarkReport, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OutputError, match="file"):
-        log_to_wandb(report, WandbSettings(mode="offline"), tmp_path / "file" / "runs")
 
 
 def said(home: Path, program: str, *cases: tuple[str | None, dict[str, str]]) -> list[str]:
