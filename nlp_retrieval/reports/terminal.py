@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
+from textwrap import wrap
 
 from rich.box import ASCII2, SIMPLE_HEAD
 from rich.cells import cell_len
@@ -260,8 +260,6 @@ def _signal_text(signal: SignalMove) -> str:
 
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING, _FEWEST_BESIDE_AXES = 13, 16, 10, 3
-_PLACES = (r"(?<=\s)", r"(?<=>)", r"(?<=\+)", r"(?<=/)", r"(?<=[-_=.:@])")
-"""Where a name may be broken, the best places first."""
 _IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-", BETTER: "+", WORSE: "-", MARK: "#"})
 _STYLE_OF = {"better": "green", "worse": "red", "": ""}
 _MODEL_COLUMNS_LEFT_OUT = (
@@ -423,10 +421,8 @@ class SummaryTable:
             room = max(_NARROWEST_NAME, options.max_width // (5 if axes else 3))
             widths[0] = min(max(map(cell_len, [*names, *titles, "configuration"])), room)
         for heading, width in zip(headings, widths, strict=True):
-            table.add_column(_broken(heading, width), width=width + 1, overflow="fold")
-        return [
-            [Text(_broken(text, width)) for text, width in zip(row, widths, strict=True)] for row in zip(*columns, strict=True)
-        ]
+            table.add_column(Text(heading), width=width + 1, overflow="fold")
+        return [[Text(text) for text in row] for row in zip(*columns, strict=True)]
 
     def _heading(self, column: Column, group: str, shown: Sequence[_Shown]) -> list[str]:
         if column.key == "latency_ms":
@@ -438,7 +434,7 @@ class SummaryTable:
         if column.key == self.view.main_measure and not self.verbose:
             (own,) = (one for one in self.view.groups if one.name == group)
             if any(other for _, other in shown):
-                lines += _broken(printable(group) or "all", _WIDEST_HEADING).split("\n")
+                lines += wrap(printable(group) or "all", _WIDEST_HEADING)
             lines += [] if own.count is None else [f"n={own.count:,}"]
         return lines
 
@@ -505,19 +501,3 @@ def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell], *,
     table.add_column("\n".join(lines), width=width + slot, no_wrap=True)
     return [Text.assemble(" " * (width - figure.cell_len), figure, mark) for figure, mark in figures]
 
-
-def _broken(name: str, width: int) -> str:
-    """Break a name at its parts into lines: at spaces, otherwise after ``>``, ``+``, ``/`` and then other signs."""
-    lines = [""]
-
-    def add(part: str, places: Sequence[str]) -> None:
-        if cell_len(lines[-1] + part.rstrip()) <= width:
-            lines[-1] += part
-        elif cell_len(part.rstrip()) <= width or not places:
-            lines.append(part)
-        else:
-            for smaller in re.split(places[0], part):
-                add(smaller, places[1:])
-
-    add(name, _PLACES)
-    return "\n".join(line.rstrip() for line in lines if line)
