@@ -142,9 +142,9 @@ def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int)
 
 def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, measures: Sequence[str] | None) -> list[Measure]:
     """Return the measures that were asked for; by default those of the first folder that all lists are long enough for."""
+    if measures is not None and k_values:
+        raise ConfigurationError("k and measures are both given; leave k out, measures have their own cutoffs")
     if measures is not None:
-        if k_values:
-            raise ConfigurationError("k and measures are both given; leave k out, measures have their own cutoffs")
         return read_measures(measures)
     if k_values or not saved:
         return measures_at(list(k_values or _CUTOFFS))

@@ -150,9 +150,8 @@ def _model_name(value: object) -> str:
 
 
 def _currency(value: object) -> str:
-    if isinstance(value, str) and 0 < len(value) <= _LONGEST_CURRENCY and value.isalpha():
-        return value
-    if isinstance(value, str) and len(value) == 1 and unicodedata.category(value) == "Sc":
+    is_sign = isinstance(value, str) and list(map(unicodedata.category, value)) == ["Sc"]
+    if isinstance(value, str) and (is_sign or (value.isalpha() and len(value) <= _LONGEST_CURRENCY)):
         return value
     raise ConfigurationError(f"{value!r} is not a currency; give a code such as USD, or a sign")
 

@@ -130,8 +130,6 @@ def read_gold(source: Judged) -> list[Gold]:
     """Return judgements in any form as gold, one per query."""
     if isinstance(source, BaseQueryLoader):
         return source.gold()
-    if isinstance(source, Gold):
-        raise GoldError(f"one gold ({source.query_id!r}) is given and a list is expected; write [gold]")
     if isinstance(source, str | Path):
         judgements = read_judgements(source)
     else:
@@ -248,6 +246,5 @@ def _number(location: str, column: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        shown = kind(value) if value is None or isinstance(value, str | bool) else repr(value)
-        raise QueryError(f"{location}: the {column} is {shown}; it must be a finite number")
+        raise QueryError(f"{location}: the {column} is {kind(value)}; it must be a finite number")
     return number

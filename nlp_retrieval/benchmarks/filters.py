@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any
 
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.files.frames import Queries
@@ -106,18 +106,7 @@ class Unfiltered(Searcher):
         return super().search(queries, k, None, subqueries)
 
 
-class Searches(Protocol):
-    """A search function; its signature shows whether it accepts a filter."""
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
-        """Search."""
-
-
-class _Filtering(Protocol):
-    def search(self, queries: Sequence[str], k: int, *, where: Where) -> list[list[RetrievalResult]]: ...
-
-
-def filters_for(searcher: Searches, filters: Sequence[Where | None]) -> list[Where | None]:
+def filters_for(searcher: Any, filters: Sequence[Where | None]) -> list[Where | None]:
     """Return the filters to pass to a searcher: none for :class:`Unfiltered`."""
     if isinstance(searcher, Unfiltered):
         return [None] * len(filters)
@@ -129,17 +118,14 @@ def filters_for(searcher: Searches, filters: Sequence[Where | None]) -> list[Whe
     return list(filters)
 
 
-def search_where(searcher: Searches, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
+def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
     """Search for queries with the same filter, or none."""
-    if where is None:
-        return searcher.search(texts, k)
-    return cast(_Filtering, searcher).search(texts, k, where=where)
+    found: list[list[RetrievalResult]] = searcher.search(texts, k, **({} if where is None else {"where": where}))
+    return found
 
 
-def search_each(
-    searcher: Searches, texts: Sequence[str], k: int, filters: Sequence[Where | None]
-) -> list[list[RetrievalResult]]:
-    """Search for queries that may each have a filter."""
+def search_each(searcher: Any, texts: Sequence[str], k: int, filters: Sequence[Where | None]) -> list[list[RetrievalResult]]:
+    """Search for queries that may each have a filter; those of one filter together."""
     results: list[list[RetrievalResult]] = [[] for _ in texts]
     for where, positions in grouped(filters):
         ranked = search_where(searcher, [texts[position] for position in positions], k, where)
@@ -159,19 +145,13 @@ def warn_of_filters(
     empty: list[str] = []
     outside: list[tuple[str, str]] = []
     for where, positions in grouped(filters.values()):
-        if where is None or generation is None:
-            continue
-        mask = generation.items.mask(where)
+        mask = generation.items.mask(where) if where is not None and generation is not None else None
         theirs = [query_ids[position] for position in positions]
         if mask is not None and not mask.any():
             empty += theirs
         elif mask is not None:
-            outside += [
-                (query_id, item)
-                for query_id in theirs
-                for item, grade in qrels.get(query_id, {}).items()
-                if grade > 0 and item in row_of and not mask[row_of[item]]
-            ]
+            gold = [(query_id, item) for query_id in theirs for item, grade in qrels.get(query_id, {}).items() if grade > 0]
+            outside += [(query_id, item) for query_id, item in gold if item in row_of and not mask[row_of[item]]]
     if empty:
         warnings.warn(
             f"{len(empty):,} of {len(filters):,} queries have a filter that no item meets (the first: {empty[0]!r}, "

@@ -1,20 +1,18 @@
 """The plan of a benchmark, shown before it runs: nothing is built, loaded, downloaded, asked or written for it.
 
-One item of the corpus is read, to report a missing corpus now. Stages are distinguished as in a run with a stage folder, but by
-settings alone: two models with one name count as one here, and a model with two names as two. An index counts as present if
-the directory holds it for the corpus stored there; whether that is still the benchmark's corpus is known when it runs.
+One item of the corpus is read, to report a missing corpus now. An index counts as present if the directory holds it for the
+corpus stored there; whether that is still the benchmark's corpus is known when it runs.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.benchmarks.filters import Unfiltered
 from nlp_retrieval.benchmarks.grid import Grid, labels_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
@@ -30,150 +28,76 @@ from nlp_retrieval.errors import ItemError, RetrievalError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.with_model import CompiledProcessor
 
-StageKind = Literal["processor", "encoder", "retriever", "reranker", "program"]
 IndexState = Literal["found", "to build", "not known"]
-
-_KINDS: tuple[StageKind, ...] = ("processor", "encoder", "retriever", "reranker", "program")
-
-
-class PlannedStage(NamedTuple):
-    """A stage that is computed once for the configurations that use it; a ``program`` is a searcher without stages."""
-
-    kind: StageKind
-    name: str
-    used_by: list[str]
+"""Not known if its model is not on this machine."""
 
 
-class PlannedIndex(NamedTuple):
-    """The index of a retriever; ``not known`` if its model is not on this machine."""
-
-    name: str
-    state: IndexState
-    used_by: list[str]
-
-
-class PlannedModel(NamedTuple):
-    """A model that is loaded or called; ``source`` says where it is, and is None if it has to be downloaded."""
+class Model(NamedTuple):
+    """A model that a component needs, and where it is; None if it is not on this machine."""
 
     name: str
     kind: str
     source: str | None
-    used_by: list[str]
-
-
-class PlannedCalls(NamedTuple):
-    """The most calls of language models by a part, without retries; None if unknown. Answers on disk reduce them."""
-
-    name: str
-    calls: int | None
-    used_by: list[str]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a benchmark: stages by kind, the most shared first; indexes and models each once."""
+    """Plan of a benchmark.
+
+    Args:
+        settings: of the benchmark.
+        grid: the searchers that come from a grid; None without one.
+        indexes: the state of each retriever's index, also of retrievers within others, by name.
+        models: the models that are loaded or called.
+        calls: the most calls of language models by each part, without retries, by name; None if unknown. Answers on disk reduce
+            them.
+    """
 
     settings: BenchmarkSettings
     grid: Grid | None
-    stages: list[PlannedStage]
-    indexes: list[PlannedIndex]
-    models: list[PlannedModel]
-    calls: list[PlannedCalls]
+    indexes: dict[str, IndexState]
+    models: list[Model]
+    calls: dict[str, int | None]
 
     @property
     def language_model_calls(self) -> int | None:
         """All calls together, at most; None if some are unknown."""
-        known = [stage.calls for stage in self.calls if stage.calls is not None]
+        known = [calls for calls in self.calls.values() if calls is not None]
         return sum(known) if len(known) == len(self.calls) else None
-
-
-@dataclass
-class _Use:
-    """What configurations use: its settings, which name it, and what it is."""
-
-    config: Config
-    what: object
-    used_by: dict[str, None] = field(default_factory=dict)
-
-
-class _Uses(dict[str, _Use]):
-    """What configurations use, by a text that is equal for what is computed once."""
-
-    def add(self, key: str, config: Config, what: object, name: str) -> None:
-        self.setdefault(key, _Use(without_secrets(config), what)).used_by[name] = None
-
-    def titled(self) -> Iterator[tuple[str, object, list[str]]]:
-        """Yield title, what it is, and the names of configurations, most shared first."""
-        titles = labels_of([use.config for use in self.values()])
-        for title, use in sorted(zip(titles, self.values(), strict=True), key=lambda pair: -len(pair[1].used_by)):
-            yield title, use.what, list(use.used_by)
 
 
 def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
     """Return the plan of a benchmark, some of whose configurations may come from a grid."""
     if next(checked_items(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
-    stages, indexes, models, calls = {kind: _Uses() for kind in _KINDS}, _Uses(), _Uses(), _Uses()
-    index_keys: dict[str, str] = {}
-    for name, searcher in settings.searchers.items():
-        if isinstance(searcher, TrecRun):
-            continue
-        if not isinstance(searcher, Component):
-            stages["program"].add(canonical_json(searcher.config), searcher.config, None, name)
-            continue
-        for kind, distinguishing, config in _stages_of(searcher, settings.depth):
-            stages[kind].add(canonical_json(distinguishing), config, None, name)
-        for part in components_in(searcher):
-            if isinstance(part, BaseRetriever) and part.has_index:
-                configured = canonical_json(part.config)
-                if configured not in index_keys:
-                    index_keys[configured] = canonical_json(_identity(part) or _index_parameters(part))
-                indexes.add(index_keys[configured], part.config, part, name)
-        for model in [*models_in(searcher), *(models_in(settings.answerer) if settings.answerer is not None else ())]:
-            models.add(canonical_json(model), {"name": model.name}, model, name)
-        for key, part in _asking_parts(searcher).items():
-            calls.add(key, part.config, part.calls_per_query(), name)
+    searchers = [searcher for searcher in settings.searchers.values() if isinstance(searcher, Component)]
+    searchers = [searcher for searcher in searchers if not isinstance(searcher, TrecRun)]
+    retrievers: dict[str, BaseRetriever] = {}
+    for part in {canonical_json(part.config): part for searcher in searchers for part in components_in(searcher)}.values():
+        if isinstance(part, BaseRetriever) and part.has_index:
+            retrievers.setdefault(canonical_json(_identity(part) or _index_parameters(part)), part)
+    asking = {key: part for searcher in searchers for key, part in _asking_parts(searcher).items()}
     n_asked = len({query.text for query in settings.queries if not has_no_words(query.text)})
-    planned = [
-        PlannedCalls(title, each * n_asked if isinstance(each, int) else None, names) for title, each, names in calls.titled()
-    ]
-    if settings.answerer is not None and (each := settings.answerer.calls_per_query()) != 0:
-        names = list(settings.searchers)  # each gives the answerer other passages
-        n_calls = None if each is None else each * n_asked * len(names)
-        planned.append(PlannedCalls(f"answers by {settings.answerer.name}", n_calls, names))
+    calls = {
+        title: None if (each := part.calls_per_query()) is None else each * n_asked
+        for title, part in zip(_titles(asking.values()), asking.values(), strict=True)
+    }
+    held: list[Component] = [*searchers]
+    if settings.answerer is not None:
+        held.append(settings.answerer)
+        if (each := settings.answerer.calls_per_query()) != 0:  # each configuration gives it other passages
+            n_calls = None if each is None else each * n_asked * len(settings.searchers)
+            calls[f"answers by {settings.answerer.name}"] = n_calls
     manifest = read_manifest(settings.index_folder)
-    return Plan(
-        settings,
-        grid,
-        [PlannedStage(kind, title, names) for kind in _KINDS for title, _, names in stages[kind].titled()],
-        [PlannedIndex(title, _state(part, manifest), names) for title, part, names in indexes.titled()],
-        [PlannedModel(*model, names) for _, model, names in models.titled() if isinstance(model, Model)],
-        planned,
-    )
+    states = {
+        title: _state(part, manifest) for title, part in zip(_titles(retrievers.values()), retrievers.values(), strict=True)
+    }
+    models = list(dict.fromkeys(model for component in held for model in models_in(component)))
+    return Plan(settings, grid, states, models, calls)
 
 
-def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config, Config]]:
-    """The kind of each stage, its distinguishing key, and the configuration that names it."""
-    if isinstance(searcher, Searcher):
-        processor = searcher.processor.config if searcher.processor is not None else None
-        asked = {"sub-queries": processor, "apart": searcher.scope == "per_subquery" and processor is not None}
-        all_items = {"filter": "none"} if isinstance(searcher, Unfiltered) else {}
-        if processor is not None:
-            yield "processor", processor, processor
-        shown = processor | {"name": f"{processor['name']}, each alone"} if processor and asked["apart"] else processor
-        for label, retriever in searcher.retrievers.items():
-            depth = searcher.depth_for(k, label)
-            distinguishing = retriever.config | {"sub-queries": shown, "candidates": depth} | all_items
-            yield "retriever", {"retriever": retriever.config, "depth": depth} | asked | all_items, distinguishing
-        for reranker in searcher.rerankers.values():
-            scored = {key: value for key, value in reranker.config.items() if key != "blend"}
-            yield "reranker", scored, scored
-    else:
-        yield "program", searcher.config, searcher.config
-    for part in components_in(searcher):
-        if part.kind == "encoders":
-            model = part.config.get("model")
-            yield "encoder", part.config, part.config | ({"name": model} if isinstance(model, str) else {})
+def _titles(parts: Iterable[Component]) -> list[str]:
+    return labels_of([without_secrets(part.config) for part in parts])
 
 
 def _asking_parts(searcher: Component) -> dict[str, Component]:
@@ -213,24 +137,16 @@ def _index_parameters(component: Component) -> Config:
     }
 
 
-def _state(retriever: object, manifest: Manifest | None) -> IndexState:
+def _state(retriever: BaseRetriever, manifest: Manifest | None) -> IndexState:
     if manifest is None:
         return "to build"
-    identity = _identity(retriever) if isinstance(retriever, BaseRetriever) else None
+    identity = _identity(retriever)
     if identity is None:
         return "not known"
     return "found" if manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity)) is not None else "to build"
 
 
 # The models that a component loads and the location of their files, without loading or downloading any.
-
-
-class Model(NamedTuple):
-    """A model that a component needs, and where it is; None if it is not on this machine."""
-
-    name: str
-    kind: str
-    source: str | None
 
 
 def components_in(component: Component) -> Iterator[Component]:

@@ -5,12 +5,11 @@ A file is read in three steps: its text, the components that it names, and the s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
@@ -554,14 +553,10 @@ def _named(searchers: object, where: str) -> dict[str, Entry]:
         raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
     if (repeated := first_repeated(map(str, searchers))) is not None:
         raise ConfigurationError(f"{where}: searchers: {repeated!r} is named twice; give each searcher a name of its own")
-    return {str(name): _searcher(value, str(name)) for name, value in searchers.items()}
-
-
-def _searcher(value: Any, name: str) -> Entry:
-    if not isinstance(value, Mapping):
-        python = "; expressions are for Python" if isinstance(value, str) and re.search(r">>|[+*%]", value) else ""
-        raise ConfigurationError(
-            f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}{python}"
-        )
-    # everything registered as a searcher has the interface that a benchmark needs
-    return cast(Entry, build("searchers", {"name": Searcher.name} | dict(value), f"searchers.{name}"))
+    for name, value in searchers.items():
+        if not isinstance(value, Mapping):
+            raise ConfigurationError(
+                f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}; "
+                "names of retrievers and expressions are for Python"
+            )
+    return {str(name): _composed(value, f"searchers.{name}") for name, value in searchers.items()}

@@ -190,7 +190,7 @@ def benchmark(
     from nlp_retrieval.benchmarks.plans import plan_of
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.reports.tables import refuse_unknown_columns
-    from nlp_retrieval.reports.terminal import PlanTables
+    from nlp_retrieval.reports.terminal import PlanText
     from nlp_retrieval.reports.trackers import trackers_of
 
     described = replace(read_benchmark_config(config), workers=workers, ray=ray).measured_by(names_of(measures), main)
@@ -202,7 +202,7 @@ def benchmark(
         _check_output(output or described.output_folder, trackers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
         plan = plan_of(described.settings(), described.grid)
-        Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
+        Console(stderr=not dry_run).print(PlanText(plan, whole=dry_run))
     if not dry_run:
         refuse_failures(run_benchmark(described, output, trackers, form=form, columns=columns, verbose=verbose))
 

@@ -47,44 +47,17 @@ from nlp_retrieval.text.printing import printable
 
 
 @dataclass(frozen=True)
-class PlanTables:
-    """A plan, to be printed to a rich console, in reading order."""
+class PlanText:
+    """A plan, to be printed to a rich console; with ``whole`` its configurations by name too."""
 
     plan: Plan
     whole: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        del console
+        del console, options
         yield Text("\n".join(_summary(self.plan)))
-        if self.whole:
-            yield from _parts(self.plan, options)
-
-
-def _parts(plan: Plan, options: ConsoleOptions) -> Iterator[RenderableType]:
-    searchers = plan.settings.searchers
-    stages = sorted(plan.stages, key=lambda stage: -len(stage.used_by))
-    tables: dict[tuple[str, str], list[tuple[str, str, list[str]]]] = {
-        ("computed once for all", ""): [(one.name, one.kind, one.used_by) for one in stages],
-        ("index", ""): [(one.name, one.state, one.used_by) for one in plan.indexes],
-        ("model", "where"): [
-            (f"{one.name} ({one.kind})", one.source or "not on this machine", one.used_by) for one in plan.models
-        ],
-        ("language-model calls", "at most"): [
-            (one.name, "not known" if one.calls is None else f"{one.calls:,}", one.used_by) for one in plan.calls
-        ],
-    }
-    for heads, rows in tables.items():
-        if rows:
-            table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-            table.add_column(heads[0], overflow="fold", ratio=3)
-            table.add_column(heads[1], overflow="fold", ratio=1)
-            table.add_column("configurations", justify="right", no_wrap=True)
-            for name, about, by in rows:
-                table.add_row(Text(printable(name)), Text(printable(about)), f"{len(by):,} of {len(searchers):,}")
-            yield table
-    yield Text("configurations")
-    for name in searchers:
-        yield Text(f"  {printable(f'{name} *' if name == plan.settings.baseline else name)}", overflow="fold")
+        for name in self.plan.settings.searchers if self.whole else ():
+            yield Text(f"  {printable(f'{name} *' if name == self.plan.settings.baseline else name)}", overflow="fold")
 
 
 def _summary(plan: Plan) -> list[str]:
@@ -101,15 +74,15 @@ def _summary(plan: Plan) -> list[str]:
         sampled = f", {drawn:,} of them drawn" if drawn < grid.combinations else ""
         equal = f", {len(grid.equal):,} duplicates removed" if grid.equal else ""
         lines.append(f"grid: {counted(grid.combinations, 'combination')}{sampled}{equal}")
-    states = [index.state for index in plan.indexes]
-    counts = [f"{states.count(state):,} {state}" for state in dict.fromkeys(sorted(states))]
-    lines.append(f"indexes in {settings.index_path}: {', '.join(counts) or 'none'}")
+    states = [f"{name}: {state}" for name, state in plan.indexes.items()]
+    lines.append(f"indexes in {settings.index_path}: {', '.join(states) or 'none'}")
+    for name, calls in plan.calls.items():
+        lines.append(f"language-model calls, {name}: {'not known' if calls is None else f'{calls:,}'}")
     if plan.calls:
-        known = sum(calls.calls for calls in plan.calls if calls.calls is not None)
+        known = sum(calls for calls in plan.calls.values() if calls is not None)
         more = "" if plan.language_model_calls is not None else ", and an unknown number more"
         lines.append(f"language models: at most {known:,} calls{more}; answers on disk make it fewer, retries more")
-    missing = [model.name for model in plan.models if model.source is None]
-    if missing:
+    if missing := [model.name for model in plan.models if model.source is None]:
         lines.append(f"not on this machine: {', '.join(missing)}")
     return [printable(line) for line in lines]
 
@@ -500,4 +473,3 @@ def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell], *,
     lines = [f"{' ' * (width - cell_len(line))}{line}" for line in heading]
     table.add_column("\n".join(lines), width=width + slot, no_wrap=True)
     return [Text.assemble(" " * (width - figure.cell_len), figure, mark) for figure, mark in figures]
-

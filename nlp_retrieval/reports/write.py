@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -65,11 +64,8 @@ def per_query_table(run: BenchmarkRun) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def parquet_bytes(table: pa.Table, notes: Sequence[str] = ()) -> bytes:
+def parquet_bytes(table: pa.Table) -> bytes:
     """Return a table as the content of a Parquet file, the same for equal tables."""
-    if notes:
-        metadata = {b"notes": json.dumps(list(notes), ensure_ascii=False).encode()}
-        table = table.replace_schema_metadata((table.schema.metadata or {}) | metadata)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     written: bytes = sink.getvalue().to_pybytes()
@@ -135,7 +131,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         files |= {"answers": target / ANSWERS, "ragas": target / RAGAS}
     report = replace(run.report, files={kind: str(path) for kind, path in files.items()})
     view = view_of(report)
-    names, notes = list(run.lists.listings), view.cautions
+    names = list(run.lists.listings)
     before = _trec_files(files["results"])
     remove_output(target / REPORT)  # until everything is written, the folder is not a finished run
     for name, stem in zip(names, file_names(names), strict=True):
@@ -150,10 +146,10 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     _write_configuration(report.manifest.get("configuration"), target, files["configuration"])
     write_output(files["markdown"], markdown_table(view).encode())
     write_output(files["latex"], latex_table(view).encode())
-    write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
-    write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
+    write_output(files["per_query"], parquet_bytes(per_query_table(run)))
+    write_output(files["hits"], parquet_bytes(hits_table(run.lists)))
     write_output(files["passages"], parquet_bytes(passages_table(run.lists)))
-    write_output(files["queries"], parquet_bytes(queries_table(run.lists), notes))
+    write_output(files["queries"], parquet_bytes(queries_table(run.lists)))
     write_page(view, files["report"], run.lists, run.per_query)
     write_output(files["report_data"], report_bytes(report, target))
     return report

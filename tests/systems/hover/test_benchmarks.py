@@ -41,7 +41,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
     plan = plan_of(whole)
     assert server.calls == 0
-    assert {one.name: (one.calls, one.used_by) for one in plan.calls} == {"multi_hop": (4 * len(QUERIES), ["hops"])}
+    assert plan.calls == {"multi_hop": 4 * len(QUERIES)}
     whole.run()
     assert server.calls == plan.language_model_calls == 4 * len(QUERIES)
 
