@@ -74,16 +74,7 @@ class LanguageModelCost:
 
 @dataclass(frozen=True)
 class AnsweringCost:
-    """Cost of answering all questions, after the search, including its language models.
-
-    Args:
-        seconds: for all questions in one call, when they were first answered.
-        model_answers: number of language model answers in that call.
-        model_cache_hits: how many of those came from disk; their time includes no model call.
-        unanswered: questions that were judged to have no answer.
-        failed: questions on which the answerer failed.
-        dropped: citations of passages or sentences that the answerer was not given.
-    """
+    """Cost of answering all questions in one call, when they were first answered; ``dropped`` citations name nothing given."""
 
     seconds: float
     model_answers: int

@@ -193,15 +193,7 @@ Combination = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Grid:
-    """The searchers of a grid, or their settings.
-
-    Args:
-        searchers: by name.
-        combinations: how many there are; more than the searchers if they were sampled.
-        equal: combinations included under another name, by their own name.
-        axes: the path of each axis, by its unambiguous short name.
-        values: values of the axes by short name, for each searcher: numbers and text unchanged, components as labels.
-    """
+    """Searchers of a grid or their settings by name, duplicates with the name that they equal, and the values of each axis."""
 
     searchers: dict[str, Any]
     combinations: int

@@ -42,16 +42,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a benchmark.
-
-    Args:
-        settings: of the benchmark.
-        grid: the searchers that come from a grid; None without one.
-        indexes: the state of each retriever's index, also of retrievers within others, by name.
-        models: the models that are loaded or called.
-        calls: the most calls of language models by each part, without retries, by name; None if unknown. Answers on disk reduce
-            them.
-    """
+    """Plan of a benchmark: states of indexes and the most calls of language models by name; None if unknown."""
 
     settings: BenchmarkSettings
     grid: Grid | None

@@ -189,12 +189,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class RunCorpus:
-    """The corpus that a configuration was run on.
-
-    Args:
-        fingerprint: fingerprint of its items, in order.
-        items: how many there are.
-    """
+    """The corpus that a configuration was run on: the fingerprint of its items in order, and how many there are."""
 
     fingerprint: str
     items: int
@@ -342,18 +337,7 @@ QRELS = "qrels.txt"
 
 @dataclass(frozen=True)
 class Sources:
-    """Runs that answer the same queries.
-
-    Args:
-        lists: lists of all runs, in the given order.
-        entrants: other facts about each.
-        saved: the folders that runs came from, the first one first.
-        depths: how far the lists of each run reach: the depth of its benchmark, or the longest list of its file.
-        corpora: the corpus of each run; None if unknown.
-        cautions: other warnings about comparing the figures, in sentences.
-        unjudged: ids of queries in run files without judgements; their lists are the last of ``lists``.
-        own: the hits that do not count, because they are the query itself; they are not in ``lists``.
-    """
+    """Runs that answer the same queries; lists of queries in run files without judgements (``unjudged``) stand last."""
 
     lists: RunLists
     entrants: dict[str, Entrant]
@@ -455,7 +439,7 @@ def _about(
     nothing: list[str | None] = [None] * len(unjudged)
     none: list[str | None] = [None] * len(gold)
     texts, families, groups = [""] * len(gold), none, none
-    judged = [Gold(query_id=query_id, relevance=grades) for query_id, grades in gold.items()]
+    judged = [Gold(query_id=query_id, relevance=dict(grades)) for query_id, grades in gold.items()]
     if saved:
         first = saved[0].lists
         texts, families, groups, judged = first.texts, first.families, first.groups, first.gold

@@ -101,11 +101,7 @@ def _gold(value: Any) -> list[Gold]:
 
 
 class GivenItems(BaseLoader):
-    """The corpus of a benchmark that was given in Python.
-
-    Args:
-        items: in any form that ``Searcher.index`` takes; an iterator is read now, because a benchmark reads it several times.
-    """
+    """The corpus of a benchmark that was given in Python; an iterator is read now, because it is needed several times."""
 
     name = "given"
 
@@ -299,11 +295,7 @@ class BenchmarkSettings:
         filters_of(self.queries, self.where_from, self.where)
 
     def loaded(self) -> BenchmarkSettings:
-        """Return the benchmark with the queries and gold of its ``query_loader``, or itself if they were given.
-
-        Raises:
-            SourceError: the source is missing or malformed.
-        """
+        """Return the benchmark with the queries and gold of its ``query_loader``, or itself if they were given."""
         if self.queries or not isinstance(self.query_loader, BaseQueryLoader):
             return self
         queries = self.query_loader.queries()
@@ -346,15 +338,7 @@ class BenchmarkSettings:
         return usual_main(measure_names(self.k_values), self.k_values) if self.measures is None else self.measures[0]
 
     def measured_by(self, measures: Sequence[str], main: str | None = None) -> Self:
-        """Return the benchmark with other measures.
-
-        Args:
-            measures: their names; none: those of the benchmark.
-            main: the main measure; None: that of the benchmark if it is among the measures, otherwise the first of them.
-
-        Raises:
-            ConfigurationError: a measure does not exist, or the main one is not among them.
-        """
+        """Return the benchmark with other measures, if there are any, and another main one."""
         if not measures:
             return self if main is None else replace(self, main=main)
         chosen = read_measures(measures)
@@ -362,11 +346,7 @@ class BenchmarkSettings:
         return replace(self, measures=list(map(str, chosen)), k_values=cutoffs_of(chosen, self.depth), main=main or kept)
 
     def baseline_among(self, names: Iterable[str]) -> str:
-        """Return the configuration to compare the others with: the baseline or, if it is missing, the first.
-
-        Args:
-            names: at least one.
-        """
+        """Return the configuration to compare the others with: the baseline or, if it is missing, the first."""
         chosen = list(names)
         return self.baseline if self.baseline is not None and self.baseline in chosen else chosen[0]
 

@@ -38,23 +38,14 @@ _TYPES = ("<i8", "<i4", "<f8", "<f4")
 
 @dataclass(frozen=True)
 class Entry:
-    """A result.
-
-    Args:
-        about: plain values, as of JSON.
-        arrays: by name; int64, int32, float64 or float32. Arrays read from disk are read-only.
-    """
+    """A result: plain values, and arrays of int64, int32, float64 or float32, which are read-only if read from disk."""
 
     about: Config
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 class StageStore:
-    """Entries by group and name.
-
-    Args:
-        folder: created when the first entry is stored.
-    """
+    """Entries by group and name, in a folder that is created when the first one is stored."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -224,12 +215,7 @@ def unpacked_candidates(entry: Entry, label: str) -> CandidateBatch:
 
 
 class PairTable:
-    """Scores of pairs of a query and an item row.
-
-    Args:
-        n_items: number of items of the index.
-        entries: entries of :func:`pairs_entry`.
-    """
+    """Scores of pairs of a query and an item row, from entries of :func:`pairs_entry`."""
 
     def __init__(self, n_items: int, entries: Iterable[Entry]) -> None:
         self._n_items = n_items

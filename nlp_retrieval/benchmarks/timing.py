@@ -43,14 +43,7 @@ Asked = list[tuple[str, Where | None]]
 
 @dataclass(frozen=True)
 class Timing:
-    """Searches of a sample, one query at a time.
-
-    Args:
-        seconds: ``[sample]``.
-        by_stage: the same by stage.
-        calls: usage of language models, without the warm-up.
-        other_cores: number of cores that other processes kept busy meanwhile; None if unknown.
-    """
+    """Searches of a sample one by one: ``[sample]`` seconds, in all and by stage, and the calls of language models."""
 
     seconds: Scores
     by_stage: dict[str, Scores]

@@ -65,12 +65,7 @@ _RBP = re.compile(r"rbp\(p=([0-9.e-]+)\)")
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure, by its family and its cutoff.
-
-    Args:
-        family: ``recall``, ``ndcg``, ...; a family of another tool keeps its own name, with its parameters.
-        cutoff: how many results count; None for all of them.
-    """
+    """A measure: its family, with parameters, and how many results count; None for all of them."""
 
     family: str
     cutoff: int | None = None

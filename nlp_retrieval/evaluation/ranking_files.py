@@ -76,10 +76,7 @@ def queries_table(lists: RunLists) -> pa.Table:
 
 
 def hits_table(lists: RunLists) -> pa.Table:
-    """Return one row for each hit of each configuration, best first.
-
-    ``grade`` is 0 if the hit is not relevant to its query, and ``signals`` are the parts of the score.
-    """
+    """Return one row for each hit of each configuration, best first; the grade is 0 if it is not relevant to its query."""
     ids, titles = pa.array(lists.item_ids, pa.string()), pa.array(lists.titles, pa.string())
     queries = pa.array(lists.query_ids, pa.string())
     tables = [_HITS_SCHEMA.empty_table()]

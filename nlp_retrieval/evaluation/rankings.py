@@ -30,14 +30,7 @@ Ranking = list[tuple[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """The lists of one configuration, one after another.
-
-    Args:
-        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
-        items: ``[hits]``, positions in :attr:`RunLists.item_ids`, best first.
-        scores: ``[hits]``.
-        signals: ``[hits]`` by name, as in :class:`~nlp_retrieval.core.models.RetrievalResult`; NaN if a hit has none.
-    """
+    """The lists of one configuration: query i owns ``offsets[i]:offsets[i + 1]`` of items, scores and signals; NaN is none."""
 
     offsets: Rows
     items: Rows
@@ -166,17 +159,7 @@ class RunLists:
 
 
 class ListsBuilder:
-    """Collects the lists of a run, one configuration after another.
-
-    Args:
-        query_ids: in order.
-        texts: texts of the queries.
-        families: per query.
-        groups: per query.
-        gold: of each query; one that is not judged has none of its documents.
-        qrels: all grades by item id, by query id.
-        titles: by item id, of the gold at least; an item without one may be missing.
-    """
+    """Collects the lists of a run, one configuration after another; ``titles`` has those of the gold at least."""
 
     def __init__(
         self,
@@ -259,13 +242,7 @@ class ListsBuilder:
 
 @dataclass(frozen=True)
 class OwnIds:
-    """Hits that are the queries themselves, as in ArguAna and Quora, and do not count, as in BEIR and MTEB.
-
-    Args:
-        ids: per query, the item that does not count; None if every item does.
-        gold: how many queries keep theirs, because it is in their own gold.
-        alike: how many queries share an id with a different item, so that it counts.
-    """
+    """Per query the item that does not count, as it is the query itself; how many are gold, and how many are other items."""
 
     ids: Sequence[str | None]
     gold: int = 0

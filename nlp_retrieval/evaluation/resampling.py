@@ -92,11 +92,7 @@ def refined_test(differences: Scores, families: Sequence[str | None], resamples:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number by Holm's step-down method (1979).
-
-    Calling those at most alpha significant keeps the chance of any false positive at most alpha, however the comparisons
-    depend on one another.
-    """
+    """Return p-values adjusted for their number by Holm's step-down method (1979)."""
     adjusted = [1.0] * len(p)
     highest = 0.0
     for rank, position in enumerate(sorted(range(len(p)), key=p.__getitem__)):

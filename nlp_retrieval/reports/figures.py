@@ -22,17 +22,7 @@ ABSENT = "\N{EN DASH}"
 
 @dataclass(frozen=True)
 class Column:
-    """One column of figures.
-
-    Args:
-        key: the name of a measure (``"recall@5"``) or the field of a cost.
-        family: key for showing and hiding columns together: a measure without its cutoff, or ``"cost"``.
-        label: the heading below that of its family.
-        cost: returns the figure from a cost, or None if the cost lacks it; None for a measure.
-        lower_is_better: true of times and sizes.
-        count: whether it concerns this run alone, such as a number of calls; no such value is called best.
-        shown: how to format a figure, if not like other measures, costs or counts.
-    """
+    """One column of figures: a measure, or a cost that is read from :class:`Cost`; a count concerns this run alone."""
 
     key: str
     family: str
@@ -175,10 +165,7 @@ def best_first(report: BenchmarkReport) -> list[ConfigurationResult]:
 
 
 def grid_axes(report: BenchmarkReport) -> dict[str, dict[str, str]]:
-    """Return the values of a grid's axes as text, by axis and configuration; empty if the manifest records no grid.
-
-    A configuration outside the grid has no values. An axis with one value among the configurations of the report is left out.
-    """
+    """Return the values of a grid's axes that vary, as text, by axis and configuration; empty without a grid."""
     grid = report.manifest.get("grid")
     values = grid.get("values") if isinstance(grid, dict) else None
     axes: dict[str, dict[str, str]] = {}
@@ -201,10 +188,7 @@ def measure_columns(report: BenchmarkReport) -> list[Column]:
 
 
 def summary_columns(report: BenchmarkReport) -> list[Column]:
-    """Return the main measure, chosen measures or the usual ones, latency, index size, and known prices.
-
-    The usual ones are perfect recall and recall at every cutoff, nDCG at 10 or below, and answers.
-    """
+    """Return the main measure, chosen measures or the usual ones, latency, index size, and known prices."""
     measures = measure_columns(report)
     main = [column for column in measures if column.key == report.main_measure]
     kept = [column for column in measures if column.family in ("perfect_recall", "recall")]
@@ -269,10 +253,7 @@ def legend(report: BenchmarkReport) -> str:
 
 
 def by_chance(report: BenchmarkReport) -> str:
-    """Return the expected number of false marks if more is compared than is corrected together; otherwise ``""``.
-
-    It is at most the sum of the chances of a wrong mark in each measure and group, however they depend on one another.
-    """
+    """Return the expected number of false marks if more is compared than is corrected together; otherwise ``""``."""
     compared = list(by_figure(report).items())
     together = {(group, measure) for group, measure, _ in dict(compared)}
     if len(together) < 2:

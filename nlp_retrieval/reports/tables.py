@@ -130,10 +130,7 @@ ALL = "all"
 
 
 def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
-    """Return columns by their names, in the given order; by default those of the table in a terminal.
-
-    A name is a measure (``recall@5``), a cost (``latency_ms``), a family of them (``recall``, ``cost``) or ``all``.
-    """
+    """Return columns by key (``recall@5``), family (``recall``, ``cost``) or ``all``; by default those of the summary."""
     chosen: dict[str, Column] = {}
     for name in names:
         columns = [column for column in view.columns if name in (column.key, column.family, ALL)]

@@ -246,12 +246,7 @@ _Shown = tuple[Column, str]
 
 @dataclass(frozen=True)
 class SummaryTable:
-    """The comparison for a terminal: prints with ``rich``, and leaves columns out if the terminal is narrow.
-
-    It begins with what was found. The main measure is the first column, and is followed by its values in each group of queries;
-    configurations are sorted by it. Axes of a grid are columns instead of long names. Two lines of notes follow, and every
-    warning about a figure.
-    """
+    """The comparison for a terminal, best first; columns that do not fit are left out, and every warning stands below."""
 
     view: ReportView
     whole: bool = False

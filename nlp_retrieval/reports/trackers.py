@@ -111,41 +111,37 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
 def flat_config(config: Config) -> Config:
     """Return the settings of a searcher by path, without null values and secrets, and the short names of its parts."""
     flat: Config = {}
+
+    def add(key: str, value: Any) -> None:
+        if isinstance(value, dict):
+            if "name" in value and not key.rpartition("/")[2].startswith(str(value["name"])):  # a label says it already
+                flat[key] = value["name"]
+            for inner, setting in value.items():
+                if inner != "name":
+                    add(f"{key}/{inner}", setting)
+        elif isinstance(value, list) and value and all(isinstance(part, dict) and "name" in part for part in value):
+            flat[key] = "+".join(map(_name, value))
+            for number, (label, part) in enumerate(zip(numbered_names(map(_name, value)), value, strict=True), start=1):
+                add(f"{key}/{number if key == 'reranker' else label}", part)
+        elif value is not None:
+            flat[key] = value
+
     for key, value in without_secrets(config).items():
         if key == "retrievers" and isinstance(value, dict | list):
             parts = list(value.values()) if isinstance(value, dict) else value
             flat["retrievers"] = "+".join(map(_name, parts))
             for label, part in zip(numbered_names(map(_name, parts)), parts, strict=True):
-                flat |= dict(_inside(label, part))
+                add(label, part)
         elif value is None and key in _ALWAYS:
             flat[key] = "none"
         elif key != "name" or value != "searcher":
-            flat |= dict(_settings("searcher" if key == "name" else key, value))
+            add("searcher" if key == "name" else key, value)
     models = [flat.get(f"{key}/model") or value for key, value in flat.items() if key.endswith("/encoder")]
     links = [value for key, value in flat.items() if key.endswith("/links")]
     for part, found in (("encoder", [PurePosixPath(str(model)).name for model in models]), ("links", links)):
         if found:
             flat[part] = "+".join(dict.fromkeys(map(str, found)))
     return flat
-
-
-def _settings(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        if "name" in value:
-            yield key, value["name"]
-        yield from _inside(key, value)
-    elif isinstance(value, list) and value and all(isinstance(part, dict) and "name" in part for part in value):
-        yield key, "+".join(map(_name, value))
-        for number, (label, part) in enumerate(zip(numbered_names(map(_name, value)), value, strict=True), start=1):
-            yield from _settings(f"{key}/{number}", part) if key == "reranker" else _inside(f"{key}/{label}", part)
-    elif value is not None:
-        yield key, value
-
-
-def _inside(key: str, part: Any) -> Iterator[tuple[str, Any]]:
-    for inner, value in part.items() if isinstance(part, dict) else ():
-        if inner != "name":
-            yield from _settings(f"{key}/{inner}", value)
 
 
 def _name(part: Any) -> str:
@@ -241,13 +237,7 @@ def trackers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[Sett
 
 
 def check_tracker(settings: Settings, folder: Path) -> str:
-    """Check before the run whether it can be logged, and return in one line where it will be.
-
-    Raises:
-        DependencyError: the tracker is not installed.
-        ConfigurationError: it does not accept a name or an address.
-        OutputError: its server cannot be reached.
-    """
+    """Check before the run whether it can be logged, and return in one line where it will be."""
     if isinstance(settings, WandbSettings):
         mode, reason = mode_of(settings)
         target = f"project {settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"

@@ -281,12 +281,7 @@ class QueryGroup:
 
 
 class ReportView:
-    """A report prepared for display: its cells, Pareto fronts and notes, computed once for all its forms.
-
-    Args:
-        report: a finished benchmark.
-        summary: the columns to show if space is limited; None: the usual ones.
-    """
+    """A report prepared for display: its cells, Pareto fronts and notes, computed once for all its forms."""
 
     def __init__(self, report: BenchmarkReport, summary: Sequence[Column] | None = None) -> None:
         costs, hopeless = cost_columns(report), out_of_reach(report)

@@ -48,10 +48,7 @@ from nlp_retrieval.reports.view import ReportView, view_of
 
 
 def per_query_table(run: BenchmarkRun) -> pa.Table:
-    """Return one row for each configuration and query, with a column for each measure.
-
-    ``family`` and ``group`` are null if the query has none.
-    """
+    """Return one row for each configuration and query, with a column for each measure."""
     tables = []
     for name, measures in run.per_query.items():
         about = {
@@ -212,10 +209,7 @@ def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:
 
 
 def results_of(report: BenchmarkReport | ReportView) -> dict[str, Any]:
-    """Quality as plain values: every measure with its interval by configuration, and the comparisons with the baseline.
-
-    A group named ``""`` stands for all queries. Runs of different corpora have a note with the corpus of each, under ``notes``.
-    """
+    """Return quality as plain values: measures and intervals by configuration, and comparisons, by group of queries."""
     view = view_of(report)
     report, notes, other = view.report, view.cautions, _other_corpora(view)
     return {

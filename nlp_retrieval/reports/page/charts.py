@@ -42,10 +42,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """A scale from values to pixels: ``low`` is at ``start``, ``high``, which is more, at ``end``; ``ticks`` have labels.
-
-    A logarithmic one, of positive values, has equal steps for equal ratios.
-    """
+    """A scale from values to pixels, with equal steps for equal ratios if it is logarithmic."""
 
     low: float
     high: float
@@ -138,10 +135,7 @@ def over_cutoffs(report: BenchmarkReport) -> Markup:
 
 
 def over_coverage(report: BenchmarkReport, lists: RunLists, per_query: Mapping[str, Mapping[str, Scores]]) -> Markup:
-    """Return the loss in the main measure over the share of queries that are answered: those whose first hit scores highest.
-
-    One curve for each of the best configurations, and a sentence on the best; empty for fewer than 20 judged queries.
-    """
+    """Return the loss of the best over the share of queries answered, by the score of the first hit; empty for few queries."""
     measure, curves, said = report.main_measure, dict[str, list[Point]](), ""
     label = Measure.parse(measure).label
     for place, result in enumerate(best_first(report)):

@@ -172,10 +172,7 @@ def _tested(view: ReportView) -> list[tuple[str, Column, list[Comparison], str]]
 
 
 def _pairs(report: BenchmarkReport) -> tuple[Pairwise, Mapping[tuple[str, str], Comparison], str] | None:
-    """Return the pairs of the best configurations and the baseline, and why nothing could be significant.
-
-    They are corrected for all pairs of the report, because the best of many were chosen by what is tested.
-    """
+    """Return the pairs of the best configurations and the baseline, corrected for all, and why nothing could be significant."""
     if report.pairwise is None or len(report.pairwise.systems) < 3:
         return None
     best = [result.name for result in best_first(report)]
