@@ -9,8 +9,9 @@ history.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
@@ -35,7 +36,7 @@ REVIEWS_FILE = Path("09_qa") / "reviews.sqlite3"
 
 _MOST_REVIEWS = 100_000
 _MOST_BYTES = 64 * 2**20
-_LONGEST_SENTENCE, _LONGEST_CITED, _LONGEST_NOTE, _LONGEST_NAME = 2_000, 9_000, 10_000, 200
+_LONGEST_SENTENCE, _LONGEST_CITED = 2_000, 9_000
 _CLOCKS_DIFFER = timedelta(minutes=5)
 
 
@@ -189,11 +190,9 @@ class Reviews:
             note: in the reviewer's words; needed for "noted".
 
         Raises:
-            InputError: the decision is unknown, the name is empty, a note is missing or too long, or the citation is of a text
-                that the project does not have.
+            InputError: a value cannot be used, or the citation is of a text that the project does not have.
             IndexLockedError: another process has been writing for a minute.
             IndexWriteError: the project cannot be written to.
-            IndexDamagedError: the stored reviews cannot be read.
         """
         of = self.citation(citation) if isinstance(citation, Citation) else citation
         review = _checked({**asdict(of), "decision": decision, "note": note, "by": by, "date": now()})
@@ -202,7 +201,7 @@ class Reviews:
         self._insert([review])
         return review
 
-    def merge(self, reviews: Iterable[Review]) -> tuple[int, list[str]]:
+    def merge(self, reviews: Sequence[Review]) -> tuple[int, list[str]]:
         """Add reviews that were made elsewhere: all that are of citations of this project, in one step.
 
         Args:
@@ -214,15 +213,11 @@ class Reviews:
         Raises:
             IndexLockedError: another process has been writing for a minute.
             IndexWriteError: the project cannot be written to.
-            IndexDamagedError: the stored reviews cannot be read.
         """
-        accepted, left_out = [], []
-        for number, review in enumerate(reviews, start=1):
-            if reason := self._unknown(review):
-                left_out.append(f"review {number}: {reason}")
-            else:
-                accepted.append(review)
-        return self._insert(accepted) if accepted else 0, left_out
+        reasons = [self._unknown(review) for review in reviews]
+        known = [review for review, reason in zip(reviews, reasons, strict=True) if not reason]
+        left_out = [f"review {number}: {reason}" for number, reason in enumerate(reasons, start=1) if reason]
+        return self._insert(known) if known else 0, left_out
 
     def all(self) -> list[Review]:
         """Return every review, oldest first."""
@@ -234,22 +229,21 @@ class Reviews:
         Args:
             citations: all of the report.
         """
-        known: dict[str, ReviewedCitation] = {}
-        wanted = []
+        known: dict[tuple[str, str, str], ReviewedCitation] = {}
+        by_cited: dict[str, list[Review]] = {}
+        select = f"SELECT {_COLUMNS} FROM reviews WHERE cited = ? ORDER BY moment, id"  # noqa: S608
+        found = []
         for citation in citations:
-            same = f"{citation.url}\n{citation.mark}\n{citation.sentence}"
-            known[same] = known.get(same) or self.citation(citation)
-            wanted.append(known[same])
-        by_cited = self._by_cited({of.cited for of in wanted})
-        return [_review_of(of, by_cited[of.cited]) for of in wanted]
+            same = (citation.url, citation.mark, citation.sentence)
+            of = known[same] = known.get(same) or self.citation(citation)
+            if of.cited not in by_cited:
+                by_cited[of.cited] = _reviews(self._database.rows(select, (of.cited,)))
+            found.append(_review_of(of, by_cited[of.cited]))
+        return found
 
     def close(self) -> None:
         """Close the file; it is reopened when needed."""
         self._database.close()
-
-    def _by_cited(self, cited: set[str]) -> dict[str, list[Review]]:
-        select = f"SELECT {_COLUMNS} FROM reviews WHERE cited = ? ORDER BY moment, id"  # noqa: S608
-        return {each: _reviews(self._database.rows(select, (each,))) for each in cited}
 
     def _insert(self, reviews: Sequence[Review]) -> int:
         values = [(r.sentence, r.cited, r.version, r.decision, r.note, r.by, moment_of(r.date)) for r in reviews]
@@ -296,71 +290,52 @@ def read_reviews(path: str | Path, by: str = "") -> list[Review]:
     Raises:
         SourceError: the file cannot be read, or one of its reviews cannot be used; the message says which.
     """
+    where = visible(str(path))
     try:
         content = read_json_file(Path(path), max_bytes=_MOST_BYTES)
     except OSError as error:
-        raise SourceError(f"{visible(str(path))}: cannot be read ({error.strerror or error}); check the path") from None
+        raise SourceError(f"{where}: cannot be read ({error.strerror or error}); check the path") from None
     except ValueError as error:
-        raise SourceError(
-            f"{visible(str(path))}: not a file of reviews ({error}); export one from the page of an audit"
-        ) from None
+        raise SourceError(f"{where}: not a file of reviews ({error}); export one from the page of an audit") from None
     listed = content.get("reviews") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(listed, list):
-        raise SourceError(f'{visible(str(path))}: it has no list "reviews"; export a file of reviews from the page of an audit')
+        raise SourceError(f'{where}: it has no list "reviews"; export a file of reviews from the page of an audit')
     if content.get("format") != FORMAT:
-        found = visible(str(content.get("format"))[:20])
-        raise SourceError(f"{visible(str(path))}: format {found}, and this version of nlp_retrieval reads {FORMAT}")
+        raise SourceError(f"{where}: format {visible(str(content.get('format'))[:20])}, and format {FORMAT} is read")
     if len(listed) > _MOST_REVIEWS:
-        raise SourceError(f"{visible(str(path))}: {len(listed):,} reviews, and at most {_MOST_REVIEWS:,} are read; split it up")
+        raise SourceError(f"{where}: {len(listed):,} reviews, and at most {_MOST_REVIEWS:,} are read; split it up")
     reviews = []
     for number, values in enumerate(listed, start=1):
         try:
             reviews.append(_checked(values, by))
         except InputError as error:
-            raise SourceError(f"{visible(str(path))}, review {number}: {error}; nothing was merged") from None
+            raise SourceError(f"{where}, review {number}: {error}; nothing was merged") from None
     return reviews
 
 
-_LONGEST = {
-    "sentence": 2 * _LONGEST_SENTENCE,
-    "cited": _LONGEST_CITED,
-    "version": 64,
-    "decision": 20,
-    "note": _LONGEST_NOTE,
-    "by": _LONGEST_NAME,
-    "date": 100,
-}
+_LONGEST = {"sentence": 4_000, "cited": _LONGEST_CITED, "version": 64, "decision": 20, "note": 10_000, "by": 200, "date": 100}
 
 
 def _checked(values: object, by: str = "") -> Review:
-    """Return a review of plain values from anywhere.
-
-    Raises:
-        InputError: a value cannot be used.
-    """
+    """Return a review of plain values from anywhere; an InputError if one cannot be used."""
     if not isinstance(values, Mapping):
         raise InputError(f"a review is an object, not {type(values).__name__}")
-    names = [field.name for field in fields(Review)]
-    for name in values:
-        if name not in names:
-            raise InputError(f"there is no field {visible(str(name)[:40])!r}; {nearest(str(name)[:40], names)}")
-    given = {"note": "", "by": "", **values}
-    given["by"] = given["by"] or by
-    for name in names:
-        value = given.get(name)
-        if not isinstance(value, str):
-            raise InputError(f'"{name}" is missing' if value is None else f'"{name}" is text, not {type(value).__name__}')
-        if len(value) > _LONGEST[name]:
-            raise InputError(f'"{name}" has {len(value):,} characters, and at most {_LONGEST[name]:,} are kept')
-    decision, note, name = given["decision"], _line(given["note"]), " ".join(normalize("NFC", given["by"]).split())
+    if unknown := [name for name in values if name not in _LONGEST]:
+        raise InputError(f"there is no field {visible(str(unknown[0])[:40])!r}; {nearest(str(unknown[0])[:40], _LONGEST)}")
+    given = {"note": "", **values, "by": values.get("by") or by}
+    for name, longest in _LONGEST.items():
+        if not isinstance(given.get(name), str):
+            raise InputError(f'"{name}" is text, and {"missing" if name not in given else type(given[name]).__name__} here')
+        if len(given[name]) > longest:
+            raise InputError(f'"{name}" has {len(given[name]):,} characters, and at most {longest:,} are kept')
+    decision, note, reviewer = given["decision"], _line(given["note"]), " ".join(normalize("NFC", given["by"]).split())
     if decision not in get_args(Decision):
         raise InputError(f"decision={visible(decision)!r}; {nearest(decision, get_args(Decision))}")
-    if not name or visible(name) != name:
-        raise InputError(f"a review needs the name of its reviewer in visible characters, not {visible(name)!r}")
+    if not reviewer or visible(reviewer) != reviewer:
+        raise InputError(f"a review needs the name of its reviewer in visible characters, not {visible(reviewer)!r}")
     if decision == "noted" and not note:
         raise InputError("a note is empty; write what is to be kept")
-    version = given["version"]
-    if version and (len(version) != 64 or set(version) - set("0123456789abcdef")):
+    if not re.fullmatch("([0-9a-f]{64})?", given["version"]):
         raise InputError('"version" is not a SHA-256 in 64 hexadecimal digits')
     date = moment_of(given["date"])
     if datetime.fromisoformat(date) > datetime.now(UTC) + _CLOCKS_DIFFER:
@@ -368,7 +343,7 @@ def _checked(values: object, by: str = "") -> Review:
     cited = given["cited"] if given["cited"].startswith("[") else _cited(given["cited"])
     if not cited:
         raise InputError('"cited" is neither a URL nor a mark in brackets')
-    return Review(normal_sentence(given["sentence"]), _line(cited), version, decision, note, name, date)
+    return Review(normal_sentence(given["sentence"]), _line(cited), given["version"], decision, note, reviewer, date)
 
 
 def _line(text: str) -> str:
