@@ -10,13 +10,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from crash.index_operations import nothing, scratch_in
+from crash.index_operations import scratch_in
 from crash.operation import Operation, State
 
-from nlp_retrieval import BeirLoader, Bm25Retriever, Searcher
-from nlp_retrieval.errors import SourceError
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.commands.reports import audit
-from nlp_retrieval.systems.evidence.index.collection import export_collection
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from systems.evidence.sources import SOURCES
 
@@ -32,7 +30,6 @@ The Long Bridge was opened in 1932 [1]. About 190,000 vehicles cross it every da
 """
 _HASTE = "Ferries were slow in winter [1].\n\n[1]: https://ferries.example.com/history\n"
 _QA = "09_qa"
-_REFUSED = "refused"
 
 
 def _opened(world: Path) -> EvidenceIndex:
@@ -50,11 +47,6 @@ def _built(world: Path) -> None:
         index.build_index()
         for question in _ASKED:
             index.search(question)
-
-
-def _unbuilt(world: Path) -> None:
-    with _opened(world) as index:
-        index.add_documents(_as_documents(*_OLD, *_NEW))
 
 
 def _changed(world: Path) -> None:
@@ -79,11 +71,6 @@ def _add(world: Path) -> None:
             (world / "returned").write_text(str(count))
 
 
-def _delete(world: Path) -> None:
-    with _opened(world) as index:
-        index.delete(_OLD[0][1])
-
-
 def _build(world: Path) -> None:
     with _opened(world) as index:
         index.build_index()
@@ -95,22 +82,6 @@ def _audited(world: Path, report: str = _REPORT) -> None:
     place = world / "project" / _QA
     with contextlib.redirect_stdout(io.StringIO()):
         audit(world / "project", path, html=place / "audit.html", json_file=place / "audit.json")
-
-
-def _exported(world: Path, claim: str = "The Long Bridge was opened in 1932.", source: int = 0) -> None:
-    (world / "judged.jsonl").write_text(json.dumps({"claim": claim, "url": SOURCES[source][1]}))
-    with _opened(world) as index:
-        export_collection(index, world / "collection", world / "judged.jsonl")
-
-
-def _collection(world: Path) -> State:
-    """What a benchmark reads of an exported collection."""
-    try:
-        loader = BeirLoader(world / "collection")
-        items = [[item.item_id, item.content] for item in loader.stream()]
-        return [items, [query.text for query in loader.queries()], [gold.relevance for gold in loader.gold()]]
-    except SourceError:
-        return _REFUSED
 
 
 def _seen(world: Path) -> State:
@@ -175,7 +146,7 @@ def _project_scratch(world: Path) -> list[str]:
     project = world / "project"
     graph = project / "10_graph"
     kept = {".build.lock", ".index_metadata.json.lock", ".evidence.sqlite3.lock"}
-    places = [graph, project / _QA, world / "collection", world / "collection" / "qrels"]
+    places = [graph, project / _QA]
     hidden = [path.name for folder in places for path in folder.glob(".*") if path.name not in kept]
     return sorted(hidden) + scratch_in(graph / "index", ("bm25",))
 
@@ -191,9 +162,6 @@ def evidence_operations() -> list[Operation]:
             and found["deleted"] == old["deleted"]
             and found["searched"] == old["searched"]
         )
-
-    def all_but_described(found: State, old: State, new: State) -> bool:
-        return found == new | {"described": "stale"}
 
     def partly_built(found: State, old: State, new: State) -> bool:
         """Additions may be found before what was deleted is out of the index; it is not found either way."""
@@ -217,25 +185,12 @@ def evidence_operations() -> list[Operation]:
     ) -> Operation:
         return Operation(name, prepare, run, look, _project_scratch, between=between, synced_unseen=True)
 
-    def exported_before(world: Path) -> None:
-        _built(world)
-        _exported(world, "Ferries were slow.", 1)
-        with _opened(world) as index:
-            index.add_documents(_as_documents(*_NEW))
-
-    def refused(found: State, old: State, new: State) -> bool:
-        return bool(found == _REFUSED)
-
     def audited_before(world: Path) -> None:
         _built(world)
         _audited(world, _HASTE)
 
     return [
-        operation("first sources", nothing, _add, all_that_returned),
         operation("sources", _built, _add, all_that_returned),
-        operation("delete a source", _built, _delete, all_but_described),
-        operation("build a project", _unbuilt, _build, all_but_described),
         operation("build a project again", _changed, _build, partly_built),
         operation("audit", audited_before, _audited, whole_files, _files),
-        operation("export a project", exported_before, _exported, refused, _collection),
     ]

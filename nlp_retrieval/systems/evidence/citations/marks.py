@@ -79,10 +79,6 @@ _BEFORE_INTERVAL = re.compile(
 )
 _VALUE = re.compile(r"(?<![\w.])([0-9]{1,9}(?:\.[0-9]{1,9})?) ?%? ?[(,]? ?\Z")
 _AFTER_INTERVAL = re.compile(r"[ -]?(?:interval|range|scale|intervall|bereich)\b", re.IGNORECASE)
-_BEFORE_NUMBERS = re.compile(
-    r"\b(?:vectors?|arrays?|lists?|matrix|tensors?|shapes?|tuple|sequence|sizes?|input|output)(?: of)?[ :=,(]{0,3}\Z",
-    re.IGNORECASE,
-)
 _INDEXED = re.compile(
     r"(?:(?<![\w.])[a-z]|[^\W_]\w*_\w*|[a-z]+[A-Z]\w*|\w\(\)|\b(?:arr|args|argv|kwargs|vec|idx|buf|lst|dict|df))\Z"
 )
@@ -460,7 +456,7 @@ class MarkReader:
         if _PAIR.fullmatch(content) and (value := _VALUE.search(before)) and not self._numbers_known(content):
             low, high = (int(end) for end in re.findall(_NUMBER, content))
             return low <= float(value[1]) <= high
-        return "," in content and bool(_ONLY_NUMBERS.fullmatch(content) and _BEFORE_NUMBERS.search(before))
+        return False
 
     def _numbers_known(self, content: str) -> bool:
         return all(map(self._known, re.findall(_NUMBER, content)))

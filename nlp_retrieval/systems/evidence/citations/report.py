@@ -49,17 +49,11 @@ _NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*"
 _BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
 _RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
 _SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
-_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.\uff1a]?", re.IGNORECASE)
-_LAST_WORD = re.compile(rf"\b{_SOURCE_WORD}\Z", re.IGNORECASE)
 _LABEL = re.compile(
     rf"(?:(?<=[ {_LINE}|(])|\A)(?:(?:[A-Za-z]{{2,20}} )?(?:urls?|links?)|sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*(?={_SLOT})",  # noqa: E501
     re.IGNORECASE,
 )
-_SOURCE_LABEL = re.compile(
-    rf"(?:(?<=[ {_LINE}|(])|\A)(?:sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*\Z", re.IGNORECASE
-)
 _STOPS_BEFORE = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}]*[ {_LINE}]*\Z")
-_PARTS_BEFORE = re.compile(rf"[\u2013\u2014|\u00b7-][ {_LINE}]+\Z")
 _WORD_BEFORE = re.compile(rf"([^\W_]+)[,;:]?[ {_LINE}]*\Z")
 _SENTENCE_ENDS = re.compile(rf"[ {_LINE}]*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|\Z|[\u2013\u2014|]|- )")
 _NEXT = re.compile(rf"[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?{_SLOT}")
@@ -81,11 +75,9 @@ _LEADS_ON = frozenset(
     von der die das dem den des im am bei laut nach aus und mit für auf zu ein eine einen einem einer als
     le la les du de un une par selon dans et avec pour sur chez el los las por según en con y del al una il lo gli da di secondo""".split()  # noqa: E501
 )
-_NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
 _PAGE_RAISED = re.compile(r"\s*:\s*[0-9][0-9,\s\u2013-]{0,20}")
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
 _TIGHT = frozenset(",.;:!?)]}”»")
-_TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
 
 
 @dataclass
@@ -260,8 +252,7 @@ def _clean(text: str) -> str:
 def _with_names(text: str, marks: Sequence[Mark]) -> str:
     """Return the text with the names of those links that are part of a sentence; the other links are removed."""
     text, sources = _without_groups(text)
-    text, closing = _without_closing(text)
-    sources |= closing | _named_sources(text, marks)
+    sources |= _named_sources(text, marks)
     numbers = count()
 
     def named(_: re.Match[str]) -> str:
@@ -301,23 +292,6 @@ def _without_groups(text: str) -> tuple[str, set[int]]:
     return _GROUP.sub(bare, text), sources
 
 
-def _without_closing(text: str) -> tuple[str, set[int]]:
-    """Return the text without "Source:" before the marks that close it, and the numbers of these marks.
-
-    These marks follow the end of the last sentence, or a dash, with only other such marks beside them.
-    """
-    end = len(text)
-    while (word := _LAST_WORD.search(text, max(0, (end := len(text[:end].rstrip(_TRAIL))) - 12), end)) is not None:
-        end = word.start()
-    first = text.find(_SLOT, end)
-    before = text[end:first] if end and first >= 0 else ""
-    if not before.strip(f" {_LINE}") or not (set(before) & (ENDS | {"\u2013", "\u2014"}) or text[end - 1] in ENDS):
-        return text, set()
-    total = text.count(_SLOT)
-    between = _SOURCE_LEAD.sub("", before)
-    return text[:end] + between + text[first:], set(range(total - text.count(_SLOT, first), total))
-
-
 def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
     """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
     sources: set[int] = set()
@@ -332,9 +306,7 @@ def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
         following = _NEXT.match(after)
         ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in sources)
         plain = _ONES_BEFORE.sub("", before)
-        if _SOURCE_LABEL.search(plain):
-            sources.add(number)
-        elif _STOPS_BEFORE.search(plain) and not _PARTS_BEFORE.search(before):
+        if _STOPS_BEFORE.search(plain):
             if ends or re.match(rf"[ {_LINE}]+[\"\u201c(*]*[^\W\d_a-z]", after):
                 sources.add(number)
         elif ends and _names_source(marks[number]):
@@ -368,8 +340,6 @@ def _is_within(short: str, long: str) -> bool:
 
 
 def _is_no_name(mark: Mark) -> bool:
-    if _NO_NAME.fullmatch(mark.text):
-        return True
     try:
         host = urlsplit(mark.url).netloc.lower()
     except ValueError:

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from nlp_retrieval import LanguageModel
-from nlp_retrieval.core import READS_FILE, add_note, has_no_words, may_set, parse_json
-from nlp_retrieval.lm import LONGEST_ANSWER
+from nlp_retrieval.core import READS_FILE, add_note, has_no_words, may_set
+from nlp_retrieval.lm import LONGEST_ANSWER, read_object
 from nlp_retrieval.systems.evidence.lookups.checks import Checks, check
 from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, Judgement, Span, window_spans
 from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier
@@ -203,12 +203,11 @@ def _read(_: Mapping[str, Any], answer: object) -> PassageJudgement | None:
 
     if isinstance(answer, PassageJudgement):
         return answer
-    if not isinstance(answer, str):
+    value = read_object(answer[:LONGEST_ANSWER]) if isinstance(answer, str) else None
+    if value is None:
         return None
-    text = answer[:LONGEST_ANSWER]
+    verdict = str(value.get("verdict")).strip().lower()
     try:
-        value = parse_json(text[text.find("{") : text.rfind("}") + 1])
-        verdict = str(value["verdict"]).strip().lower()
         return PassageJudgement.model_validate(value | {"verdict": _VERDICTS.get(verdict, verdict)})
-    except (ValueError, KeyError, TypeError, ValidationError):
+    except ValidationError:
         return None
