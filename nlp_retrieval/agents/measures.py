@@ -7,12 +7,9 @@ an answer that is not there.
 from __future__ import annotations
 
 import warnings
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +29,6 @@ from nlp_retrieval.evaluation.resampling import bootstrap_intervals
 from nlp_retrieval.reports.view import counted
 from nlp_retrieval.text.surfaces import words_of
 from nlp_retrieval.text.titles import normalize_title
-
-Per = Literal["step", "search", "tokens", "seconds"]
-"""What a curve runs over."""
 
 MEASURES = {
     "recall": "share of the gold that the union of its searches and reads holds",
@@ -61,27 +55,6 @@ _Units = dict[tuple[str, str], int]
 """Numbers of the relevant documents of a question, by key."""
 
 
-@dataclass(frozen=True)
-class _Course:
-    """Recall after each step of a trajectory, and what had been spent by then; position 0 is before the first."""
-
-    recall: list[float]
-    spent: dict[Per, list[float] | None]
-
-    def at(self, per: Per, amounts: Scores) -> Scores:
-        """Return the recall within amounts of steps, searches, tokens or seconds.
-
-        Raises:
-            ConfigurationError: they are not known.
-        """
-        if per not in self.spent:
-            raise ConfigurationError(f"there is no cost {per!r}; {nearest(per, list(self.spent))}")
-        spent = self.spent[per]
-        if spent is None:
-            raise ConfigurationError(f"the {per} of single steps are not known, so there is no recall over them")
-        return np.array([self.recall[bisect_right(spent, amount) - 1] for amount in amounts.tolist()])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class TrajectoryEvaluation(AsTable):
     """Measures of agents, question by question; as a table, a row for each agent and question.
@@ -97,7 +70,7 @@ class TrajectoryEvaluation(AsTable):
         >>> evaluation = evaluate_trajectories(trajectories, {"q1": ["whale", "krill"]})
         >>> evaluation
         <one: recall 1.000, perfect_recall 1.000, recall_by_search 1.000; 1 question>
-        >>> evaluation.curve("one", "search").tolist()
+        >>> evaluation.curve("one").tolist()
         [0.0, 1.0]
     """
 
@@ -106,7 +79,7 @@ class TrajectoryEvaluation(AsTable):
     per_query: dict[str, dict[str, Scores]]
     counts: dict[str, dict[str, Scores]]
     limit: int
-    _courses: dict[str, list[_Course]] = field(repr=False)
+    _after: dict[str, list[list[float]]] = field(repr=False)
     _units: dict[str, _Units] = field(repr=False)
     _titles: Mapping[str, str] | None = field(repr=False)
 
@@ -165,27 +138,21 @@ class TrajectoryEvaluation(AsTable):
         per_agent = {agent: {measure: self.per_query[agent][measure][known]} for agent in self.agents}
         return compare(per_agent, baseline, self._members(known))
 
-    def curve(self, agent: str, per: Per = "search", every: float = 1, most: float | None = None) -> Scores:
-        """Return the mean recall within 0, ``every``, 2 * ``every``, ... steps, searches, tokens or seconds.
+    def curve(self, agent: str) -> Scores:
+        """Return the mean recall after 0, 1, 2, ... searches up to the limit, with what was read until the next one.
 
         An agent that has stopped keeps what it has.
 
         Args:
             agent: name of the agent.
-            per: what the curve runs over.
-            every: distance of its points: 1 for searches, 1000 for tokens.
-            most: where it ends; None for the most that a question took.
 
         Raises:
-            ConfigurationError: the agent does not exist, or what the curve runs over is not known for each of its steps.
+            ConfigurationError: the agent does not exist, or nothing that it found is known.
         """
         self._require(agent)
-        courses = self._courses[agent]
-        if not courses:
+        if not self._after[agent]:
             raise ConfigurationError(f"nothing that {agent!r} found is known, so there is no curve")
-        end = max((course.spent.get(per) or [0.0])[-1] for course in courses) if most is None else most
-        amounts: Scores = np.arange(int(np.ceil(end / every - 1e-9)) + 1, dtype=np.float64) * every
-        mean: Scores = np.mean([course.at(per, amounts) for course in courses], axis=0)
+        mean: Scores = np.mean([_up_to(after, self.limit) for after in self._after[agent]], axis=0)
         return mean
 
     def is_gold(self, query_id: str, item_id: str) -> bool:
@@ -293,7 +260,7 @@ def evaluate_trajectories(
             for agent, rows in measured.items()
         },
         limit=most,
-        _courses={agent: [course for _, course in rows if course is not None] for agent, rows in measured.items()},
+        _after={agent: [after for _, after in rows if after] for agent, rows in measured.items()},
         _units=units,
         _titles=titles,
     )
@@ -316,13 +283,13 @@ def _measured(
     titles: Mapping[str, str] | None,
     texts: Mapping[str, str] | None,
     limit: int,
-) -> tuple[dict[str, float], _Course | None]:
-    """Measures and counts of a trajectory, and its course; unknown where there is none, or its results cannot be read."""
+) -> tuple[dict[str, float], list[float]]:
+    """Measures and counts of a trajectory, and recall after each search; unknown where there is none, or it cannot be read."""
     unknown = dict.fromkeys((*MEASURES, *COUNTS), np.nan)
     if trajectory is None:
-        return unknown, None
+        return unknown, []
     if any(step.error == NO_IDS for step in trajectory.searches):
-        return unknown | {"steps": len(trajectory.steps), "searches": len(trajectory.searches)}, None
+        return unknown | {"steps": len(trajectory.steps), "searches": len(trajectory.searches)}, []
 
     def gold_in(item_ids: Sequence[str]) -> set[int]:
         return {unit for item_id in item_ids if (unit := _unit_of(item_id, wanted, titles)) is not None}
@@ -332,10 +299,10 @@ def _measured(
     gold_seen: set[int] = set()
     repeated = again = results = last_gold = searches_at_last = 0
     last_search_brought = False
-    recall, searches = [0.0], [0.0]
+    after = [0.0]  # recall before the first search, and after each
     for number, step in enumerate(trajectory.steps, 1):
         fresh = gold_in(step.came) - gold_seen
-        searches.append(searches[-1] + (step.kind == "search"))
+        gold_seen |= fresh
         if step.kind == "search":
             asked = " ".join(step.query.casefold().split()), repr(step.where)
             repeated += bool(step.query) and asked in queries
@@ -343,26 +310,17 @@ def _measured(
             results += len(step.results)
             again += sum(item_id in seen for item_id in step.results)
             last_search_brought = bool(fresh)
+            after.append(0.0)
+        after[-1] = len(gold_seen) / len(wanted)
         if fresh:
-            last_gold, searches_at_last = number, int(searches[-1])
+            last_gold, searches_at_last = number, len(after) - 1
         seen.update(step.came)
-        gold_seen |= fresh
-        recall.append(len(gold_seen) / len(wanted))
-    complete, made = len(gold_seen) == len(wanted), int(searches[-1])
-    course = _Course(
-        recall,
-        {
-            "step": list(map(float, range(len(recall)))),
-            "search": searches,
-            "tokens": _running([step.tokens for step in trajectory.steps]),
-            "seconds": _running([step.seconds for step in trajectory.steps]),
-        },
-    )
+    complete, made = len(gold_seen) == len(wanted), len(after) - 1
     cited = trajectory.cited()
     values = {
-        "recall": recall[-1],
+        "recall": after[-1],
         "perfect_recall": float(complete),
-        "recall_by_search": float(course.at("search", np.arange(1.0, limit + 1)).mean()),
+        "recall_by_search": float(np.mean(_up_to(after, limit)[1:])),
         "redundancy": again / results if results else 0.0,
         "repeated_queries": repeated / made if made else 0.0,
         "gold_unopened": len(gold_seen - gold_in(trajectory.opened())) / len(wanted),
@@ -382,7 +340,7 @@ def _measured(
     if not trajectory.answer and trajectory.citations is None:
         values |= dict.fromkeys(_OF_CITATIONS, np.nan)
     spent = {"tokens": trajectory.tokens, "price": trajectory.cost, "seconds": trajectory.seconds}
-    return unknown | values | {name: amount for name, amount in spent.items() if amount is not None}, course
+    return unknown | values | {name: amount for name, amount in spent.items() if amount is not None}, after
 
 
 def _words_read(trajectory: Trajectory, texts: Mapping[str, str]) -> float:
@@ -411,11 +369,9 @@ def _unit_of(item_id: str, wanted: _Units, titles: Mapping[str, str] | None) -> 
     return unit
 
 
-def _running(amounts: Sequence[float | None]) -> list[float] | None:
-    """Sums after each step, from before the first; None if no step has an amount. A step without an amount adds nothing."""
-    if amounts and all(amount is None for amount in amounts):
-        return None
-    return [0.0, *accumulate(amount or 0.0 for amount in amounts)]
+def _up_to(after: list[float], limit: int) -> list[float]:
+    """Recall after 0, 1, ... searches up to a limit: the last value stays."""
+    return (after + after[-1:] * limit)[: limit + 1]
 
 
 def _require_items(trajectories: Sequence[Trajectory], titles: Mapping[str, str]) -> None:

@@ -152,12 +152,10 @@ def _hardest(evaluation: TrajectoryEvaluation, measure: str) -> list[str]:
 
 def _recall_chart(evaluation: TrajectoryEvaluation) -> Markup:
     """A drawing of mean recall over the number of searches, a curve for each agent, numbered as in the table."""
-    every = max(1, -(-evaluation.limit // _MOST_POINTS))
     curves: dict[str, list[tuple[float, float]]] = {}
     for agent in evaluation.agents:
         known = bool(np.isfinite(evaluation.means(agent)["recall"]))
-        means = evaluation.curve(agent, "search", every, evaluation.limit).tolist() if known else []
-        curves[agent] = [(number * every, value) for number, value in enumerate(means)]
+        curves[agent] = [*enumerate(evaluation.curve(agent).tolist())][:: 1 + evaluation.limit // _MOST_POINTS] if known else []
     return (
         line_chart("chart-agents", "Recall over searches", ("Recall", "searches"), curves) if any(curves.values()) else Markup()
     )

@@ -86,21 +86,14 @@ def test_every_measure_is_what_its_definition_says_for_agents_that_wander() -> N
         assert row.keys() == {"agent", "qid", *MEASURES, *COUNTS}
 
 
-def test_curves_hold_what_was_found_until_the_end() -> None:
-    steps = (
-        search("a", "x", tokens=1000),
-        search("b", "d1", tokens=500),
-        AgentStep(kind="note", text="..."),
-        search("c", "d2"),
-    )
-    evaluation = evaluate_trajectories([Trajectory(question_id="q", steps=steps)], {"q": ["d1", "d2"]})
-    assert evaluation.curve("agent", "search").tolist() == [0, 0, 0.5, 1]
-    assert evaluation.curve("agent", "step").tolist() == [0, 0, 0.5, 0.5, 1]
-    assert evaluation.curve("agent", "search", most=5).tolist() == [0, 0, 0.5, 1, 1, 1]
-    assert evaluation.curve("agent", "tokens", 500).tolist() == [0, 0, 0, 1]  # the last search cost no tokens
-    assert evaluation.means("agent")["recall_by_search"] == pytest.approx(0.5)
-    with pytest.raises(ConfigurationError, match="the seconds of single steps are not known"):
-        evaluation.curve("agent", "seconds")
+def test_a_curve_holds_what_was_found_until_the_end() -> None:
+    read = AgentStep(kind="open", item_id="d1")
+    steps = (search("a", "x"), read, AgentStep(kind="note", text="..."), search("c", "d2"))
+    short = Trajectory(question_id="q", steps=steps)
+    long = Trajectory(question_id="r", steps=(*steps, search("e")))
+    evaluation = evaluate_trajectories([short, long], {"q": ["d1", "d2"], "r": ["d1", "d2", "d3", "d4"]})
+    assert evaluation.curve("agent").tolist() == [0, (0.5 + 0.25) / 2, (1 + 0.5) / 2, (1 + 0.5) / 2]
+    assert evaluation.per_query["agent"]["recall_by_search"].tolist() == pytest.approx([2.5 / 3, 1.25 / 3])
     with pytest.raises(ConfigurationError, match="no agent 'me'"):
         evaluation.curve("me")
 
