@@ -41,6 +41,34 @@ FormatOption = Annotated[
     TableFormat,
     typer.Option("--format", help="Format of the table; csv and json give unrounded figures.", rich_help_panel=_TABLE),
 ]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Columns of the table, separated by commas: recall@10, latency_ms, a family (recall, cost), or all.",
+        rich_help_panel=_TABLE,
+    ),
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option("--verbose", help="Also print groups of queries, tests of differences, all notes.", rich_help_panel=_TABLE),
+]
+MeasuresOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Measures instead of those of the file or run, separated by commas: ndcg@10,recall@100,rbp@10(p=0.8).",
+        rich_help_panel=_MEASURES,
+    ),
+]
+MainOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The measure to sort, test pairs and draw by; default: the file's or run's.",
+        rich_help_panel=_MEASURES,
+    ),
+]
 IdenticalIds = Annotated[
     bool | None,
     typer.Option(
@@ -49,46 +77,13 @@ IdenticalIds = Annotated[
         "benchmarks decided; hits of files alone count.",
     ),
 ]
-
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="NAMES",
-        help="Columns of the table, separated by commas: recall@10, latency_ms, a family (recall, cost), or all.",
-        rich_help_panel=_TABLE,
-    ),
+Qrels = Annotated[
+    Path | None,
+    typer.Option(help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."),
 ]
-
-VerboseOption = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        help="Also print every group of queries, how differences were tested, and all notes.",
-        rich_help_panel=_TABLE,
-    ),
-]
-
-
-MeasuresOption = Annotated[
-    str | None,
-    typer.Option(
-        "--measures",
-        metavar="NAMES",
-        help="Measures instead of those of the file or run, separated by commas: ndcg@10,recall@100,rbp@10(p=0.8).",
-        rich_help_panel=_MEASURES,
-    ),
-]
-
-MainOption = Annotated[
-    str | None,
-    typer.Option(
-        "--main",
-        metavar="NAME",
-        help="The measure to sort, test pairs and draw by; default: the file's or run's.",
-        rich_help_panel=_MEASURES,
-    ),
-]
+AcrossCorpora = Annotated[bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")]
+Baseline = Annotated[str | None, typer.Option(help="Compare with this run or configuration; default: the first, or the run's.")]
+Output = Annotated[Path | None, typer.Option(help="Folder for the page and the result files.")]
 
 
 def names_of(columns: str | None) -> list[str]:
@@ -97,11 +92,7 @@ def names_of(columns: str | None) -> list[str]:
 
 
 def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
-    """Raise an error for columns that a report does not have, before anything is written.
-
-    Raises:
-        ConfigurationError: a column does not exist.
-    """
+    """Raise an error for columns that a report does not have, before anything is written."""
     from nlp_retrieval.reports.tables import chosen_columns
     from nlp_retrieval.reports.view import view_of
 
@@ -113,9 +104,6 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
 
     In a pipe, the table is as wide as its columns; in a terminal, or if ``COLUMNS`` is set, columns that do not fit are left
     out, except those asked for.
-
-    Raises:
-        ConfigurationError: a column does not exist.
     """
     from rich.console import Console
 
@@ -149,27 +137,22 @@ class Tracker(StrEnum):
 
 _HANDFUL = 5
 """Maximum number of configurations without a printed plan."""
+_MOST_LISTED = 20
 
 
 def benchmark(
     config: Annotated[
         Path, typer.Argument(help="The configuration file (YAML). A run's folder has one, config.yaml, which repeats the run.")
     ],
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Folder for the run's files. Default: the file's own.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder for the run's files. Default: the file's own.")] = None,
     wandb: Annotated[
         bool, typer.Option(help="Log to Weights & Biases if the file asks for it.", rich_help_panel=_TRACKERS)
     ] = True,
     log_to: Annotated[
         list[Tracker] | None,
-        typer.Option(
-            "--log-to", help="Log to this tracker instead of those in the file. Repeatable.", rich_help_panel=_TRACKERS
-        ),
+        typer.Option(help="Log to this tracker instead of those in the file. Repeatable.", rich_help_panel=_TRACKERS),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan and exit, without using an index, a model or files.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and exit without writing anything.")] = False,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
     measures: MeasuresOption = None,
@@ -208,12 +191,7 @@ def benchmark(
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
-    """Raise an error if configurations failed, after everything else is done.
-
-    Raises:
-        DependencyError: the only failures are missing packages.
-        RetrievalError: there are other failures.
-    """
+    """Raise an error if configurations failed, after everything else is done; of missing packages, if that is all."""
     if report.failed:
         missing = {"DependencyError", "JavaError"}
         kind = DependencyError if all(failure.error in missing for failure in report.failed) else RetrievalError
@@ -270,30 +248,17 @@ def run_benchmark(
 
 
 def compare(
-    runs: Annotated[
-        list[str],
-        typer.Argument(help="Output folders of benchmarks, FOLDER:CONFIGURATION, or TREC run files."),
-    ],
-    qrels: Annotated[
-        Path | None,
-        typer.Option(
-            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."
-        ),
-    ] = None,
+    runs: Annotated[list[str], typer.Argument(help="Output folders of benchmarks, FOLDER:CONFIGURATION, or TREC run files.")],
+    qrels: Qrels = None,
     k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff. Repeatable.")] = None,
     measures: MeasuresOption = None,
     main: MainOption = None,
     relevant_from: Annotated[
-        int | None,
-        typer.Option(
-            "--relevant-from", min=1, help="The lowest grade of a relevant document; default: that of the first folder, or 1."
-        ),
+        int | None, typer.Option(min=1, help="The lowest relevant grade; default: that of the first folder, or 1.")
     ] = None,
-    baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", help="Folder for the page and the result files.")] = None,
-    across_corpora: Annotated[
-        bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")
-    ] = False,
+    baseline: Baseline = None,
+    output: Output = None,
+    across_corpora: AcrossCorpora = False,
     ignore_identical_ids: IdenticalIds = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
@@ -325,36 +290,16 @@ def compare(
         say(f"page: {report.files['report']}")
 
 
-class Shown(StrEnum):
-    """Amount of text shown of a passage."""
-
-    SNIPPET = "snippet"
-    ALL = "all"
-    NONE = "none"
-
-
 def diff(
     run_a: Annotated[str, typer.Argument(help="FOLDER:CONFIGURATION of a benchmark's output, or a TREC run file.")],
     run_b: Annotated[str, typer.Argument(help="The run to compare it with.")],
-    query: Annotated[
-        str | None, typer.Option("--query", help="A query id; default: list the queries that change most.")
-    ] = None,
+    query: Annotated[str | None, typer.Option(help="A query id; default: list the queries that change most.")] = None,
     k: Annotated[int, typer.Option("--k", "-k", help="Number of hits to compare in each list.")] = 10,
     measure: Annotated[str, typer.Option(help="Measure of change: recall, ndcg, mrr, ...")] = "recall",
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of queries to list.")] = 20,
-    qrels: Annotated[
-        Path | None,
-        typer.Option(
-            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."
-        ),
-    ] = None,
-    across_corpora: Annotated[
-        bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")
-    ] = False,
+    qrels: Qrels = None,
+    across_corpora: AcrossCorpora = False,
     ignore_identical_ids: IdenticalIds = None,
-    text: Annotated[
-        Shown, typer.Option("--text", help="Amount of text to show of each passage, if the run has it.")
-    ] = Shown.SNIPPET,
+    whole: Annotated[bool, typer.Option("--whole", help="Show whole passages, not snippets.")] = False,
 ) -> None:
     """Show two rankings of a query side by side.
 
@@ -380,7 +325,7 @@ def diff(
     console = Console(highlight=False)
     if query is None:
         changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)
-        console.print(queries_view(lists, name_a, name_b, changed[:limit], f"{measure}@{k}", len(changed)))
+        console.print(queries_view(lists, name_a, name_b, changed[:_MOST_LISTED], f"{measure}@{k}", len(changed)))
         hopeless = len(lists.query_ids) - len(sources.unjudged) - len(changed)
         if hopeless:
             say(f"note: {hopeless:,} judged queries have no relevant document and are not listed; name one with --query")
@@ -388,11 +333,10 @@ def diff(
             first = f"the first: {sources.unjudged[0]!r}"
             say(f"note: {len(sources.unjudged):,} queries without judgements ({first}) are not listed; name one with --query")
         return
-    passages = lists.passages if text is not Shown.NONE else {}
-    common = common_words(list(passages.values()), lists.texts)
+    common = common_words(list(lists.passages.values()), lists.texts)
     found = difference(lists, name_a, name_b, query, k, relevant_from)
-    console.print(difference_view(found, passages, common, whole=text is Shown.ALL))
-    if text is not Shown.NONE and not passages:
+    console.print(difference_view(found, lists.passages, common, whole=whole))
+    if not lists.passages:
         say("note: the run has no texts of passages; run the benchmark again to see them")
     without = [name for name in (name_a, name_b) if not lists.listings[name].signals]
     if without:
@@ -400,7 +344,6 @@ def diff(
 
 
 def _two_names(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
-
     names = list(lists.listings)
     if len(names) != 2:
         raise ConfigurationError(
@@ -411,11 +354,9 @@ def _two_names(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
 
 def report(
     folder: Annotated[Path, typer.Argument(help="The output folder of a benchmark.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Folder for the page and the result files; by default FOLDER/report.")
-    ] = None,
-    only: Annotated[list[str] | None, typer.Option("--only", help="A configuration to show. Repeatable. Default: all.")] = None,
-    baseline: Annotated[str | None, typer.Option("--baseline", help="Compare with this configuration instead.")] = None,
+    output: Output = None,
+    only: Annotated[list[str] | None, typer.Option(help="A configuration to show. Repeatable. Default: all.")] = None,
+    baseline: Baseline = None,
     main: MainOption = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
@@ -423,7 +364,8 @@ def report(
 ) -> None:
     """Write the page and the tables of a finished benchmark again.
 
-    Nothing is searched. With another baseline or a selection of configurations, differences are tested again.
+    Nothing is searched; the default output is FOLDER/report. With another baseline or a selection of configurations,
+    differences are tested again.
     """
     from nlp_retrieval.benchmarks.comparing import judged_again
     from nlp_retrieval.benchmarks.runs import read_run_folder

@@ -27,14 +27,10 @@ def command(
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation; families of queries stay together.")] = 5,
     by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            help="For multi_signal: the query metadata key to split folds by, such as country; default: families.",
-        ),
+        str | None, typer.Option(help="For multi_signal: the query metadata key to split folds by; default: families.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the assignment of families to folds.")] = 0,
-    output: Annotated[Path | None, typer.Option("--output", help="Also write the fitted weights to this JSON file.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Also write the fitted weights to this JSON file.")] = None,
 ) -> None:
     """Fit the weights of link_graph or multi_signal to judgements.
 

@@ -66,7 +66,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["run:bm25", "run:reranked", "--qrels", "run/qrels.txt", "--baseline", "bm25"],
     ],
     "diff": [
-        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2", "--limit", "3"],
+        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2", "--whole"],
         ["run:bm25", "other.trec", "--measure", "mrr"],
     ],
     "report": [
