@@ -27,6 +27,12 @@ def test_empty_places_of_a_matrix_are_left_out():
     assert (hits.rows.dtype, hits.scores.dtype) == (np.int64, np.float64)
 
 
+def test_some_queries_get_other_lists_and_the_rest_keep_theirs():
+    hits = hits_of([[(3, 1.0)], [(4, 2.0), (1, 1.0)], [], [(5, 0.5)]])
+    other = (np.array([7]), np.array([9.0]))
+    assert lists_of(hits.with_lists({2: other})) == [[(3, 1.0)], [(4, 2.0), (1, 1.0)], [(7, 9.0)], [(5, 0.5)]]
+
+
 @pytest.mark.parametrize(
     ("hits", "message"),
     [
