@@ -65,27 +65,8 @@ def words(measure: str) -> str:
     return measure.replace("_", " ")
 
 
-def write_section(path: Path, title: str, text: str, **values: object) -> None:
-    """Put a section into a page that other scripts write too, in place of the one of this title, or at its end.
-
-    Args:
-        path: of the page.
-        title: the heading.
-        text: below it, as for :func:`page`.
-        values: by name.
-    """
-    section, before = f"## {title}\n\n{page(text, **values)}", path.read_text("utf-8")
-    found = _section(before, title)
-    whole = before[: found.start()] + section + "\n" + before[found.end() :] if found else f"{before}\n{section}"
-    path.write_text(whole.rstrip() + "\n", "utf-8")
-
-
 def write_page(path: Path, text: str, kept: Sequence[str]) -> None:
-    """Write a page anew, and keep the sections of other scripts, by their titles, at its end."""
+    """Write a page anew, and keep sections that others wrote, by their titles, at its end."""
     before = path.read_text("utf-8")
-    sections = [found.group().strip() for title in kept if (found := _section(before, title)) is not None]
-    path.write_text("\n\n".join([text.strip(), *sections]) + "\n", "utf-8")
-
-
-def _section(text: str, title: str) -> re.Match[str] | None:
-    return re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    found = (re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", before, re.MULTILINE | re.DOTALL) for title in kept)
+    path.write_text("\n\n".join([text.strip(), *(one.group().strip() for one in found if one)]) + "\n", "utf-8")
