@@ -4,7 +4,6 @@
 ``python -m bench house [FOLDER]`` counts lines, files and names of a checkout; see :mod:`bench.house`.
 ``python -m bench reading [FOLDER]`` follows a sweep, a query, an item and a citation through it; see :mod:`bench.reading`.
 ``python -m bench same DATA BEFORE WORK`` compares the answers and files of two checkouts; see :mod:`bench.same`.
-``python -m bench beside DATA BEFORE WORK`` times everyday work in two checkouts in turn; see :mod:`bench.beside`.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MARKS = {True: "met", False: "**missed**", None: "-"}
 
 def main(arguments: list[str]) -> int:
     """Measure the parts named, or all; parts that are not measured keep the rows of the last time."""
-    if arguments[:1] in (["real-files"], ["house"], ["reading"], ["same"], ["beside"]):
+    if arguments[:1] in (["real-files"], ["house"], ["reading"], ["same"]):
         return int(import_module(f"bench.{arguments[0].replace('-', '_')}").main(arguments[1:]))
     if not arguments or not (data := Data.of(arguments[0])).corpus.is_file():
         print(f"usage: python -m bench DATA [part ...]   (DATA holds wiki/, scifact/, musique/; parts: {', '.join(_PARTS)})")

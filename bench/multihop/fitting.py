@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from bench.haystack import HaystackLoader
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import ItemTable
 from nlp_retrieval.core.components.component import BaseQueryLoader
@@ -77,7 +76,7 @@ class Fitter:
     """Fits the weights of link graphs to judged queries over one index, and builds them there."""
 
     index: Path
-    corpus: BeirLoader | HaystackLoader
+    corpus: BeirLoader
     judged: BaseQueryLoader
 
     def fit(self, given: LinkGraphRetriever) -> TuningReport:

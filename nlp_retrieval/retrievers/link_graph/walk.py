@@ -335,7 +335,7 @@ passage, in one that the query names, stands what the query asks for (0 to 1, se
 :func:`~nlp_retrieval.retrievers.link_graph.relations.relation_evidence`).
 
 They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
-as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. That was
+as many (``bench/CROWD.md``), the collection counting as much as the three together; then rounded. That was
 before links weighed ``complement``. ``fused`` was chosen in addition, with and without relevant links (``python -m
 bench.harmless``), and ``relation`` on questions such as "the director of ..." (``bench/MULTIHOP.md``). The
 inner products of another encoder are distributed differently, so tune the weights for another encoder.
