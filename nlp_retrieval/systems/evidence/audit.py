@@ -133,19 +133,7 @@ class AuditRow(ByKey):
 
 @dataclass(frozen=True)
 class AuditSummary:
-    """Numbers of citations of a report by the result of its audit.
-
-    Args:
-        citations: number of all.
-        passed: number whose source supports the sentence.
-        review: number that a person should check.
-        not_indexed: number whose source is not in the index.
-        reasons: number to review for each reason, most frequent first.
-        accepted: number that did not pass, and that a reviewer accepted.
-        rejected: number that passed or were weak, and that a reviewer rejected.
-        weak: number whose source supports the sentence weakly.
-        decided_by: number that lookups alone decided, and number that the verifier judged, alone or after what was looked up.
-    """
+    """Numbers of citations of a report by the result of its audit."""
 
     citations: int
     passed: int
@@ -187,12 +175,7 @@ _LONGEST_SENTENCE = 2_000
 
 @dataclass(frozen=True)
 class CitationAudit:
-    """An audit of a report.
-
-    Args:
-        report: as it was read.
-        rows: one per citation, in order.
-    """
+    """An audit of a report."""
 
     report: CitedReport
     rows: list[AuditRow]

@@ -56,11 +56,7 @@ class FiledClaim:
 
 
 def is_claim_file(text: str) -> bool:
-    """Return whether an argument of the command line is no claim, but the path of a file of claims: one that exists, or ``-``.
-
-    Raises:
-        SourceError: it is the name of a file that does not exist.
-    """
+    """Return whether a text is no claim, but the path of a file of claims; a SourceError for one that does not exist."""
     if text == "-" or os.path.exists(text):  # noqa: PTH110 -- unlike Path's, it takes a long claim
         return True
     name = text.strip().lower().removesuffix(".gz")
@@ -73,16 +69,7 @@ def is_claim_file(text: str) -> bool:
 
 
 def read_claims(path: str, claim_type: ClaimType = "C2") -> list[FiledClaim]:
-    """Return the claims of a file, in its order.
-
-    Args:
-        path: a CSV or TSV file with a column ``claim``, JSON lines with a key ``claim``, or text with a claim a line; ``-`` for
-            standard input, whose first line says which of them it is. ``id`` and ``type`` are optional; other columns are kept.
-        claim_type: of claims without a type.
-
-    Raises:
-        SourceError: it cannot be read, has no claim or too many, or one of them is not a claim; the message names the line.
-    """
+    """Return the claims of a CSV, TSV, JSON lines or text file, or of standard input (``-``); a SourceError names the line."""
     if path != "-" and os.path.isfile(path):  # noqa: PTH113 -- unlike Path's, it does not raise
         return _read(path, claim_type)
     with TemporaryDirectory() as folder:  # a pipe is read once
@@ -176,11 +163,7 @@ def verdicts_of(claims: Sequence[FiledClaim], verifier: ClaimVerifier) -> Iterat
 
 @contextmanager
 def verdict_table(path: Path, claims: Sequence[FiledClaim]) -> Iterator[Callable[[Verdicts], None]]:
-    """Begin a CSV file of verdicts, and yield a function that adds rows; an interrupted file holds what was done.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Begin a CSV file of verdicts, and yield a function that adds rows; an interrupted file holds what was done."""
     fields = list(dict.fromkeys(name for each in claims for name in each.fields))
     write_output(path, _csv([[*COLUMNS, *(f"input_{name}" if name in COLUMNS else name for name in fields)]]))
     with path.open("ab", buffering=0) as file:

@@ -33,16 +33,7 @@ _OWN_RULES = Path(__file__).with_name("grades.yaml")
 
 @dataclass(frozen=True)
 class QualityRule:
-    """A grade, and the conditions that a URL has to meet, each by any one of its values.
-
-    Args:
-        grade: "A" to "E".
-        domain: registered names, each with its subdomains.
-        suffix: ends of the host.
-        host: patterns of the host, with ``*`` and ``?``.
-        path: patterns of the path.
-        why: the reason, for people.
-    """
+    """A grade, and the conditions that a URL has to meet, each by any one of its values."""
 
     grade: Grade
     domain: tuple[str, ...] = ()
@@ -63,24 +54,14 @@ class QualityRule:
 
 @dataclass(frozen=True)
 class QualityRules:
-    """Rules in their order.
-
-    Args:
-        rules: the first that matches decides.
-        default: the grade if none matches.
-    """
+    """Rules in their order."""
 
     rules: tuple[QualityRule, ...] = field(default_factory=tuple)
     default: Grade = "C"
 
     @staticmethod
     def read(path: str | Path) -> QualityRules:
-        """Read rules from a YAML file; the package's own, ``grades.yaml`` next to this module, describes the format.
-
-        Raises:
-            SourceError: there is no such file, or it cannot be read.
-            ConfigurationError: an unknown key, a grade outside A to E, or an invalid pattern; the message names the rule.
-        """
+        """Read rules from a YAML file; the package's own, ``grades.yaml`` next to this module, describes the format."""
         content = read_yaml(path)
         check_keys(content, ("default", "rules"), ("rules",), str(path))
         rules = content["rules"]
@@ -92,11 +73,7 @@ class QualityRules:
         )
 
     def grade(self, url: str) -> Grade:
-        """Return the grade of a URL.
-
-        Raises:
-            InputError: it is not a URL.
-        """
+        """Return the grade of a URL."""
         parts = urlsplit(canonical_url(url))
         host = parts.hostname or ""
         if not host:
@@ -167,11 +144,7 @@ def _pattern(value: object, name: str, where: str) -> str:
 
 
 def check_grade(grade: object, what: str) -> str:
-    """Return a grade after checking it.
-
-    Raises:
-        InputError: it is not a grade.
-    """
+    """Return a grade after checking it."""
     if not isinstance(grade, str) or grade not in GRADES:
         shown = repr(grade)[:40]
         raise InputError(f"{what} is {shown}, and grades are A (best) to E; {nearest(str(grade)[:40].upper(), GRADES)}")
@@ -179,9 +152,5 @@ def check_grade(grade: object, what: str) -> str:
 
 
 def at_least(minimum: str | None) -> list[str] | None:
-    """Return the grades that are no worse than a minimum, or None if there is no minimum.
-
-    Raises:
-        InputError: it is not a grade.
-    """
+    """Return the grades that are no worse than a minimum, or None if there is no minimum."""
     return None if minimum is None else list(GRADES[: GRADES.index(check_grade(minimum, "min_quality")) + 1])

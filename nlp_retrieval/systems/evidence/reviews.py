@@ -42,13 +42,7 @@ _CLOCKS_DIFFER = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class ReviewedCitation:
-    """What a review is about.
-
-    Args:
-        sentence: of the report, with single spaces, and one form of quotation mark and dash.
-        cited: canonical URL of what is cited, or the mark in brackets if the reference has no URL.
-        version: SHA-256 of the newest text under that URL, in hexadecimal digits; empty if there is none.
-    """
+    """What a review is about: a sentence, the URL or the mark in brackets that it cites, and the SHA-256 of that text."""
 
     sentence: str
     cited: str
@@ -57,14 +51,7 @@ class ReviewedCitation:
 
 @dataclass(frozen=True)
 class Review(ReviewedCitation):
-    """One decision of one reviewer.
-
-    Args:
-        decision: "accepted", "rejected", "noted" or "withdrawn".
-        note: in the reviewer's words; may be empty unless the decision is "noted".
-        by: the reviewer's name.
-        date: when, ISO 8601, in UTC.
-    """
+    """One decision of one reviewer."""
 
     decision: Decision
     note: str
@@ -79,13 +66,7 @@ class Review(ReviewedCitation):
 
 @dataclass(frozen=True)
 class CitationReview:
-    """What reviewers said about a citation of an audit.
-
-    Args:
-        of: the citation.
-        history: every decision on this sentence and this version of its source, oldest first.
-        earlier: the decision that stood on an earlier version of the source, if there is none on this one.
-    """
+    """What reviewers said about a citation, oldest first; ``earlier`` stood on an earlier version of its source."""
 
     of: ReviewedCitation
     history: tuple[Review, ...] = ()
@@ -280,16 +261,7 @@ def reviews_json(reviews: Sequence[Review]) -> dict[str, object]:
 
 
 def read_reviews(path: str | Path, by: str = "") -> list[Review]:
-    """Read a file of reviews, which may come from anybody.
-
-    Args:
-        path: JSON of up to 64 MiB: ``{"format": 1, "reviews": [...]}``; each of up to 100,000 reviews has ``sentence``,
-            ``cited``, ``version``, ``decision`` and ``date``, optionally ``note`` and ``by``.
-        by: reviewer of those that name none.
-
-    Raises:
-        SourceError: the file cannot be read, or one of its reviews cannot be used; the message says which.
-    """
+    """Read a file of reviews, which may come from anybody; a SourceError says which of them cannot be used."""
     where = visible(str(path))
     try:
         content = read_json_file(Path(path), max_bytes=_MOST_BYTES)

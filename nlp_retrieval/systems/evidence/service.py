@@ -63,13 +63,7 @@ _TOGETHER = 8
 
 
 class ProjectService(BaseService):
-    """A project that can be searched and added to.
-
-    Args:
-        index: of its sources.
-        verifier: judges claims and citations.
-        audited: audit of a report whose page is served at "/", to be reviewed there.
-    """
+    """A project that can be searched and added to."""
 
     kind: ClassVar[str] = "project"
     describes: ClassVar[str] = "Sources of a project, and what they say about claims and reports."
@@ -91,15 +85,7 @@ class ProjectService(BaseService):
         verifier: Config | str = "lexical",
         report: str = "",
     ) -> Self:
-        """Open a project; it may have no sources yet.
-
-        Args:
-            path: its folder.
-            retrievers: see :meth:`BaseService.from_path`.
-            trust: has no effect: the files of a project decide nothing.
-            verifier: judges claims and citations; as on the command line.
-            report: file of a report; it is audited now, and the page of its audit at "/" takes reviews.
-        """
+        """Open a project; it may have no sources yet."""
         from nlp_retrieval.systems.evidence.commands.project import chosen_verifier, open_project
         from nlp_retrieval.systems.evidence.commands.reports import read_cited_report
 

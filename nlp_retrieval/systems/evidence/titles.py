@@ -28,14 +28,6 @@ class TitledSources:
 
     A reference names a source if its entry has the whole title, from one punctuation mark to another, and no other source has
     this title; of several titles the longest counts. Titles of fewer than four words name nothing.
-
-    Args:
-        sources: the newest version of each.
-
-    Examples:
-        >>> sources = TitledSources(index.sources())
-        >>> sources.named_in("Smith, J. (2020). Sleep and memory in adults. Journal of Sleep, 3, 1-9.").url
-        'file:///papers/smith2020.pdf'
     """
 
     def __init__(self, sources: Iterable[SourceVersion]) -> None:
@@ -47,11 +39,7 @@ class TitledSources:
                     self._sources.setdefault(words, {})[source.url] = source
 
     def named_in(self, entry: str) -> SourceVersion | None:
-        """Return the only source whose title an entry has; None if there is none, or several.
-
-        Args:
-            entry: of a list of references, as text.
-        """
+        """Return the only source whose title an entry has; None if there is none, or several."""
         parts = [words_of(part) for part in _ENDS.split(entry[:_LONGEST_ENTRY])[:_MOST_PARTS]]
         spans = combinations(range(len(parts) + 1), 2)  # a title may have punctuation of its own
         titles = {tuple(chain.from_iterable(parts[first:last])) for first, last in spans} & self._sources.keys()

@@ -48,18 +48,7 @@ class JudgedCitation:
 
 @dataclass(frozen=True)
 class CallsRow:
-    """Citations that were written after about as many calls.
-
-    Args:
-        least: number of calls, from here
-        most: to here; None for no limit.
-        citations: how many there are.
-        came: share whose source had come back.
-        opened: share whose source had been opened.
-        supported: share whose source supports the sentence.
-        passed: share with both; its interval is over questions.
-        interval: of ``passed``, at 95%; None for a single question.
-    """
+    """Citations after ``least`` to ``most`` calls, and the shares whose source came, was opened, supports, and both."""
 
     least: int
     most: int | None

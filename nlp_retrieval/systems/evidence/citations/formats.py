@@ -34,10 +34,6 @@ def read_report_file(path: Path) -> Document:
 
     Its first bytes decide between PDF, DOCX and text, its suffix between LaTeX, HTML and Markdown; text under any other suffix
     is Markdown.
-
-    Raises:
-        SourceError: it cannot be read; the message says what was found, where, and what to do.
-        DependencyError: a package that its format needs is not installed.
     """
     where = printable(str(path))
     if path.is_dir():
@@ -52,17 +48,7 @@ def read_report_file(path: Path) -> Document:
 
 
 def read_text(text: str, kind: str = "markdown", where: str = "the report") -> Document:
-    """Return the text of a report that is given as text.
-
-    Args:
-        text: of the report.
-        kind: "markdown", "html" or "latex".
-        where: its name, for messages.
-
-    Raises:
-        SourceError: it cannot be read.
-        DependencyError: a package that its format needs is not installed.
-    """
+    """Return the text of a report that is given as text."""
     if kind == "markdown":
         return read_markdown(text, where)
     return _headed(read_document(text.encode("utf-8", "replace"), where, kind=kind), kind)
@@ -78,11 +64,7 @@ def _headed(report: Document, kind: str) -> Document:
 
 
 def read_bibliography_file(path: Path) -> Bibliography:
-    """Return the entries of a bibliography that the user named.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return the entries of a bibliography that the user named."""
     where = printable(str(path))
     return bibliography_of(decode_text(read_file(path, follow_link=True), where=where), where)
 

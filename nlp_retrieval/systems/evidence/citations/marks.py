@@ -148,16 +148,7 @@ _NO_SURNAMES = frozenset(
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark or link that cites within a sentence.
-
-    Args:
-        names: of the entries that it names; empty for a plain link.
-        line: of the report, from 1.
-        text: of a plain link.
-        url: of a link.
-        title: of a link's target, by its definition.
-        note: whether it names footnotes.
-    """
+    """A mark that names entries, or footnotes (``note``), or a plain link without names."""
 
     names: tuple[str, ...]
     line: int

@@ -91,18 +91,7 @@ class _DatedEntry:
 
 @dataclass
 class References:
-    """The entries of a report.
-
-    Args:
-        defined: definitions of links, by key.
-        listed: entries of lists of references that have a mark, by key.
-        notes: footnotes, by key.
-        unmarked: entries of lists of references without a mark.
-        works: entries of a bibliography beside the report, by key.
-        named: entries that footnotes name.
-        duplicates: entries whose mark another entry of the same kind has; the other one counts.
-        prose: all other blocks.
-    """
+    """The entries of a report, by key if they have a mark, those that its footnotes name, and all other blocks."""
 
     defined: dict[str, Reference] = field(default_factory=dict)
     listed: dict[str, Reference] = field(default_factory=dict)

@@ -414,17 +414,7 @@ MAX_CHARACTERS = 20_000_000
 
 
 def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) -> CitedReport:
-    """Return every citation of a report with the sentence that it is for.
-
-    Args:
-        report: Markdown, up to 20 million characters; or a report in another format that was read by
-            :func:`~nlp_retrieval.systems.evidence.citations.formats.read_text`.
-        bibliography: entries beside the report, which its keys and its authors with a year name.
-
-    Raises:
-        InputError: the text is longer.
-        DependencyError: the Markdown parser is not installed.
-    """
+    """Return every citation of a report with its sentence; keys and authors may name works of a bibliography beside it."""
     if isinstance(report, str) and len(report) > MAX_CHARACTERS:
         raise InputError(
             f"the report has {len(report):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts"
@@ -590,12 +580,7 @@ class Citation:
 
 @dataclass(frozen=True)
 class UncitedSentence:
-    """A sentence that states a fact (a number, a date, a name) and carries no citation.
-
-    Args:
-        sentence: as plain text.
-        line: of the report, from 1.
-    """
+    """A sentence that states a fact (a number, a date, a name) and carries no citation."""
 
     sentence: str
     line: int
@@ -603,15 +588,7 @@ class UncitedSentence:
 
 @dataclass(frozen=True)
 class ReportSentence:
-    """A sentence of the text of a report.
-
-    Args:
-        text: as plain text, without marks of citations.
-        line: of the report, from 1.
-        kind: of the block that it is in: "heading", "paragraph", "item" of a list, or "row" of a table.
-        block: number of that block, so that sentences of one paragraph are told from those of the next.
-        citations: numbers of its citations.
-    """
+    """A sentence of a report, the kind and the number of its block, and the numbers of its citations."""
 
     text: str
     line: int
@@ -622,20 +599,7 @@ class ReportSentence:
 
 @dataclass(frozen=True)
 class CitedReport:
-    """Citations of a report, and what is wrong with its references.
-
-    Args:
-        title: its first heading; may be empty.
-        citations: every occurrence, in order.
-        uncited: sentences that state a fact and carry no citation.
-        missing: citations whose mark has no entry.
-        unused: entries that are never cited.
-        duplicates: entries whose mark an earlier entry has; the earlier one counts.
-        sentences: its text, in order, without code and the list of references.
-        references: all entries, in order.
-        unit: what each ``line`` counts: "line", "paragraph" (of a DOCX), "page" (of a PDF) or "claim".
-        notes: what was left out of the report, or read in a certain way, for people.
-    """
+    """Citations of a report, and what is wrong with its references; ``unit`` is what each ``line`` counts."""
 
     title: str
     citations: list[Citation]
@@ -650,14 +614,7 @@ class CitedReport:
 
 
 def cited_claims(claims: Sequence[Mapping[str, object]]) -> CitedReport:
-    """Return claims and what they cite as a report of which each claim is a sentence.
-
-    Args:
-        claims: with ``text``, and with ``cited_url``: a URL, several, or None for none. Other keys are not read.
-
-    Raises:
-        InputError: one of them is no such dict.
-    """
+    """Return claims (``text``, ``cited_url``: one URL, several or None) as a report of which each is a sentence."""
     if not isinstance(claims, Sequence):
         raise InputError(f"claims come as a list of dicts with text and cited_url, not as {type(claims).__name__}")
     citations: list[Citation] = []

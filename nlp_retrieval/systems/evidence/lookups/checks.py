@@ -52,15 +52,7 @@ _SAME_MATTER, _AROUND_NAME, _NEIGHBOURS = 0.6, 0.6, 2
 
 @dataclass(frozen=True)
 class Objection:
-    """Something that a lookup has against a claim.
-
-    Args:
-        family: which lookup.
-        reason: why the source does not support the claim.
-        detail: one sentence for people: which number or name, and what the source says instead.
-        refutes: whether the source says otherwise of the same thing; if not, it only lacks what the claim says.
-        sentence: that says so; None if it is all of the source.
-    """
+    """Something that a lookup has against a claim; it refutes it if the source says otherwise, rather than lacks it."""
 
     family: Family
     reason: Reason
@@ -71,17 +63,7 @@ class Objection:
 
 @dataclass(frozen=True)
 class Checks:
-    """What a passage has of a claim.
-
-    Args:
-        signals: by name: the shares of the claim's words in the passage (``overlap``) and in its nearest sentence
-            (``sentence_overlap``), and of its neighbouring words (``bigrams``); how much of the claim is there word for
-            word in one piece (``longest_run``), and 1 if all of it is (``verbatim``); the shares of its numbers and
-            names that the passage lacks; how much more of the claim's words is in a sentence that differs from it in negation
-            than in one that does not (``negation``); how many of the other words of the claim are in a sentence with the
-            opposite of one (``opposite``); 1 if the claim is negated (``claim_negated``).
-        sentence: span in the passage of the sentence that denies the claim, else of the nearest one.
-    """
+    """What a passage has of a claim, and the span of the sentence that denies it, or else is nearest."""
 
     signals: dict[str, float]
     sentence: Span
@@ -127,13 +109,7 @@ def check(claim: str, passage: str) -> Checks:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """Result of looking up a claim in a source.
-
-    Args:
-        findings: what is against the claim, the clearest first; empty if nothing is.
-        missing_names: of the claim, also where that is not against it.
-        computed: how each number was computed that the source only has figures for: "39 million: 97 million - 58 million".
-    """
+    """What is against a claim, the clearest first, the names that its source lacks, and how its numbers were computed."""
 
     findings: tuple[Objection, ...]
     missing_names: tuple[str, ...]
@@ -146,14 +122,7 @@ class LookedUp:
 
 
 def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> LookedUp:
-    """Look up a claim in a source.
-
-    Args:
-        claim: a sentence of a report.
-        read: the part of the source that was read.
-        whole: all of it, with its title; it may contain what is missing in the part that was read.
-        quoted: whether the claim is in a block quote, so that the source must contain it word for word.
-    """
+    """Look up a claim in the part of its source that was read; ``whole`` may have what is missing there."""
     checks = check(claim, read)
     says_more = whole.strip() != read.strip()
     figures, names = checks.figures, checks.names

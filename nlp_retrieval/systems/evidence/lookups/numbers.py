@@ -11,15 +11,7 @@ from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of
 
 
 class MissingFigures(NamedTuple):
-    """Numbers and dates of a claim that a passage lacks, as written, with units, in order; and the number of its dates.
-
-    Args:
-        numbers: of the claim that are not certainly in the passage, and are not computed from its numbers.
-        dates: of the claim that no date of the passage agrees with.
-        n_dates: number of dates in the claim.
-        unclear: those of the numbers that the passage may have, each with its spelling there: "1.234" and "1,234".
-        computed: how each number was computed that the passage only has figures for: "39 million: 97 million - 58 million".
-    """
+    """Numbers and dates of a claim that a passage lacks, those that it may have, and how others were computed."""
 
     numbers: tuple[str, ...]
     dates: tuple[str, ...]

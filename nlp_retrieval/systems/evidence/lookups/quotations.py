@@ -43,11 +43,6 @@ def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) 
     and near each other, and parts of two words or more must have at least half of the words. Fewer than three words may be
     scare quotes, and capitalised words the title of a work: these are not quotations. The case of the first letter does not
     matter.
-
-    Args:
-        sentence: of a report, as plain text.
-        source: what it cites, with its title.
-        all_quoted: whether it is in a block quote, so that all of it is a quotation if it has no quotation marks.
     """
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST_QUOTATIONS)))
     if all_quoted and not quotations:

@@ -75,12 +75,7 @@ _HEAD, _TAIL = 1500, 600
 
 @dataclass(frozen=True)
 class Origin:
-    """Sources that count as one.
-
-    Args:
-        members: numbers of the sources, ascending.
-        reasons: why they count as one, for people; empty for a single source.
-    """
+    """Numbers of sources that count as one, and why, for people."""
 
     members: tuple[int, ...]
     reasons: tuple[str, ...]
@@ -157,13 +152,7 @@ def _alike(first: frozenset[int], second: frozenset[int]) -> bool:
 
 @dataclass(frozen=True)
 class JudgedPassage(ByKey):
-    """A passage and what it does to a claim; it is read by key, too, as its passage is: ``judged["content"]``.
-
-    Args:
-        passage: of a source.
-        decision: by what was looked up and by the verifier.
-        quote: the deciding sentence, exactly as in the stored text of the source.
-    """
+    """A passage and what it does to a claim; it is read by key, too, as its passage is: ``judged["content"]``."""
 
     passage: EvidencePassage
     decision: Decision

@@ -29,14 +29,7 @@ between both, 10 of 13 were supported, and 34% of those without a figure."""
 
 @dataclass(frozen=True)
 class Question:
-    """A claim and a source.
-
-    Args:
-        claim: one statement.
-        read: the part of the source that is judged.
-        whole: all of it, with its title; it may contain what is missing in the part that was read.
-        quoted: whether the claim is in a block quote, so that the source must contain it word for word.
-    """
+    """A claim, the part of a source that is judged, and all of it with its title, which may have what that part lacks."""
 
     claim: str
     read: str
@@ -74,26 +67,7 @@ class Decision:
 
 
 class Decider:
-    """Decides what sources do to claims.
-
-    Args:
-        verifier: judges what cannot be looked up.
-        threshold: the least probability of support of a weak verdict; by default that of the verifier.
-
-    Attributes:
-        by_words: whether the verifier is ``lexical``, which reads the checks that lookups make.
-
-    Examples:
-        >>> decider = Decider(LexicalVerifier())
-        >>> source = "The Long Bridge was opened in 1932."
-        >>> claims = [f"The Long Bridge was opened in {year}." for year in (1932, 1935)]
-        >>> decisions = decider.decide([Question(claim, source, source) for claim in claims])
-        >>> [(decision.verdict, decision.detail) for decision in decisions]
-        [('supported', ''), ('not found', 'the source does not have 1935')]
-
-    Raises:
-        ConfigurationError: the threshold is not between 0 and 1.
-    """
+    """Decides what sources do to claims: lookups first, the verifier for what they leave open."""
 
     def __init__(self, verifier: BaseVerifier, threshold: float | None = None) -> None:
         if threshold is not None and not 0 < threshold < 1:

@@ -36,15 +36,7 @@ class CitedText:
 
 @dataclass(frozen=True)
 class Together:
-    """Result of judging a sentence by several sources.
-
-    Args:
-        joined: decision on the sentence by the texts of all of them.
-        supports: whether together they support all of it.
-        parts: of the sentence that each source supports; empty if it adds nothing.
-        spans: of the deciding sentence for them in what was read of each source.
-        open_parts: that no source supports.
-    """
+    """What several sources do to a sentence: the parts that each supports, and the span that decides in each."""
 
     joined: Decision
     supports: bool

@@ -25,19 +25,7 @@ _LABELS = ("support", "contradict", "neutral", "not_support")
 
 
 class Calibration(BaseModel):
-    """Weights of signals.
-
-    Args:
-        signals: their names, in order.
-        mean: of each signal on the pairs of the fit.
-        scale: by which each signal is divided, above 0.
-        weights: ``[2, signals]``, for support and for contradict.
-        intercepts: ``[2]``.
-        threshold: the probability of support that best separates supported claims from others, on pairs outside the fit.
-        sure: the least probability of support from which 7 of 10 pairs outside the fit are supported, if no lookup is against
-            them; None if it was not measured.
-        fitted_on: description of the pairs and their number, for people.
-    """
+    """Weights of signals for support and contradict; from ``sure`` on, 7 of 10 pairs outside the fit are supported."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -94,16 +82,7 @@ def fit_calibration(
     ridge: float = 1.0,
     fitted_on: str = "",
 ) -> Calibration:
-    """Fit a calibration by maximum likelihood with a penalty on squared weights.
-
-    Args:
-        signals: of each pair, by name.
-        labels: "support", "contradict", "neutral", or "not_support" for either of the latter two.
-        names: the signals to use.
-        weight: of each pair; by default 1.
-        ridge: of the penalty, 0 or more.
-        fitted_on: for people.
-    """
+    """Fit a calibration by maximum likelihood with a penalty on squared weights."""
     unknown = next((label for label in labels if label not in _LABELS), None)
     if unknown is not None or not labels:
         raise ConfigurationError(f"label {unknown!r}; a calibration needs pairs labelled {', '.join(_LABELS)}")

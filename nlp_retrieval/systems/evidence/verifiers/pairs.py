@@ -37,11 +37,7 @@ class JudgedPair:
 
 
 def read_pairs(path: str | Path) -> list[JudgedPair]:
-    """Read judged pairs from a file of JSON lines (``.gz`` too), or from the ``train.jsonl`` in each folder of a folder.
-
-    Raises:
-        SourceError: there is no such file, or a line is invalid.
-    """
+    """Read judged pairs from a file of JSON lines (``.gz`` too), or from the ``train.jsonl`` in each folder of a folder."""
     source = Path(path)
     if source.is_dir():
         files = sorted([*source.glob("train.jsonl*"), *source.glob("*/train.jsonl*")])

@@ -44,22 +44,7 @@ _SAME = 0.03
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of the training of a verifier.
-
-    Args:
-        epochs: passes over the pairs; the best by the held-out pairs is kept.
-        learning_rate: the highest, after the first tenth; it falls to 0 from there.
-        batch_size: pairs.
-        max_length: tokens that are read of a claim and a window.
-        windows: of a passage that are read, at most.
-        window_size: characters.
-        held_out: the share of families that decides which pass is kept.
-        seed: of all random choices.
-        precision: "float32", or "bfloat16" if the processor, or the GPU, supports it.
-
-    Raises:
-        ConfigurationError: the precision is unknown.
-    """
+    """Settings of the training of a verifier, which reads some windows of each passage."""
 
     epochs: int = 3
     learning_rate: float = 1.2e-4
@@ -78,13 +63,7 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """Result of a training run.
-
-    Args:
-        pairs: number of training pairs.
-        held_out: number of held-out pairs, which decided which pass is kept.
-        loss: of the held-out pairs with the saved model: the mean over collections of the mean negative log-likelihood.
-    """
+    """Result of a training run."""
 
     pairs: int
     held_out: int
@@ -102,18 +81,6 @@ def train_verifier(
 
     Held-out families are never trained on; after each pass the model is evaluated on them, and the best is saved. Called again
     with the same arguments, it continues a stopped run with the pass that it was in.
-
-    Args:
-        pairs: judged ones, of at least two families in each collection.
-        base: hub name or folder of the base model: an encoder of transformers or sentence-transformers.
-        output: folder for the model; files that are not of such a run are not overwritten.
-        settings: of the training; by default for a small model on a CPU.
-        device: ``cpu``, ``cuda``, ...; by default a GPU if torch has one.
-
-    Raises:
-        ConfigurationError: there are no pairs, the folder holds another run, or there is no such device.
-        DependencyError: the dense extra is not installed, or what training needs.
-        ModelError: the base model does not load.
     """
     require_dense_extra()
     require_device(device)
