@@ -22,6 +22,7 @@ from nlp_retrieval.documents.folders import refuse_faults as refuse_faults
 from nlp_retrieval.documents.markdown import read_markdown as read_markdown
 from nlp_retrieval.documents.reading import LARGEST_FILE as LARGEST_FILE
 from nlp_retrieval.documents.reading import LARGEST_TEXT as LARGEST_TEXT
+from nlp_retrieval.documents.reading import MEDIA_TYPES as MEDIA_TYPES
 from nlp_retrieval.documents.reading import SUFFIXES as SUFFIXES
 from nlp_retrieval.documents.reading import bibliography_of as bibliography_of
 from nlp_retrieval.documents.reading import decode_text as decode_text

@@ -59,17 +59,16 @@ class DocumentsLoader(BaseLoader):
         """
         path = Path(self.path).expanduser()
         left_out = LeftOut()
+        folder, is_listed = path.parent, True
         if path.is_dir():
             own = path / MANIFEST
             rows = {row.file: row for row in _rows(own)} if own.is_file() else {}
             files = [file for file in files_in(path, left_out, known=(own,)) if not is_json_lines(file)]
-            wanted = [(file, rows.get(file.resolve())) for file in files]
-            folder, is_listed = path, True
+            wanted, folder = [(file, rows.get(file.resolve())) for file in files], path
         elif is_manifest(path):
             wanted = [(row.file, row) for row in _rows(path) if row.file is not None]
-            folder, is_listed = path.parent, True
         else:
-            wanted, folder, is_listed = [(path, None)], path.parent, False
+            wanted, is_listed = [(path, None)], False
         for file, row in wanted:
             try:
                 yield _item_of(file, folder, row, left_out, follow_link=not is_listed)
@@ -82,8 +81,9 @@ class DocumentsLoader(BaseLoader):
 
 def _rows(path: Path) -> list[Described]:
     rows, faults = read_manifest(path)
-    faults += [f"{row.where}: it names no file; remove the row" for row in rows if not row.fields.get("file")]
-    refuse_faults(path, faults)
+    refuse_faults(
+        path, faults + [f"{row.where}: it names no file; remove the row" for row in rows if not row.fields.get("file")]
+    )
     return rows
 
 
@@ -94,16 +94,16 @@ def _item_of(file: Path, folder: Path, row: Described | None, left_out: LeftOut,
         left_out.add("notes on how files were read", note)
     if read.removed.suspicious:
         left_out.add("documents with text that readers do not see, which was omitted", f"{shown}: {read.removed.describe()}")
-    own = described(dict(read.metadata), shown)
+    said = [described(dict(read.metadata), shown), *([row] if row is not None else [])]
     relative = file.resolve().relative_to(folder.resolve()) if row is not None else file.relative_to(folder)
     metadata: JsonObject = {"document": relative.as_posix()}
-    if title := (row.fields.get("title") if row else "") or own.fields.get("title") or read.title:
+    if title := next(filter(None, (one.fields.get("title") for one in reversed(said))), read.title):
         metadata["title"] = title
     if read.pages:
         metadata["page_starts"] = [list(page) for page in read.pages]
-    for said in filter(None, (own, row)):
-        metadata |= said.metadata
-        metadata |= {"date": date} if (date := said.fields.get("fetch_date") or said.fields.get("date")) else {}
-        metadata |= {"url": url} if (url := said.fields.get("canonical") or said.fields.get("url")) else {}
-        metadata |= {"doi": said.fields["doi"]} if said.fields.get("doi") else {}
+    for one in said:
+        metadata |= one.metadata
+        for name, fields in (("date", ("fetch_date", "date")), ("url", ("canonical", "url")), ("doi", ("doi",))):
+            if value := next(filter(None, map(one.fields.get, fields)), ""):
+                metadata[name] = value
     return make_item(shown, relative.as_posix(), read.text, metadata)

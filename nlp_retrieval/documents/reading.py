@@ -45,16 +45,16 @@ SUFFIXES = {
 }
 """Suffixes of file names, and the kinds of documents that they mean."""
 
-_MEDIA_TYPES = {
+MEDIA_TYPES = {
     "text/plain": "text",
     "text/markdown": "markdown",
-    "text/x-markdown": "markdown",
     "text/html": "html",
     "application/xhtml+xml": "html",
     "application/pdf": "pdf",
-    "application/x-pdf": "pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 }
+"""Media types, and the kinds of documents that they mean."""
+
 _SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
 _HTML = ("lxml", "trafilatura", "w3lib", "cssselect2")
 _NEEDED = {
@@ -98,27 +98,25 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
         >>> decode_text("Krill".encode("utf-16"))
         'Krill'
     """
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
-    reason = f"its byte order mark is that of {encoding.upper()}"
-    if not encoding:
-        encoding = _known(declared)
-        reason = f"it declares {encoding}"
-        beginning = data[:_DECLARED_WITHIN]
-        if not encoding.startswith("utf-16") and 4 * beginning.count(0) > len(beginning):
-            raise SourceError(f"{where}: many of its bytes are zero, as in UTF-16 without a byte order mark; save it as UTF-8")
-        if encoding != "iso2022_jp":  # whose bytes are valid UTF-8 as well, and mean something else
-            try:
-                return data.decode()
-            except UnicodeDecodeError as error:
-                if not encoding:
-                    declaration = f"declares {declared[:40]!r}, which is not accepted" if declared else "declares no encoding"
-                    raise SourceError(
-                        f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and it {declaration}; "
-                        "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8"
-                    ) from None
+    marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
+    encoding = marked or _known(declared)
+    beginning = data[:_DECLARED_WITHIN]
+    if not encoding.startswith("utf-16") and not marked and 4 * beginning.count(0) > len(beginning):
+        raise SourceError(f"{where}: many of its bytes are zero, as in UTF-16 without a byte order mark; save it as UTF-8")
+    if not marked and encoding != "iso2022_jp":  # whose bytes are valid UTF-8 as well, and mean something else
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            if not encoding:
+                declaration = f"declares {declared[:40]!r}, which is not accepted" if declared else "declares no encoding"
+                raise SourceError(
+                    f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and it {declaration}; "
+                    "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8"
+                ) from None
     try:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
+        reason = f"its byte order mark is that of {marked.upper()}" if marked else f"it declares {encoding}"
         byte = f"byte 0x{data[error.start]:02x} at {error.start:,}" if error.start < len(data) else "its end"
         raise SourceError(f"{where}: {reason}, but {byte} does not fit ({error.reason}); save it as UTF-8") from None
 
@@ -199,8 +197,8 @@ def _kind_of(data: bytes, name: str, media_type: str, where: str) -> str:
     if data.startswith(b"%PDF-"):
         return "pdf"
     stated = media_type.partition(";")[0].strip().lower()
-    if stated in _MEDIA_TYPES:
-        return _MEDIA_TYPES[stated]
+    if stated in MEDIA_TYPES:
+        return MEDIA_TYPES[stated]
     suffix = PurePath(name.partition("?")[0].partition("#")[0] if "://" in name else name).suffix.lower()
     if stated in _SAYS_NOTHING and suffix in SUFFIXES:
         return SUFFIXES[suffix]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from nlp_retrieval.core import READS_FILE, Component, Lock, given, may_set
-from nlp_retrieval.documents import SUFFIXES, read_file
+from nlp_retrieval.documents import MEDIA_TYPES, SUFFIXES, read_file
 from nlp_retrieval.errors import DependencyError, EngineError, FetchError, FetchRefusedError, SourceError, install
 from nlp_retrieval.systems.evidence.index.store import now
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
@@ -248,13 +248,7 @@ class HttpFetcher(BaseFetcher):
 
 # Fetching pages of a folder by their addresses.
 
-_MEDIA_TYPES = {
-    "text": "text/plain",
-    "markdown": "text/markdown",
-    "html": "text/html",
-    "pdf": "application/pdf",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-}
+_MEDIA_TYPE_OF = {kind: media_type for media_type, kind in reversed(MEDIA_TYPES.items())}
 
 
 class FolderFetcher(BaseFetcher):
@@ -301,5 +295,5 @@ class FolderFetcher(BaseFetcher):
             moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         except (SourceError, OSError) as error:
             raise FetchError(f"{shown(url)}: {error}") from None
-        media_type = _MEDIA_TYPES[SUFFIXES[path.suffix.lower()]]
+        media_type = _MEDIA_TYPE_OF.get(SUFFIXES[path.suffix.lower()], "")
         return FetchedPage(url, url, content, media_type, moment.isoformat(timespec="seconds"))

@@ -22,6 +22,7 @@ def folder(tmp_path: Path) -> Path:
     (pages / "loose.txt").write_text("A page that has no address.")
     (pages / "lakes.example" / "index.html").write_text("<p>Lakes.</p>")
     (pages / "lakes.example" / "deep" / "a b.md").write_text("# Deep")
+    (pages / "lakes.example" / "paper.tex").write_text("Deep.")
     (pages / "manifest.csv").write_text("file,url\nreport.txt,http://Reports.example:80/1/?utm_source=x\n")
     return pages
 
@@ -31,6 +32,7 @@ def test_a_page_has_the_address_that_the_list_or_its_path_says(folder: Path) -> 
     assert one.fetch("https://reports.example/1").content == b"The report."
     assert one.fetch("https://lakes.example/#top").content == b"<p>Lakes.</p>"
     assert one.fetch("http://lakes.example/index.html").media_type == "text/html"
+    assert one.fetch("http://lakes.example/paper.tex").media_type == ""
     page = one.fetch("https://lakes.example/deep/a%20b.md")
     assert (page.content, page.media_type) == (b"# Deep", "text/markdown")
     assert page.url == page.asked_url == "https://lakes.example/deep/a%20b.md"
