@@ -20,9 +20,9 @@ from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
-    "startup", "lucene", "composition", "evaluation", "significance", "coverage", "memory",
+    "startup", "lucene", "composition", "evaluation", "coverage", "memory",
     "updates", "encoders", "token_encoders", "gpu", "cluster", "milvus", "quality", "links", "multihop", "colbert", "sparse",
-    "sweep", "tools", "concurrency", "loaders",
+    "sweep", "concurrency", "loaders",
 )  # fmt: skip
 _SCRIPTS = {"multihop": "bench.multihop.__main__"}
 _HERE = Path(__file__).parent
