@@ -84,20 +84,8 @@ def _loader(value: Any) -> Any:
     return GivenItems(value)
 
 
-def _queries(value: Any) -> list[Query]:
-    try:
-        return queries_of(value)
-    except QueryError as error:
-        raise QueryError(f"queries: {error}") from None
-
-
 def _gold(value: Any) -> list[Gold]:
-    if isinstance(value, Collection) and not isinstance(value, str) and not len(value):
-        return []
-    try:
-        return read_gold(value)
-    except GoldError as error:
-        raise GoldError(f"gold: {error}") from None
+    return [] if isinstance(value, Collection) and not isinstance(value, str) and not len(value) else read_gold(value)
 
 
 class GivenItems(BaseLoader):
@@ -143,10 +131,6 @@ def _filter(value: Any) -> Any:
     if value is not None:
         parse_filter(value)
     return value
-
-
-def _prices(value: Any) -> Any:
-    return read_prices(value, "") if isinstance(value, Mapping) else value
 
 
 AnyPath = Annotated[str | Path, SkipValidation, BeforeValidator(_path)]
@@ -225,7 +209,7 @@ class BenchmarkSettings:
 
     searchers: Annotated[Mapping[str, Entry], SkipValidation, BeforeValidator(_searchers)]
     loader: Annotated[BaseLoader, BeforeValidator(_loader), Field(serialization_alias="corpus", examples=["JsonlLoader(path)"])]
-    queries: Annotated[Sequence[Query], SkipValidation, BeforeValidator(_queries), Field(exclude=True)] = ()
+    queries: Annotated[Sequence[Query], SkipValidation, BeforeValidator(queries_of), Field(exclude=True)] = ()
     gold: Annotated[Sequence[Gold], SkipValidation, BeforeValidator(_gold), Field(exclude=True)] = ()
     k_values: Annotated[Sequence[int], SkipValidation, BeforeValidator(_cutoffs), Field(serialization_alias="k")] = (5, 10, 20)
     _: KW_ONLY
@@ -238,7 +222,9 @@ class BenchmarkSettings:
     seed: Annotated[Integer, Field(ge=0)] = 0
     stage_folder: Annotated[AnyPath | None, Field(serialization_alias="stages")] = None
     query_loader: Annotated[BaseQueryLoader | Config | str | None, SkipValidation, Field(serialization_alias="queries")] = None
-    prices: Annotated[Prices | None, BeforeValidator(_prices)] = None
+    prices: Annotated[
+        Prices | None, BeforeValidator(lambda value: read_prices(value, "") if isinstance(value, Mapping) else value)
+    ] = None
     on_progress: Annotated[Callable[[str], None] | None, Field(exclude=True)] = None
     answerer: Annotated[BaseAnswerer | None, Field(examples=["LanguageModelAnswerer(lm)"])] = None
     where: Annotated[Where | None, SkipValidation, BeforeValidator(_filter)] = None
