@@ -20,10 +20,9 @@ from nlp_retrieval import (
     write_run_files,
 )
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
 from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
-from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
 
@@ -82,18 +81,6 @@ def test_answers_are_judged_as_the_evaluator_judges_them(tmp_path, model):
     assert {one.measure for one in run.report.comparisons[""]} >= {*ANSWERS, *FACTS}
 
 
-def test_costs_hold_what_answering_took_and_prices_count_it(tmp_path, model):
-    run = ran(tmp_path, model())
-    cost = run.report.configurations[0].cost
-    assert cost.answering.dropped == len(QUERIES)
-    assert (cost.answering.unanswered, cost.answering.failed) == (0, 0)
-    assert (cost.answering.model_answers, cost.answering.model_cache_hits) == (len(QUERIES), 0)
-    assert (cost.language_model.calls, cost.language_model.search_answers) == (len(QUERIES), 0)
-    assert (cost.language_model.query_tokens_in, cost.language_model.query_tokens_out) == (100, 10)
-    prices = Prices({"openai/small": ModelPrice(1.0, 2.0)})
-    assert price_per_1000_queries(cost, prices) == pytest.approx(0.12)
-
-
 def test_kept_answers_are_found_again_without_the_model(tmp_path, model, server):
     stages = tmp_path / "stages"
     first = ran(tmp_path, model(), stage_folder=stages)
@@ -107,16 +94,6 @@ def test_kept_answers_are_found_again_without_the_model(tmp_path, model, server)
     assert now.answering == before.answering
     assert now.language_model.cache_hits == len(QUERIES)
     assert now.language_model.query_tokens_in == before.language_model.query_tokens_in
-
-
-def test_answers_that_failed_are_asked_for_again(tmp_path, model, server):
-    given = {"stage_folder": tmp_path / "stages", "searchers": {"bm25": two()["bm25"]}}
-    server.answer = lambda body: 500
-    with pytest.warns(RetrievalWarning, match="left without an answer"):
-        ran(tmp_path, model(retries=0), **given)
-    server.answer = first_title
-    run = ran(tmp_path, model(), **given)
-    assert run.report.configurations[0].cost.answering.failed == 0
 
 
 def test_files_of_a_run_hold_the_answers_and_are_read_back(tmp_path, model):

@@ -118,16 +118,6 @@ def test_costs_are_there_and_positive(finished: tuple[BenchmarkRun, Path]) -> No
         assert list(stages) == searchers()[name].stages
 
 
-def test_the_manifest_holds_what_is_needed_to_run_it_again(finished: tuple[BenchmarkRun, Path]) -> None:
-    manifest = read(finished[1] / "run" / "manifest.json")
-    assert manifest["latency"] == {"queries": 3, "k": 10}
-    assert manifest["corpus"]["items"] == 80
-    assert {"numpy", "tokenizers", "rapidfuzz", "google-re2"} <= set(manifest["versions"])
-    assert manifest["searchers"]["hybrid + overlap"]["config"] == searchers()["hybrid + overlap"].config
-    identities = manifest["searchers"]["hybrid + overlap"]["retrievers"]
-    assert {identity["name"] for identity in identities} == {"bm25", "faiss"}
-
-
 def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(tmp_path: Path) -> None:
     queries = [*QUERIES[:2], Query(query_id="blank", text=" "), Query(query_id="stop", text="the of")]
     gold = [*GOLD[:2], Gold(query_id="blank", relevance={"d1": 1}), Gold(query_id="stop", relevance={"d2": 1})]

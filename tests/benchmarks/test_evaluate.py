@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, SearchableItem, Searcher, compare_systems, evaluate
-from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, SourceError
+from nlp_retrieval.errors import GoldError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, collection
@@ -117,20 +117,6 @@ def test_judgements_in_every_form_give_the_same(form: str, tmp_path: Path) -> No
     for ours, theirs in zip(evaluation.per_query, THEIRS, strict=True):
         expected = [PER_QUERY.get((query, theirs), 0.0) for query in QRELS]
         assert evaluation.per_query[ours].tolist() == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_result_is_shown_and_is_a_table() -> None:
-    evaluation = evaluate({"a": {"x": 2, "y": 1}, "b": {"x": 1}}, {"a": ["y"], "c": {"z"}}, ["RR@10", "RBP(p=0.5)@10"])
-    note = "2 queries, 1 of them without results, which score 0; 1 more without judgements, which do not count"
-    assert repr(evaluation) == f"<mrr@10 0.2500, rbp(p=0.5)@10 0.1250: {note}>"
-    assert evaluation.to_pandas().to_dict("list") == {"qid": ["a", "c"], "mrr@10": [0.5, 0.0], "rbp(p=0.5)@10": [0.25, 0.0]}
-    html = evaluation._repr_html_()
-    assert "MRR@10" in html
-    assert note in html
-    with pytest.raises(ConfigurationError, match="'ndcg@3' is not measured"):
-        evaluation["ndcg@3"]
-    assert list(evaluate({"a": {"x": 1}}, {"a": {"x": 1}}, "P@1").means()) == ["precision@1"]
-    assert evaluate({"a": {"x": 1, "y": 2}}, {"a": {"x": 1, "y": 2}}, "P@1", relevant_from=2)["P@1"] == 1.0
 
 
 @pytest.fixture

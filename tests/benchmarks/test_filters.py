@@ -25,7 +25,6 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
-from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.processors.rules import ClauseSplit
 
 COUNTRIES = ("Japan", "Kenya", "Peru", "Côte d'Ivoire")
@@ -113,16 +112,6 @@ def test_stages_change_no_figure_and_are_found_again(tmp_path: Path) -> None:
         files.append({path.name: path.read_bytes() for path in found})
     assert files[0] == files[1] == files[2]
     assert len(files[0]) == 2 + len(searchers())  # results, judgements, a run each
-
-
-def test_a_value_that_is_no_value_of_a_filter_is_refused(tmp_path: Path) -> None:
-    queries, _ = asked(q2={"nation": {"is": {"not": "a"}}})
-    with pytest.raises(QueryError, match=r"where_from of query 'q2'\.country: there is no operator 'is'"):
-        of_countries(tmp_path / "index", queries=queries)
-    with pytest.raises(ConfigurationError, match="expected keys of items"):
-        of_countries(tmp_path / "index", where_from=["country"])
-    with pytest.raises(ConfigurationError, match="both are names of metadata"):
-        of_countries(tmp_path / "index", where_from={"country": 3})
 
 
 def test_filters_that_nothing_meets_and_gold_outside_them_are_counted(tmp_path: Path) -> None:

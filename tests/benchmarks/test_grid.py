@@ -122,17 +122,6 @@ def test_a_sample_is_so_many_of_the_combinations_in_their_order(grid: dict[str, 
     assert all(whole[name] == settings for name, settings in drawn.items())
 
 
-def test_a_grid_without_end_is_sampled_without_being_listed() -> None:
-    vary: dict[str, Any] = {f"axis{place}": list(range(10)) for place in range(30)}
-    drawn = expand_grid({}, vary, sample=200, seed=1)
-    assert len(drawn) == 200
-    numbers = [tuple(settings[f"axis{place}"] for place in range(30)) for settings in drawn.values()]
-    assert numbers == sorted(numbers)
-    assert expand_grid({}, vary, sample=200, seed=2) != drawn
-    with pytest.raises(ConfigurationError, match=r"grid\.skip: chooses from 1,000,\S* combinations, .* 1,000,000 at most"):
-        expand_grid({}, vary, skip=[{"axis3": 1}], sample=200)
-
-
 # places
 
 
@@ -167,11 +156,6 @@ def test_a_path_leads_through_mappings_lists_and_components(searcher: dict, path
 def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, path: str, said: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ConfigurationError, match=rf"^grid\.vary\.{path.replace('.', '[.]')}: cannot be followed .*{said}"):
         expand_grid(searcher, {path: [7]})
-
-
-def test_two_paths_to_one_place_are_an_error() -> None:
-    with pytest.raises(ConfigurationError, match=r"retrievers\.bm25\.k1: sets the same value as 'retrievers\.0\.k1'"):
-        expand_grid({"retrievers": ["bm25"]}, {"retrievers.0.k1": [1], "retrievers.bm25.k1": [2]})
 
 
 # names

@@ -20,12 +20,8 @@ from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import DEPTH
-from nlp_retrieval.reports.view import view_of
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, collection, configuration, searchers
-
-CHOSEN = ["nDCG@3", "R@10", "FCR@10", "rbp@10(p=0.5)", "Success@3"]
-NAMES = ["ndcg@3", "recall@10", "perfect_recall@10", "rbp(p=0.5)@10", "Success@3"]
 
 
 def sweep(index: Path, **options: Any) -> Benchmarker:
@@ -43,29 +39,6 @@ def trec_run(folder: Path, name: str) -> list[Any]:
 
 def measured(report: BenchmarkReport) -> list[str]:
     return list(report.configurations[0].measures)
-
-
-def test_a_sweep_has_the_chosen_measures_and_the_first_is_the_main_one(tmp_path: Path) -> None:
-    run = run_searchers(sweep(tmp_path / "index", measures=CHOSEN))
-    report = run.report
-    assert measured(report) == NAMES == list(next(iter(run.per_query.values())))
-    assert (report.main_measure, report.k_values) == ("ndcg@3", [3, 10])
-    assert report.pairwise is not None
-    assert report.pairwise.measure == "ndcg@3"
-    assert {one.measure for one in report.comparisons[""]} == set(NAMES)
-    assert {column.key for column in view_of(report).summary} > {*NAMES}
-    assert view_of(report).summary[0].key == "ndcg@3"
-    write_run_files(run, tmp_path / "run")
-    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "run" / "trec" / "qrels.txt")))
-    for result in report.configurations:
-        ranked = list(
-            ir_measures.read_trec_run(
-                str(tmp_path / "run" / "trec" / f"{result.name.replace(' ', '_').replace('+', '_')}.trec")
-            )
-        )
-        theirs = ir_measures.calc_aggregate([ir_measures.Success @ 3, ir_measures.nDCG @ 3], qrels, ranked)
-        assert result.measures["Success@3"] == pytest.approx(theirs[ir_measures.Success @ 3])
-        assert result.measures["ndcg@3"] == pytest.approx(theirs[ir_measures.nDCG @ 3])
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hashed_words import InMemory
 
 from nlp_retrieval import (
     Bm25Retriever,
     OverlapReranker,
     RetrievalResult,
-    RetrievalWarning,
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.core.index.build import IndexReport
-from nlp_retrieval.evaluation.trec import write_run
 
-from .small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
+from .small_benchmark import TEXTS, TITLES, benchmarker
 
 NEW = SearchableItem(item_id="new", content="fox whale tree river")
 
@@ -108,12 +104,3 @@ def test_a_searcher_without_generations_is_held_to_the_items_of_the_corpus(tmp_p
     report = benchmarker(tmp_path / "index", searchers=entries).run().report
     assert [one.name for one in report.configurations] == ["theirs", "bm25"]
     assert "found 1 items that are not in the corpus of 80 (the first: 'new')" in report.failed[0].reason
-
-
-def test_a_corpus_has_the_same_fingerprint_with_and_without_an_index(tmp_path: Path) -> None:
-    write_run(tmp_path / "o.trec", [QUERIES[0].query_id], [[("d1", 1.0)]])
-    with pytest.warns(RetrievalWarning):
-        alone = benchmarker(tmp_path / "none", searchers={"file": TrecRun(str(tmp_path / "o.trec"))}).run().report
-    indexed = benchmarker(tmp_path / "index", searchers={"bm25": Searcher([Bm25Retriever()])}).run().report
-    assert not (tmp_path / "none").exists()
-    assert alone.manifest["corpus"]["fingerprint"] == indexed.manifest["corpus"]["fingerprint"]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-import ir_measures
 import pytest
-from ir_measures import R, nDCG
 
 from nlp_retrieval import RetrievalWarning, write_run_files
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.errors import ItemError, SourceError
-from nlp_retrieval.evaluation.trec import write_qrels, write_run
+from nlp_retrieval.evaluation.trec import write_run
 
 from .small_benchmark import QUERIES, benchmarker, searchers
 
@@ -44,22 +42,6 @@ def test_the_run_of_a_searcher_scores_as_the_searcher_does(tmp_path: Path) -> No
     assert mixed.report.baseline == "bm25 (file)"
     same = [one for one in mixed.report.comparisons[""] if one.system == "bm25"]
     assert all(one.difference == 0 and one.wins == one.losses == 0 for one in same)
-
-
-def test_runs_alone_need_no_index_and_score_as_ir_measures_says(tmp_path: Path) -> None:
-    lists = some_lists(IDS)
-    run = benchmarker(tmp_path / "index", searchers={"other": written(tmp_path / "o.trec", lists)}).run()
-    assert not (tmp_path / "index").exists()
-    write_run_files(run, tmp_path / "run")
-    write_qrels(tmp_path / "qrels", run.lists.qrels())
-    measures = run.report.configurations[0].measures
-    expected = ir_measures.calc_aggregate(
-        [R @ 10, nDCG @ 5],
-        ir_measures.read_trec_qrels(str(tmp_path / "qrels")),
-        ir_measures.read_trec_run(str(tmp_path / "o.trec")),
-    )
-    assert measures["recall@10"] == pytest.approx(expected[R @ 10])
-    assert measures["ndcg@5"] == pytest.approx(expected[nDCG @ 5])
 
 
 def test_queries_that_are_not_in_the_file_score_0_count_and_are_told(tmp_path: Path) -> None:

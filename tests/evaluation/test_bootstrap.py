@@ -75,15 +75,6 @@ def test_the_interval_of_families_is_that_of_weighting_them_in_a_loop() -> None:
     assert interval(VALUES, families) == pytest.approx(wanted, abs=0.01)
 
 
-def test_repeating_every_query_in_its_family_changes_nothing_and_as_if_they_stood_alone_makes_it_narrower() -> None:
-    names = [str(place) for place in range(len(VALUES))]
-    once = interval(VALUES, names)
-    four_times = interval(np.tile(VALUES, 4), names * 4)
-    deceived = interval(np.tile(VALUES, 4), ALONE * 4)
-    assert four_times == pytest.approx(once, abs=1e-6)
-    assert deceived[1] - deceived[0] == pytest.approx((once[1] - once[0]) / 2, rel=0.15)
-
-
 def test_an_interval_is_the_same_alone_and_among_others() -> None:
     draw = np.random.default_rng(4)
     scale = 10.0 ** draw.integers(-12, 12, (40, 1))
@@ -105,14 +96,6 @@ def test_whole_numbers_are_the_values_within_rounding_and_their_sums_are_exact(r
     drawn = [int(whole[at % len(row)]) for at in times[: len(row)]]
     assert int(np.array(drawn, np.float64).sum()) == sum(drawn)
     assert abs(sum(drawn)) <= 2**51
-
-
-def test_one_family_says_next_to_nothing() -> None:
-    # one number of 0 to 1: below 0.025 of it, or above the rest less 0.025, its mean would be seen one time in forty
-    mean = VALUES.mean()
-    wanted = (0.025 * mean, 1 - 0.025 * (1 - mean))
-    assert interval(VALUES, ["f"] * len(VALUES)) == pytest.approx(wanted, abs=0.01)
-    assert interval(np.array([0.25]), [None]) == pytest.approx((0.00625, 0.98125), abs=0.01)
 
 
 @given(families=st.lists(st.none() | st.sampled_from(["a", "b", "", "0", "None"]), max_size=12))

@@ -96,12 +96,6 @@ def test_rank_biased_precision_is_the_sum_of_its_definition() -> None:
     )
 
 
-def test_a_measure_that_is_not_a_share_is_refused() -> None:
-    evaluator = RetrievalEvaluator(gold(q={"d0": 1, "d1": 1}), ITEMS, None, measures=["NumRel"])
-    with pytest.raises(ConfigurationError, match="NumRel is 2 for a query; measures that are compared are between 0 and 1"):
-        evaluator.evaluate(np.array([[0]]))
-
-
 def test_what_ir_measures_cannot_compute_is_an_error_with_its_reason() -> None:
     evaluator = RetrievalEvaluator(gold(q={"d0": 5}), ITEMS, None, measures=["ERR@5"])
     with pytest.raises(ConfigurationError, match=r"ir-measures cannot compute ERR@5 for one of these lists"):

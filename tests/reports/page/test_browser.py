@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 import pytest
 from evaluation.test_rankings import lists_of
@@ -203,20 +202,6 @@ def test_the_table_sorts_filters_and_is_kept_as_csv_as_it_is_shown(
     for row in found:
         assert row["Recall@5"] == f"{wanted[row['Configuration']].measures['recall@5']:.3f}"
         assert "MRR@5" not in row, "hidden columns stay out"
-
-
-def test_a_chart_is_saved_as_svg_in_light_colours(browser: Browser, path: Path, problems: list[str], tmp_path: Path) -> None:
-    contents = []
-    for dark in (False, True):
-        page = opened_page(browser, path, problems, dark=dark)
-        with page.expect_download() as saved:
-            page.locator("header .take button").click()
-        saved.value.save_as(tmp_path / f"{dark}.svg")
-        contents.append((tmp_path / f"{dark}.svg").read_text())
-    assert contents[0] == contents[1]
-    root = ElementTree.fromstring(contents[0])
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert not any("class" in part.attrib or "style" in part.attrib for part in root.iter()), "it stands without a style sheet"
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])

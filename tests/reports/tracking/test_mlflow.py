@@ -73,15 +73,6 @@ def test_every_measure_interval_group_and_cost_is_a_metric(report: BenchmarkRepo
         assert {name: metrics[name] for name in wanted} == pytest.approx(wanted)
 
 
-def test_curves_are_histories_whose_step_is_k(report: BenchmarkReport, folder: Path) -> None:
-    found, client = runs(folder)
-    for result in report.configurations:
-        for name, measures in (("recall", result.measures), ("hops:2/ndcg", result.groups["hops=2"])):
-            history = client.get_metric_history(found[result.name].info.run_id, name)
-            family = name.rpartition("/")[2]
-            assert {one.step: one.value for one in history} == pytest.approx({k: measures[f"{family}@{k}"] for k in (3, 5, 10)})
-
-
 def test_a_named_store_and_experiment_are_used(
     report: BenchmarkReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
