@@ -69,10 +69,10 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
             retrievers.setdefault(canonical_json(_identity(part) or _index_parameters(part)), part)
     asking = {key: part for searcher in searchers for key, part in _asking_parts(searcher).items()}
     n_asked = len({query.text for query in settings.queries if not has_no_words(query.text)})
-    calls = {
-        title: None if (each := part.calls_per_query()) is None else each * n_asked
-        for title, part in zip(_titles(asking.values()), asking.values(), strict=True)
-    }
+    calls: dict[str, int | None] = {}
+    for title, part in zip(_titles(asking.values()), asking.values(), strict=True):
+        each, before = part.calls_per_query(), calls.get(title, 0)
+        calls[title] = None if each is None or before is None else before + each * n_asked
     held: list[Component] = [*searchers]
     if settings.answerer is not None:
         held.append(settings.answerer)
