@@ -7,8 +7,8 @@ package's intervals stand percentile intervals of resampled families (Efron, 197
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from nlp_retrieval.evaluation.resampling import bootstrap_intervals, family_numb
 
 _FAMILIES = (5, 10, 20, 50, 144, 1000)
 _SIZES = {"1": [1], "2": [2], "5": [5], "1 to 8": [1, 1, 1, 2, 8], "1 to 30": [1] * 9 + [30]}
-_MEANS = (0.5, 0.8, 0.9, 0.95, 0.99)
 _TRIALS, _FEWER, _RESAMPLES = 1000, 300, 1000
 _ALIKE = 0.3  # correlation of the queries of a family
 _LEAST = 0.93  # what is below in a thousand trials is not chance, where 0.95 is true and the worst of a hundred is taken
@@ -30,56 +29,36 @@ Draw = Callable[[np.random.Generator, int, NDArray[np.int64]], Values]
 """``[trials, queries]``, drawn for as many trials and for families of these sizes."""
 
 
-@dataclass(frozen=True)
-class _Population:
-    name: str
-    mean: float
-    bounds: tuple[float, float]
-    draw: Draw
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What came of one cell of the grid."""
-
-    about: str
-    held: float
-    width: float
-    held_percentile: float
-    width_percentile: float
-    points: float
-
-
 def measure(data: Data) -> list[Row]:
     """Coverage of the intervals by the number of families, then error rates of the test."""
     rows = []
-    for what, populations in (("means", _measures()), ("differences", _differences())):
+    for what, bounds, populations in (("means", _OF_A_MEASURE, _measures()), ("differences", _OF_A_DIFFERENCE, _differences())):
         for families in _FAMILIES:
-            cells = (_cell(one, families, name) for one in populations for name in _SIZES)
+            cells = {
+                f"{name}, sizes {sizes}": _cell(mean, bounds, draw, families, _SIZES[sizes])
+                for name, (mean, draw) in populations.items()
+                for sizes in _SIZES
+            }
             rows.append(_coverage(f"intervals of {what}, {families:,} families", cells))
     values, numbers = _hover(data)
-    for what, of_queries, bounds in (
-        ("means", values, _OF_A_MEASURE),
-        ("differences", values[1::2] - values[::2], _OF_A_DIFFERENCE),
-    ):
+    of_differences = values[1::2] - values[::2]
+    for what, of_queries, bounds in (("means", values, _OF_A_MEASURE), ("differences", of_differences, _OF_A_DIFFERENCE)):
         for families in (5, 20, 144):
-            cells = [_resampled(row, numbers, families, bounds) for row in of_queries]
+            cells = {f"{number}": _resampled(row, numbers, families, bounds) for number, row in enumerate(of_queries)}
             rows.append(_coverage(f"intervals of {what} of BM25 on HoVer's claims, {families} families of them", cells))
-    return [*rows, *(_errors(name, draw, symmetric) for name, draw, symmetric in _nulls())]
+    return [*rows, *(_errors(name, draw, symmetric) for name, (draw, symmetric) in _nulls().items())]
 
 
-def _measures() -> list[_Population]:
-    found = []
-    for mean in _MEANS:
-        found += [
-            _Population(f"shares of {mean:g}", mean, _OF_A_MEASURE, _shares(mean)),
-            _Population(f"thirds of {mean:g}", mean, _OF_A_MEASURE, _graded(mean, 3)),
-            _Population(f"grades of {mean:g}", mean, _OF_A_MEASURE, _graded(mean, None)),
-        ]
+def _measures() -> dict[str, tuple[float, Draw]]:
+    found: dict[str, tuple[float, Draw]] = {}
+    for mean in (0.5, 0.8, 0.9, 0.95, 0.99):
+        found[f"shares of {mean:g}"] = mean, partial(_shares, mean)
+        found[f"thirds of {mean:g}"] = mean, partial(_graded, mean, 3)
+        found[f"grades of {mean:g}"] = mean, partial(_graded, mean, None)
     return found
 
 
-def _differences() -> list[_Population]:
+def _differences() -> dict[str, tuple[float, Draw]]:
     mixed: dict[str, tuple[list[float], list[float]]] = {
         "lost 10%, won 10%": ([-1, 0, 1], [0.1, 0.8, 0.1]),
         "lost 2%, won 20%": ([-1, 0, 1], [0.02, 0.78, 0.2]),
@@ -88,64 +67,68 @@ def _differences() -> list[_Population]:
         "small gains, large losses": ([-0.5, 0.1], [1 / 6, 5 / 6]),
         "smaller gains, rarer losses": ([-0.95, 0.05], [0.05, 0.95]),
     }
-    return [_Population(name, float(np.dot(*one)), _OF_A_DIFFERENCE, _mixed(*one)) for name, one in mixed.items()]
+    return {name: (float(np.dot(*one)), partial(_mixed, *one)) for name, one in mixed.items()}
 
 
-def _spread(of_families: Values, sizes: NDArray[np.int64]) -> Values:
-    return np.repeat(of_families, sizes, axis=1)
+def _nulls() -> dict[str, tuple[Draw, bool]]:
+    """Differences whose mean is 0: as likely of either sign, and not."""
+    return {
+        "normal": (lambda draw, trials, sizes: draw.normal(size=(trials, sizes.sum())), True),
+        "lost 10%, won 10%": (partial(_mixed, [-1, 0, 1], [0.1, 0.8, 0.1]), True),
+        "thirds": (partial(_mixed, [-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3], [0.1, 0.2, 0.4, 0.2, 0.1]), True),
+        "exponential": (lambda draw, trials, sizes: draw.exponential(size=(trials, sizes.sum())) - 1, False),
+        "gains of 0, 0.33 and losses of 0.67": (partial(_mixed, [-2 / 3, 0, 1 / 3], [0.2, 0.4, 0.4]), False),
+        "gains of 0.1 and losses of 0.5": (partial(_mixed, [-0.5, 0.1], [1 / 6, 5 / 6]), False),
+        "gains of 0.05 and losses of 0.95": (partial(_mixed, [-0.95, 0.05], [0.05, 0.95]), False),
+    }
 
 
 def _rates(draw: np.random.Generator, mean: float, trials: int, sizes: NDArray[np.int64]) -> Values:
     """Of each query, how likely it succeeds: alike in a family."""
     concentration = 1 / _ALIKE - 1
-    return _spread(draw.beta(mean * concentration, (1 - mean) * concentration, (trials, len(sizes))), sizes)
+    of_families = draw.beta(mean * concentration, (1 - mean) * concentration, (trials, len(sizes)))
+    return np.repeat(of_families, sizes, axis=1)
 
 
-def _shares(mean: float) -> Draw:
-    return lambda draw, trials, sizes: (draw.random((trials, sizes.sum())) < _rates(draw, mean, trials, sizes)).astype(float)
+def _shares(mean: float, draw: np.random.Generator, trials: int, sizes: NDArray[np.int64]) -> Values:
+    return (draw.random((trials, sizes.sum())) < _rates(draw, mean, trials, sizes)).astype(float)
 
 
-def _graded(mean: float, steps: int | None) -> Draw:
-    def values(draw: np.random.Generator, trials: int, sizes: NDArray[np.int64]) -> Values:
-        rates = _rates(draw, mean, trials, sizes)
-        if steps is not None:
-            return draw.binomial(steps, rates) / steps
-        rates = np.clip(rates, 1e-6, 1 - 1e-6)
-        return draw.beta(20 * rates, 20 * (1 - rates))
-
-    return values
+def _graded(mean: float, steps: int | None, draw: np.random.Generator, trials: int, sizes: NDArray[np.int64]) -> Values:
+    rates = _rates(draw, mean, trials, sizes)
+    if steps is not None:
+        return draw.binomial(steps, rates) / steps
+    rates = np.clip(rates, 1e-6, 1 - 1e-6)
+    return draw.beta(20 * rates, 20 * (1 - rates))
 
 
-def _mixed(kinds: Sequence[float], chances: Sequence[float]) -> Draw:
-    def values(draw: np.random.Generator, trials: int, sizes: NDArray[np.int64]) -> Values:
-        own = draw.choice(kinds, (trials, sizes.sum()), p=chances)
-        of_families = _spread(draw.choice(kinds, (trials, len(sizes)), p=chances), sizes)
-        return np.where(draw.random(own.shape) < _ALIKE, of_families, own)
+def _mixed(
+    kinds: Sequence[float], chances: Sequence[float], draw: np.random.Generator, trials: int, sizes: NDArray[np.int64]
+) -> Values:
+    own = draw.choice(kinds, (trials, sizes.sum()), p=chances)
+    of_families = np.repeat(draw.choice(kinds, (trials, len(sizes)), p=chances), sizes, axis=1)
+    return np.where(draw.random(own.shape) < _ALIKE, of_families, own)
 
-    return values
 
-
-def _cell(population: _Population, families: int, sizes: str) -> _Found:
+def _cell(mean: float, bounds: tuple[float, float], population: Draw, families: int, kinds: Sequence[int]) -> Values:
     draw = np.random.default_rng(families)
-    kinds = np.array(_SIZES[sizes])
     trials = _FEWER if families > 144 else _TRIALS
     blocks = 1 if len(kinds) == 1 else 5 if families > 144 else 10  # of trials with the same sizes
     parts = []
     for _ in range(blocks):
         chosen = draw.choice(kinds, families)
-        values = population.draw(draw, trials // blocks, chosen)
-        parts.append(_judged(values, np.repeat(np.arange(families), chosen), population.bounds, population.mean))
-    mean = np.mean(parts, axis=0)
-    return _Found(f"{population.name}, sizes {sizes}", *mean.tolist())
+        values = population(draw, trials // blocks, chosen)
+        parts.append(_judged(values, np.repeat(np.arange(families), chosen), bounds, mean))
+    return np.mean(parts, axis=0)
 
 
 def _judged(values: Values, numbers: NDArray[np.int64], bounds: tuple[float, float], mean: float) -> list[float]:
-    names = [str(number) for number in numbers]
-    ours = bootstrap_intervals(values, names, resamples=_RESAMPLES, bounds=np.array([bounds])).T
-    theirs = _percentile(values, numbers)
-    held, held_theirs = (float(((low <= mean + 1e-9) & (mean - 1e-9 <= high)).mean()) for low, high in (ours, theirs))
-    width, width_theirs = (float((high - low).mean()) for low, high in (ours, theirs))
-    return [held, width, held_theirs, width_theirs, float((ours[1] - ours[0] < 1e-9).mean())]
+    """Share of ours that hold the mean, their width, both of percentile intervals, and the share of ours that are points."""
+    ours = bootstrap_intervals(values, list(map(str, numbers)), resamples=_RESAMPLES, bounds=np.array([bounds])).T
+    found = []
+    for low, high in (ours, _percentile(values, numbers)):
+        found += [float(((low <= mean + 1e-9) & (mean - 1e-9 <= high)).mean()), float((high - low).mean())]
+    return [*found, float((ours[1] - ours[0] < 1e-9).mean())]
 
 
 def _percentile(values: Values, numbers: NDArray[np.int64]) -> Values:
@@ -153,8 +136,7 @@ def _percentile(values: Values, numbers: NDArray[np.int64]) -> Values:
     sizes = np.bincount(numbers)
     sums = np.stack([np.bincount(numbers, row) for row in values])
     drawn = np.random.default_rng(0).integers(len(sizes), size=(_RESAMPLES, len(sizes)))
-    drawn += np.arange(_RESAMPLES)[:, None] * len(sizes)
-    times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape).astype(np.float64)
+    times = np.stack([np.bincount(row, minlength=len(sizes)) for row in drawn]).astype(np.float64)
     found: Values = np.quantile((times @ sums.T) / (times @ sizes)[:, None], [0.025, 0.975], axis=0)
     return found
 
@@ -168,7 +150,7 @@ def _hover(data: Data) -> tuple[Values, NDArray[np.int64]]:
     return values, family_numbers(run.families)
 
 
-def _resampled(values: Values, numbers: NDArray[np.int64], families: int, bounds: tuple[float, float]) -> _Found:
+def _resampled(values: Values, numbers: NDArray[np.int64], families: int, bounds: tuple[float, float]) -> Values:
     draw = np.random.default_rng(families)
     members = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
     parts = []
@@ -176,59 +158,36 @@ def _resampled(values: Values, numbers: NDArray[np.int64], families: int, bounds
         chosen = [members[number] for number in draw.integers(0, len(members), families)]
         drawn = np.repeat(np.arange(families), [len(one) for one in chosen])
         parts.append(_judged(values[np.concatenate(chosen)][None], drawn, bounds, float(values.mean())))
-    return _Found("", *np.mean(parts, axis=0).tolist())
+    return np.mean(parts, axis=0)
 
 
-def _coverage(what: str, cells: Iterable[_Found]) -> Row:
-    found = list(cells)
-    worst = min(found, key=lambda one: one.held)
-    held, theirs, width, their_width = (
-        float(np.mean([getattr(one, name) for one in found]))
-        for name in ("held", "held_percentile", "width", "width_percentile")
-    )
-    about = f" ({worst.about})" if worst.about else ""
-    points = max(one.points for one in found)
+def _coverage(what: str, cells: dict[str, Values]) -> Row:
+    held, width, theirs, their_width, points = np.stack(list(cells.values())).T
+    worst = int(held.argmin())
+    about = f" ({list(cells)[worst]})" if "sizes" in list(cells)[worst] else ""
+    are_points = f", {points.max():.1%} are points" if points.any() else ""
     measured = (
-        f"{held:.1%} hold it, of the worst of {len(found)} populations {worst.held:.1%}{about}; mean width {width:.3f}"
-        f"{f', {points:.1%} are points' if points else ''}. Percentile: {theirs:.1%}, worst "
-        f"{min(one.held_percentile for one in found):.1%}, width {their_width:.3f}"
+        f"{held.mean():.1%} hold it, of the worst of {len(cells)} populations {held[worst]:.1%}{about}; mean width "
+        f"{width.mean():.3f}{are_points}. Percentile: {theirs.mean():.1%}, worst {theirs.min():.1%}, width "
+        f"{their_width.mean():.3f}"
     )
-    return Row(what, f"95%; at least {_LEAST:.0%} in each", measured, worst.held >= _LEAST and not points)
-
-
-def _nulls() -> Iterator[tuple[str, Draw, bool]]:
-    """Differences whose mean is 0: as likely of either sign, and not."""
-    yield "normal", lambda draw, trials, sizes: draw.normal(size=(trials, sizes.sum())), True
-    for name, kinds, chances in (
-        ("lost 10%, won 10%", [-1, 0, 1], [0.1, 0.8, 0.1]),
-        ("thirds", [-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3], [0.1, 0.2, 0.4, 0.2, 0.1]),
-    ):
-        yield name, _mixed(kinds, chances), True
-    yield "exponential", lambda draw, trials, sizes: draw.exponential(size=(trials, sizes.sum())) - 1, False
-    for name, kinds, chances in (
-        ("gains of 0, 0.33 and losses of 0.67", [-2 / 3, 0, 1 / 3], [0.2, 0.4, 0.4]),
-        ("gains of 0.1 and losses of 0.5", [-0.5, 0.1], [1 / 6, 5 / 6]),
-        ("gains of 0.05 and losses of 0.95", [-0.95, 0.05], [0.05, 0.95]),
-    ):
-        yield name, _mixed(kinds, chances), False
+    return Row(what, f"95%; at least {_LEAST:.0%} in each", measured, bool(held[worst] >= _LEAST and not points.any()))
 
 
 def _errors(name: str, null: Draw, symmetric: bool) -> Row:
     """How often p is at most 0.05 where the mean of the differences is 0, by the number of families."""
-    rates = []
+    rates: dict[int, list[str]] = {1: [], 3: []}
+    worst = 0.0
     for families in (10, 20, 50, 144):
-        for size in (1, 3):
-            draw = np.random.default_rng(families)
-            values = null(draw, 2 * _TRIALS, np.full(families, size))
+        for size, shown in rates.items():
+            values = null(np.random.default_rng(families), 2 * _TRIALS, np.full(families, size))
             names = [str(place // size) for place in range(families * size)]
-            rates.append((families, size, float((randomisation_test(values, names, 1023).p <= 0.05).mean())))
-    shown = ", ".join(f"{families} {rate:.1%}" for families, size, rate in rates if size == 1)
-    threes = ", ".join(f"{families} {rate:.1%}" for families, size, rate in rates if size == 3)
-    kind = "as likely of either sign" if symmetric else "skewed, mean 0"
-    worst = max(rate for *_, rate in rates)
+            rate = float((randomisation_test(values, names, 1023).p <= 0.05).mean())
+            shown.append(f"{families} {rate:.1%}")
+            worst = max(worst, rate)
     return Row(
-        f"test at 0.05 where nothing differs: {name} ({kind})",
+        f"test at 0.05 where nothing differs: {name} ({'as likely of either sign' if symmetric else 'skewed, mean 0'})",
         "at most 6.5%" if symmetric else "-",
-        f"of 10 to 144 queries: {shown}; of families of three: {threes}",
+        f"of 10 to 144 queries: {', '.join(rates[1])}; of families of three: {', '.join(rates[3])}",
         worst <= 0.065 if symmetric else None,
     )

@@ -152,10 +152,8 @@ def _hardest(evaluation: TrajectoryEvaluation, measure: str) -> list[str]:
 
 def _recall_chart(evaluation: TrajectoryEvaluation) -> Markup:
     """A drawing of mean recall over the number of searches, a curve for each agent, numbered as in the table."""
-    curves: dict[str, list[tuple[float, float]]] = {}
-    for agent in evaluation.agents:
-        known = bool(np.isfinite(evaluation.means(agent)["recall"]))
-        curves[agent] = [*enumerate(evaluation.curve(agent).tolist())][:: 1 + evaluation.limit // _MOST_POINTS] if known else []
-    return (
-        line_chart("chart-agents", "Recall over searches", ("Recall", "searches"), curves) if any(curves.values()) else Markup()
-    )
+    every = 1 + evaluation.limit // _MOST_POINTS
+    known = [agent for agent in evaluation.agents if np.isfinite(evaluation.means(agent)["recall"])]
+    values = {agent: evaluation.curve(agent).tolist() if agent in known else [] for agent in evaluation.agents}
+    curves = {agent: [(float(number), value) for number, value in enumerate(own)][::every] for agent, own in values.items()}
+    return line_chart("chart-agents", "Recall over searches", ("Recall", "searches"), curves) if known else Markup()

@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.manifest import run_identity
 from nlp_retrieval.benchmarks.results import masks_of
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import to_plain
+from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
@@ -384,7 +385,7 @@ class Gate:
         """Return items, and as many on each side of them in the corpus; of a searcher of another kind, those that it found."""
         if not self._is_ours:
             return [self._items[item_id] for item_id in item_ids if item_id in self._items]
-        table = self.searcher.opened.items
+        table: ItemTable = self.searcher.opened.items
         rows = table.find(list(item_ids))
         rows = np.unique(rows[rows >= 0][:, None] + np.arange(-beside, beside + 1))
         rows = rows[(rows >= 0) & (rows < len(table))]

@@ -11,7 +11,7 @@ import pytest
 
 from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.judging import JudgingPool, decide
-from nlp_retrieval.judging.pool import choose, values_by_query
+from nlp_retrieval.judging.pool import choose
 from nlp_retrieval.judging.sequences import confidence_sequence, families_to_decide
 
 FOUND, KNOWN = 5, 12
@@ -184,15 +184,3 @@ def test_the_families_that_are_said_to_be_missing_are_about_those_that_are() -> 
 def decided_after(pool: JudgingPool, numbers: np.ndarray, families: int):
     seen = replace(pool, grades=np.where(numbers[pool.pair_query] < families, pool.grades, np.nan))
     return decide(seen, "precision@5", "b", "a")
-
-
-def test_a_pair_that_was_judged_not_relevant_differs_from_one_that_was_not_judged() -> None:
-    pool, grades = world(1)
-    first, second, *_ = pool.systems["a"][0]
-    values = {}
-    for name, grade in (("judged", 0.0), ("open", np.nan)):
-        grades = np.full(len(grades), np.nan)
-        grades[[first, second]] = grade, 1.0
-        known = replace(pool, grades=grades)
-        values[name] = tuple(values_by_query(known, measure, ["a"])["a"][0] for measure in ("Bpref", "Judged@5"))
-    assert values == {"judged": (0.0, 0.4), "open": (1.0, 0.2)}

@@ -37,11 +37,6 @@ def test_case_spaces_and_unicode_make_no_other_question(tmp_path):
     assert not any(query.is_synthetic or query.family for query in sample.queries)
 
 
-def test_the_commonest_spelling_stands_for_all(tmp_path):
-    (query,) = sample_log(written(tmp_path / "log.txt", ["KRILL SIZE", "krill size", "krill size"])).queries
-    assert query.text == "krill size"
-
-
 @pytest.mark.parametrize(
     ("one", "other", "together"),
     [

@@ -6,16 +6,13 @@ import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
 from fuzz.command_lines import ended
 
-from nlp_retrieval import Query, TopicsLoader, write_run_files
+from nlp_retrieval import Query, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.runs import read_sources
 from nlp_retrieval.core.models import SYNTHETIC
-from nlp_retrieval.gate import Gate, GateSettings
-from nlp_retrieval.gate.writing import lines_of
 from nlp_retrieval.judging import JudgingProject
 from nlp_retrieval.judging.health import health_of
 from nlp_retrieval.judging.report import decided, report_of
-from nlp_retrieval.loaders.topics import write_queries
 from nlp_retrieval.reports.tables import markdown_table
 
 from .world import ITEMS, RUNS
@@ -75,27 +72,3 @@ def test_a_benchmark_says_it_in_every_form(mixed):
     (folder / "run" / "trec" / "bm25.trec").rename(folder / "other.trec")
     compared = compare_runs(read_sources([str(folder / "run"), str(folder / "other.trec")]))
     assert said in str(compared)
-
-
-def test_a_project_of_a_benchmarks_runs_knows_them_by_their_ids(mixed, tmp_path):
-    project, run = str(tmp_path / "judging"), str(mixed[1] / "run")
-    made = ended(["judge", "new", project, "--runs", run])
-    assert made.code == 0, made.err
-    assert "3 of 20 queries are synthetic" in ended(["judge", "report", project]).out
-
-
-def test_a_benchmark_of_real_queries_says_nothing_of_it(tmp_path):
-    done = benchmarker(tmp_path / "index", searchers={"bm25": searchers()["bm25"]}).run()
-    assert "synthetic" not in done.report.manifest
-    assert "synthetic" not in str(done)
-
-
-def test_a_gate_says_it_too(mixed, tmp_path):
-    _, folder = mixed
-    write_queries(tmp_path / "queries.jsonl", [replaced(query) for query in QUERIES])
-    grades = [f"{each.query_id} 0 {item} {grade}\n" for each in GOLD for item, grade in each.relevance.items()]
-    (tmp_path / "gold.txt").write_text("".join(grades))
-    loader = TopicsLoader(tmp_path / "queries.jsonl", tmp_path / "gold.txt")
-    gate = Gate(GateSettings(tmp_path / "base.jsonl", loader, {"ndcg@10": 0.05}), searchers()["bm25"].open(folder / "index"))
-    gate.update("the first")
-    assert any("All 20 queries are synthetic" in line for line in lines_of(gate.check()))
