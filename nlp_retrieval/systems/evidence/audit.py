@@ -186,17 +186,14 @@ class CitationAudit:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def count(self, status: str) -> int:
-        """Return how many rows have a status: "PASS", "WEAK", "REVIEW" or "SOURCE_NOT_INDEXED"."""
-        return sum(row.status == status for row in self.rows)
-
 
 @dataclass(frozen=True)
-class _Text:
-    """Text of a source that is read, and the passage of each part of it."""
+class _Reading:
+    """What is read of a source for a citation, where each of its passages begins there, and all of it with its title."""
 
     text: str
     passages: list[tuple[int, EvidencePassage]]
+    whole: str
 
 
 class CitationAuditor:
@@ -321,7 +318,8 @@ class CitationAuditor:
             return self._not_indexed(citation)  # another process deleted it since it was looked up
 
     def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
-        read, decision = self._decided(citation, source)
+        read = self._reading(citation, source)
+        decision = self._decided(citation, read)
         passage, span = _passage_at(read, decision.judgement.sentence)
         support = decision.judgement.support
         if decision.holds:
@@ -348,30 +346,38 @@ class CitationAuditor:
             return rows
         citation = citations[0]
         texts = [self._reading(each, source) for each, source in zip(citations, sources, strict=True)]
-        cited = [CitedText(read.text, whole, each.place) for each, (read, whole) in zip(citations, texts, strict=True)]
+        cited = [CitedText(read.text, read.whole, each.place) for each, read in zip(citations, texts, strict=True)]
         result = judged_together(self._decider, citation.sentence, cited, quoted=citation.quoted)
         done = list(rows)
         for at, number in enumerate(judged):
             if not rows[number].holds:
                 others = listed([_mark(rows[other].citation) for other in judged if other != number])
-                passage, span = _passage_at(texts[at][0], result.spans[at])
+                passage, span = _passage_at(texts[at], result.spans[at])
                 done[number] = _as_part(rows[number], result, at, others, passage, span)
         return done
 
-    def _decided(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> tuple[_Text, Decision]:
-        """Decide about a sentence and its source."""
-        read, whole = self._reading(citation, source, newest=newest)
-        return read, self._decider.decide([Question(citation.sentence, read.text, whole, quoted=citation.quoted)])[0]
+    def _decided(self, citation: Citation, read: _Reading) -> Decision:
+        return self._decider.decide([Question(citation.sentence, read.text, read.whole, quoted=citation.quoted)])[0]
 
-    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> tuple[_Text, str]:
-        """Return the part of a source that is judged for a citation, and all of it with its title."""
-        whole = self.index.text(source.key)
-        return self._text(citation, source, whole, newest=newest), f"{source.title}\n\n{whole}"
+    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _Reading:
+        """Return the whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
+        text, passages = self.index.text(source.key), self.index.passages(source.key)
+        whole = f"{source.title}\n\n{text}"
+        if len(text) <= _LONGEST_SOURCE:
+            return _Reading(text, [(passage.start, passage) for passage in passages], whole)
+        searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
+        starts = {window.start for window in searched}
+        chosen = [window for window in passages if window.start in starts] or _sharing_most_words(citation.sentence, passages)
+        begins, length = [], 0
+        for window in chosen:
+            begins.append((length, window))
+            length += len(window.content) + 2
+        return _Reading("\n\n".join(window.content for window in chosen), begins, whole)
 
     def _supporting_version(self, citation: Citation) -> str:
         """Return the earlier version of a source that would have supported its citation, in words; empty if none."""
         for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
-            if self._decided(citation, version, newest=False)[1].holds:
+            if self._decided(citation, self._reading(citation, version, newest=False)).holds:
                 return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
         return ""
 
@@ -391,21 +397,6 @@ class CitationAuditor:
         if self._was_deleted(citation.url):
             return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
         return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
-
-    def _text(self, citation: Citation, source: SourceVersion, text: str, *, newest: bool) -> _Text:
-        """Return the whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
-        passages = self.index.passages(source.key)
-        if len(text) <= _LONGEST_SOURCE:
-            return _Text(text, [(passage.start, passage) for passage in passages])
-        searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
-        starts = {window.start for window in searched}
-        chosen = [window for window in passages if window.start in starts] or _sharing_most_words(citation.sentence, passages)
-        parts, begins, length = [], [], 0
-        for window in chosen:
-            begins.append((length, window))
-            parts.append(text[window.start : window.end])
-            length += len(window.content) + 2
-        return _Text("\n\n".join(parts), begins)
 
     def _other_source(self, claim: str, source: SourceVersion) -> str:
         """Return the address of another source with a passage that supports the claim; empty if none is found."""
@@ -465,7 +456,7 @@ def _no_source(citation: Citation) -> str:
     return f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
 
 
-def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
+def _passage_at(read: _Reading, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
     """Return the passage that holds most of a sentence of the text, and the sentence's span in it."""
     best, span, most = None, (0, 0), -1
     for begin, passage in read.passages:

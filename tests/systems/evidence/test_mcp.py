@@ -10,9 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 from mcp import Client
-from service.asking_mcp import called, over_http, over_stdio, refused
-from service.running import running
-from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused
+from service.asking_mcp import called, over_stdio, refused
+from service.test_mcp import REFUSED_SEARCHES, check_refused
 from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, Searcher
@@ -34,14 +33,6 @@ def project(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
-
-
-@pytest.fixture(scope="module")
-def http(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("project")
-    words = [folder, "--as", "project", "-r", "bm25", "--mcp-http", "--max-body", "3"]
-    with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
-        yield service
 
 
 async def all_tools(client: Client) -> dict[str, Any]:
@@ -89,19 +80,6 @@ def test_every_tool_of_a_project_works_over_standard_input_and_output(project, m
     found = over_stdio([project, "--as", "project", "-r", "bm25"], all_tools, mode)
     assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
     as_the_library(found, project)
-
-
-def test_every_tool_of_a_project_works_over_http(http):
-    found = over_http(http.url, TOKEN, all_tools)
-    again = over_http(http.url, TOKEN, all_tools, "legacy")
-    assert found["add_document"]["added"] == [True]
-    assert again["add_document"]["added"] == [False]
-    with http.client(TOKEN) as client:
-        assert client.post("/verify", json={"claim": CLAIM, "claim_type": "C1"}).json() == {
-            key: value
-            for key, value in found["verify_claim"].items()
-            if key not in ("about_texts", "weak_passages", "neutral_passages")
-        }
 
 
 def test_passages_that_are_neutral_are_counted_and_come_where_they_are_asked_for(project):

@@ -12,7 +12,7 @@ from cli.commands import run
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, summary_of
-from nlp_retrieval.systems.evidence.audit_report import retrieval_audit, summary_sentence
+from nlp_retrieval.systems.evidence.audit_report import summary_sentence
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews, reviews_json
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -97,16 +97,6 @@ def test_the_last_of_two_reviewers_stands_and_their_disagreement_is_shown(audito
     assert auditor.audit(REPORT).rows[0].review.decision == "noted"
 
 
-def test_a_citation_without_an_indexed_source_can_be_reviewed_until_it_is_indexed(auditor):
-    report = "The bridge has two arches [1]. It is red [2].\n\n[1]: https://bridge.example/\n"
-    read = auditor.audit(report).report
-    for citation in read.citations:
-        auditor.reviews.add(citation, "accepted", "Ann")
-    assert [row.passes for row in auditor.audit(report).rows] == [True] * len(read.citations)
-    auditor.index.add_document("The bridge has three arches.", "https://bridge.example")
-    assert "the source has changed" in reviewed(auditor, report)[0]
-
-
 def test_many_writers_lose_nothing(auditor):
     citation = auditor.audit(REPORT).report.citations[0]
 
@@ -188,15 +178,3 @@ def test_reviews_decide_what_fails_on_the_command_line(tmp_path):
     listed = run("evidence", "review", "project", "report.md", folder=folder)
     assert "rejected by Bob" in listed.stdout
     assert "22 stops" not in listed.stdout, "an accepted citation is not open"
-
-
-def test_the_audit_in_the_project_lists_what_a_reviewer_accepted_and_rejected(auditor):
-    first, second = auditor.audit(REPORT).report.citations
-    auditor.reviews.add(first, "accepted", "Ann", "| a [b](c)")
-    auditor.reviews.add(second, "rejected", "Bob")
-    written = retrieval_audit(auditor.audit(REPORT).rows, auditor.index.stats(), "bm25s")
-    doubtful, _, accepted = written.rpartition("### Claims needing manual verification")[2].partition("### Claims accepted")
-    assert "rejected by Bob" in doubtful
-    assert "27 stops" not in doubtful
-    assert "accepted by Ann" in accepted
-    assert "\\| a \\[b\\]" in accepted

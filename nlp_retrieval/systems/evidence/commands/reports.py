@@ -14,7 +14,7 @@ import typer
 from nlp_retrieval.cli import say
 
 if TYPE_CHECKING:
-    from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
+    from nlp_retrieval.systems.evidence.audit import CitationAudit
     from nlp_retrieval.systems.evidence.citations.report import CitedReport
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.commands.project import (
@@ -83,9 +83,11 @@ def audit(
     for path in asked_for:
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
-    read = _located(auditor, read_cited_report(report, bibliography))
+    read = read_cited_report(report, bibliography)
     with progress("auditing", len(read.citations)) as advance:
         done = auditor.audit(read, lambda *_: advance(1))
+    for note in done.report.notes[len(read.notes) :]:
+        say(f"note: {note}")
     if not done.rows:
         say(f"note: {report} has no readable citations: numbers, authors, footnotes, keys or links")
     paths = []
@@ -167,7 +169,7 @@ def review(
         from nlp_retrieval.systems.evidence.audit import CitationAuditor
 
         auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
-        read = _located(auditor, read_cited_report(report, bibliography))
+        read = auditor.located(read_cited_report(report, bibliography))
         numbers = citations or []
         if unknown := [number for number in numbers if not 1 <= number <= len(read.citations)]:
             raise InputError(f"there is no citation {unknown[0]}; {report} has {counted(len(read.citations), 'citation')}")
@@ -212,14 +214,6 @@ def _print_open(done: CitationAudit, numbers: Sequence[int]) -> None:
     for row in rows if numbers else ():
         for review in row.review.history if row.review is not None else ():
             typer.echo(visible(f"{row.citation.number}: {review.said}"))
-
-
-def _located(auditor: CitationAuditor, read: CitedReport) -> CitedReport:
-    """Return a report whose citations have the address under which the index has their work, and say which it has by title."""
-    located = auditor.located(read)
-    for note in located.notes[len(read.notes) :]:
-        say(f"note: {note}")
-    return located
 
 
 def read_cited_report(report: Path, bibliography: Path | None = None) -> CitedReport:

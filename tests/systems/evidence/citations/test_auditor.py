@@ -10,7 +10,6 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
@@ -107,15 +106,6 @@ class Believer(BaseVerifier):
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         read, unread = Judgement(1.0, 0.0, 0.0, (0, 0)), Judgement(0.0, 0.0, 1.0, (0, 0), {UNREAD: 1.0})
         return [read if len(claim) <= 50 else unread for claim in claims]
-
-
-def test_another_source_is_named_only_where_the_sentence_would_pass_by_it(index: EvidenceIndex) -> None:
-    auditor = CitationAuditor(index, Believer())
-    wrong = "Beetles of Onthophagus roll dung for 77 days [1]."
-    (row,) = auditor.audit(wrong + REFERENCES).rows
-    assert (row.reason, row.other_source) == ("other number", "")
-    (row,) = auditor.audit("Beetles of the genus Onthophagus roll dung [1]." + REFERENCES).rows
-    assert row.other_source != SOURCES[5][1]
 
 
 def test_what_a_verifier_did_not_read_is_not_told_as_missing(index: EvidenceIndex) -> None:
@@ -223,17 +213,3 @@ def test_a_long_source_that_is_not_searchable_yet_is_read_where_it_speaks_of_the
         index.build_index()
     (row,) = CitationAuditor(index, LexicalVerifier(), 0.35).audit(f"The lighthouse was built of red granite ({url}).").rows
     assert (row.status, row.reason) == (("REVIEW", "changed source") if built else ("PASS", ""))
-
-
-def test_a_source_that_is_deleted_while_it_is_audited_is_told_as_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index, passages = project(tmp_path), EvidenceIndex.passages
-
-    def deleted(self: EvidenceIndex, key: str) -> list[EvidencePassage]:
-        EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])).delete(SOURCES[0][1])
-        return passages(self, key)
-
-    monkeypatch.setattr(EvidenceIndex, "passages", deleted)
-    (row,) = audited(index, "The Long Bridge was opened in 1932 [1].").rows
-    assert (row.status, row.reason) == ("SOURCE_NOT_INDEXED", "deleted source")

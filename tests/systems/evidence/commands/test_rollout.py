@@ -58,16 +58,6 @@ def test_every_step_is_a_row_with_recall_cost_and_significance(tmp_path: Path) -
     assert all(0 < one.p_holm <= 1 and one.families == 4 for one in judged.values())
 
 
-@pytest.mark.soak
-def test_a_step_finds_what_the_project_finds(tmp_path: Path) -> None:
-    run("evidence", "export", "project", "-o", "collection", "--judged", "judged.jsonl", folder=world_in(tmp_path))
-    ran = measured(tmp_path, {"1 words": {"retrievers": ["bm25"]}})
-    index = project(tmp_path / "again")
-    for row, ranking in zip(JUDGED[:4], ran.lists.rankings("1 words"), strict=True):
-        by_project = [(f"{one.key}::0", pytest.approx(one.score)) for one in index.search(row["claim"], 20)]
-        assert list(map(tuple, ranking)) == by_project
-
-
 def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
     refused(run("evidence", "export", "nowhere", "-o", "out", folder=tmp_path), 2, "holds no sources")
     world_in(tmp_path)

@@ -143,49 +143,6 @@ def test_decisions_by_keys_are_kept_in_the_page_and_merged_into_the_project(
     assert problems == []
 
 
-def test_decisions_outlive_other_tabs_a_missing_name_and_a_new_audit(
-    browser: Browser, reviewed_project: tuple[CitationAuditor, Path]
-) -> None:
-    from bench.browser import opened
-
-    auditor, path = reviewed_project
-    first = opened(browser, path.as_uri(), [])
-    first.locator("#citation-2").get_by_role("button", name="Note").click()
-    first.locator("#citation-2 textarea").fill("page 3")
-    first.locator("#citation-2").get_by_role("button", name="Keep note").click()
-    assert first.locator("output").inner_text() == "Write your name first."
-    assert first.locator("#citation-2 textarea").input_value() == "page 3"
-    first.locator(".by").fill("Ann")
-    first.locator("#citation-2").get_by_role("button", name="Keep note").click()
-    second = first.context.new_page()
-    second.goto(path.as_uri())
-    second.locator("#citation-1").get_by_role("button", name="Accept").click()
-    first.locator("#citation-2").get_by_role("button", name="Reject").click()
-    with first.expect_download() as download:
-        first.get_by_role("button", name="Export reviews").click()
-    exported = read_reviews(download.value.path())
-    assert [review.decision for review in exported] == ["noted", "accepted", "rejected"]
-    done = auditor.audit(REPORT.replace("# Tram", "# Trams").replace("It has 22 stops", "It has 21 stops"))
-    path.write_text(render_audit(done.rows, done.report))
-    second.reload()
-    decisions = [second.locator(f"#citation-{number}").get_attribute("data-decision") for number in (1, 2, 3)]
-    assert decisions == ["accepted", "rejected", ""]
-    auditor.reviews.merge(exported)
-    auditor.reviews.add(done.report.citations[0], "rejected", by="Bo")
-    done = auditor.audit(REPORT)
-    path.write_text(render_audit(done.rows, done.report))
-    second.reload()
-    assert "not yet in the project" not in second.locator("main").inner_text()
-    assert second.locator("#citation-1").get_attribute("data-decision") == "rejected", "Bo's is the later one"
-    second.locator(".by").fill("Bo")
-    second.locator("#citation-1").get_by_role("button", name="Undo").click()
-    assert second.locator("#citation-1").get_attribute("data-decision") == "accepted", "Ann's is left"
-    second.locator(".by").fill("Cy")
-    second.locator("#citation-2").get_by_role("button", name="Undo").click()
-    assert second.locator("output").inner_text() == "Citation 2: no decision of yours to undo."
-    first.context.close()
-
-
 def test_a_served_page_keeps_each_decision_in_the_project(
     browser: Browser, reviewed_project: tuple[CitationAuditor, Path]
 ) -> None:

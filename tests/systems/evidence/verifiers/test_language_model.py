@@ -9,12 +9,9 @@ import pytest
 from chat_server import asked, fields
 from soaking import mostly_soaked
 
-from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.core.context import collected_notes
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS
-from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
@@ -113,17 +110,6 @@ def test_an_endpoint_that_fails_is_an_abstention(server, model, reply):
     assert [one.signals["abstained"] for one in judged] == [1] * 4
 
 
-def test_what_says_nothing_is_not_asked_about_and_the_same_pair_is_asked_once(server, model):
-    server.answer = lambda body: says()
-    judged = LanguageModelVerifier(model()).judge(["", "?!", CLAIM, CLAIM, CLAIM], [PASSAGE, PASSAGE, "", PASSAGE, PASSAGE])
-    assert [one.signals["abstained"] for one in judged] == [1, 1, 1, 0, 0]
-    assert server.calls == 1
-    assert LanguageModelVerifier(model()).judge([], []) == []
-    again = model()
-    LanguageModelVerifier(again).judge([CLAIM], [PASSAGE])
-    assert (server.calls, again.counts.calls, again.counts.cache_hits) == (1, 0, 1)
-
-
 def test_of_a_long_passage_the_windows_nearest_to_the_claim_are_shown_in_order(server, model):
     server.answer = lambda body: says()
     fill = [f"Filler sentence number {n} speaks of rain and of clouds." for n in range(400)]
@@ -181,12 +167,3 @@ def test_no_calibration_makes_anything_of_an_answer_that_is_not_proven(server, m
 
 
 # a component like any other
-
-
-def test_it_is_made_from_the_words_of_a_command_line(server):
-    from nlp_retrieval.systems.evidence.commands.project import chosen_verifier
-
-    written = f"language_model:lm={{model: openai/small, base_url: '{server.url}'}},window=400"
-    made = chosen_verifier(written)
-    assert made == LanguageModelVerifier(LanguageModel("openai/small", base_url=server.url), window=400)
-    assert build_as(BaseVerifier, "verifiers", made.config) == made

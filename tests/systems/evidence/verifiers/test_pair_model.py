@@ -86,13 +86,6 @@ def test_a_model_that_does_not_say_what_its_outputs_mean_needs_labels(tmp_path: 
         PairModelVerifier(str(plain)).judge([CLAIM], [PASSAGE])
 
 
-def test_labels_that_are_no_verdict_are_refused(tmp_path: Path) -> None:
-    for labels in [["support"], ["support", "support"], ["contradict", "neutral"], []]:
-        plain = save_bert(tmp_path / "model", labels=3)
-        with pytest.raises(ConfigurationError, match="each once"):
-            PairModelVerifier(str(plain), labels=labels).judge([CLAIM], [PASSAGE])
-
-
 def test_a_model_of_two_labels_never_says_contradict(tmp_path: Path) -> None:
     plain = named(save_bert(tmp_path / "model", labels=2), ["not_supported", "supported"])
     (judgement,) = PairModelVerifier(str(plain)).judge([CLAIM], [PASSAGE])

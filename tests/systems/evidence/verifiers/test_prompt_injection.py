@@ -101,16 +101,6 @@ def test_a_model_that_obeys_cannot_make_a_quote_up(server: ChatServer, model: Ma
     assert page(name)[slice(*judged.sentence)].strip()
 
 
-@pytest.mark.parametrize("name", mostly_soaked([name for name in INJECTIONS if name != "a long text"], 1))
-def test_a_claim_cannot_speak_to_the_model_either(server: ChatServer, model: MakeModel, name: str) -> None:
-    server.answer = obeying()
-    (judged,) = LanguageModelVerifier(model()).judge([f"{CLAIM} {INJECTIONS[name]}"], [TRUE])
-    assert judged.signals["quote_missing"] == 1
-    sent = server.bodies[0]["messages"][-1]["content"]
-    assert sent.count("[[ ##") == 4
-    assert len(sent.splitlines()) == len(sent.split("\n")) == 9
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[EvidenceIndex]:
     """Sources of which most try to be believed."""
