@@ -188,7 +188,7 @@ class CitationAudit:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _ReadSource:
     """What is read of a source for a citation, where each of its passages begins there, and all of it with its title."""
 
     text: str
@@ -356,15 +356,15 @@ class CitationAuditor:
                 done[number] = _as_part(rows[number], result, at, others, passage, span)
         return done
 
-    def _decided(self, citation: Citation, read: _Reading) -> Decision:
+    def _decided(self, citation: Citation, read: _ReadSource) -> Decision:
         return self._decider.decide([Question(citation.sentence, read.text, read.whole, quoted=citation.quoted)])[0]
 
-    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _Reading:
+    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadSource:
         """Return the whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
         text, passages = self.index.text(source.key), self.index.passages(source.key)
         whole = f"{source.title}\n\n{text}"
         if len(text) <= _LONGEST_SOURCE:
-            return _Reading(text, [(passage.start, passage) for passage in passages], whole)
+            return _ReadSource(text, [(passage.start, passage) for passage in passages], whole)
         searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
         starts = {window.start for window in searched}
         chosen = [window for window in passages if window.start in starts] or _sharing_most_words(citation.sentence, passages)
@@ -372,7 +372,7 @@ class CitationAuditor:
         for window in chosen:
             begins.append((length, window))
             length += len(window.content) + 2
-        return _Reading("\n\n".join(window.content for window in chosen), begins, whole)
+        return _ReadSource("\n\n".join(window.content for window in chosen), begins, whole)
 
     def _supporting_version(self, citation: Citation) -> str:
         """Return the earlier version of a source that would have supported its citation, in words; empty if none."""
@@ -456,7 +456,7 @@ def _no_source(citation: Citation) -> str:
     return f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
 
 
-def _passage_at(read: _Reading, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
+def _passage_at(read: _ReadSource, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
     """Return the passage that holds most of a sentence of the text, and the sentence's span in it."""
     best, span, most = None, (0, 0), -1
     for begin, passage in read.passages:
