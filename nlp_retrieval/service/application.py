@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -22,16 +23,13 @@ from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, install
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, ErrorAnswer, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.guard import PROBES, RequestGuard
-from nlp_retrieval.service.metrics import METRICS_TYPE, Metrics
-from nlp_retrieval.service.observer import Observer
+from nlp_retrieval.service.observer import METRICS_TYPE, Metrics, Observer
 from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import WorkPool
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
-
-__all__ = ["create_app", "require_packages"]
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": text}
@@ -62,23 +60,14 @@ class Health(BaseModel):
 
 
 def require_packages() -> None:
-    """Raise an error if the packages of the service are not installed.
-
-    Raises:
-        DependencyError: one is missing.
-    """
+    """Raise an error if the packages of the service are not installed."""
     missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
     if missing:
         raise DependencyError(f"the service needs {' and '.join(missing)}: {install('service')}")
 
 
 def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
-    """Return the application that answers requests; it closes the service when it ends.
-
-    Raises:
-        ConfigurationError: two endpoints have the same path.
-        DependencyError: FastAPI is not installed.
-    """
+    """Return the application that answers requests; it closes the service when it ends."""
     require_packages()
     from fastapi import Depends, FastAPI
     from fastapi.security import HTTPBearer
@@ -123,12 +112,11 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
             methods=[endpoint.http_method],
             response_model=endpoint.answer,
             summary=endpoint.summary,
-            operation_id=_operation(endpoint, service),
+            operation_id=f"{endpoint.http_method.lower()}_{endpoint.path.strip('/').partition('/')[0] or 'page'}",
             responses=_REFUSED,
             dependencies=bearer,
         )
-    _add_probes(app, service, warmth)
-    _add_metrics(app, service, metrics, bearer)
+    _add_probes(app, service, warmth, metrics, bearer)
     if mcp is not None:
         app.router.routes.append(mcp.route())
     _add_error_handlers(app)
@@ -138,21 +126,8 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     return Observer(app, routes, PROBES | {METRICS}, metrics)
 
 
-def _operation(endpoint: Endpoint, service: BaseService) -> str:
-    """Return the name of an endpoint in the schema: its path, after what it does if that is not to read it."""
-    name = endpoint.path.strip("/").partition("/")[0] or "page"
-    if endpoint.method:
-        return f"{endpoint.method.lower()}_{name}"
-    read = any(other.path == endpoint.path and other.body is None for other in service.endpoints)
-    return f"add_{name}" if endpoint.body is not None and read else name
-
-
 def _added_endpoints(service: BaseService) -> list[Endpoint]:
-    """Return the endpoints that installed packages add.
-
-    Raises:
-        ConfigurationError: two endpoints have the same path.
-    """
+    """Return the endpoints that installed packages add."""
     paths = {endpoint.path for endpoint in service.endpoints}
     added: list[Endpoint] = []
     for entry in entry_points(group="nlp_retrieval.routes"):
@@ -165,44 +140,31 @@ def _added_endpoints(service: BaseService) -> list[Endpoint]:
 
 
 def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callable[..., Awaitable[object]]:
-    """The function called by FastAPI; its annotations give its arguments."""
+    """The function called by FastAPI, which takes the key in the path, the body, or both."""
     from fastapi import Response
 
-    async def answered(argument: object) -> object:
+    async def answered(**given: Any) -> object:
+        if log_bodies and "body" in given:
+            said = given["body"].model_dump_json(exclude_unset=True)[:_LONGEST_BODY]
+            _log.info("body", extra={"path": endpoint.path, "body": said})
+        values = tuple(given.values())
+        argument = values if len(values) > 1 else next(iter(values), None)
         return Response(await pool.run(functools.partial(endpoint.run, argument)), media_type=endpoint.media)
 
-    async def with_body(body: BaseModel) -> object:
-        if log_bodies:
-            _log.info("body", extra={"path": endpoint.path, "body": body.model_dump_json(exclude_unset=True)[:_LONGEST_BODY]})
-        return await answered(body)
-
-    async def with_key(key: str) -> object:
-        return await answered(key)
-
-    async def with_both(key: str, body: BaseModel) -> object:
-        return await answered((key, body))
-
-    async def alone() -> object:
-        return await answered(None)
-
-    has_key = "{key" in endpoint.path
-    if endpoint.body is not None:
-        chosen: Callable[..., Awaitable[object]] = with_both if has_key else with_body
-        chosen.__annotations__["body"] = endpoint.body
-        return chosen
-    return with_key if has_key else alone
+    taken = {"key": str} if "{key" in endpoint.path else {}
+    taken |= {} if endpoint.body is None else {"body": endpoint.body}
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in taken.items()]
+    answered.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it
+    return answered
 
 
 class _Warmth:
     """Loads the models of a service in a thread; where the first query fails, it is tried again ever more seldom."""
 
     def __init__(self, service: BaseService) -> None:
-        self._service = service
-        self.missing = ""
-        self.ended = threading.Event()
+        self._service, self.missing, self.ended = service, "", threading.Event()
 
     def start(self) -> None:
-        """Begin."""
         self.missing = "models are being loaded"
         threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
 
@@ -222,8 +184,9 @@ class _Warmth:
                 return
 
 
-def _add_probes(app: FastAPI, service: BaseService, warmth: _Warmth) -> None:
-    """Add the paths that say whether the process answers, and whether it is ready."""
+def _add_probes(app: FastAPI, service: BaseService, warmth: _Warmth, metrics: Metrics, dependencies: list[Any]) -> None:
+    """Add the paths that say whether the process answers, whether it is ready, and its figures."""
+    from fastapi.responses import PlainTextResponse, Response
 
     async def live() -> object:
         return Health(status="ok", serves=service.kind, version=__version__)
@@ -241,10 +204,6 @@ def _add_probes(app: FastAPI, service: BaseService, warmth: _Warmth) -> None:
         app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=_REFUSED)
         app.add_api_route(path, answer, methods=["HEAD"], response_model=Health, include_in_schema=False)
 
-
-def _add_metrics(app: FastAPI, service: BaseService, metrics: Metrics, dependencies: list[Any]) -> None:
-    from fastapi.responses import PlainTextResponse, Response
-
     def measured() -> bytes:
         try:
             return metrics.written(service.figures())
@@ -258,7 +217,6 @@ def _add_metrics(app: FastAPI, service: BaseService, metrics: Metrics, dependenc
     app.add_api_route(
         METRICS,
         written,
-        methods=["GET"],
         response_model=None,
         response_class=PlainTextResponse,
         summary="Figures of this process for Prometheus.",

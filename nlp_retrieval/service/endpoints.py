@@ -33,23 +33,6 @@ from nlp_retrieval.service.logs import current_request
 if TYPE_CHECKING:
     from nlp_retrieval.core.search.retriever import BaseRetriever
 
-__all__ = [
-    "ABOUT_TEXTS",
-    "BaseService",
-    "Endpoint",
-    "ErrorAnswer",
-    "ErrorDetail",
-    "McpTool",
-    "MetadataFilter",
-    "QueryText",
-    "RefusedError",
-    "RequestBody",
-    "ResultCount",
-    "faults_of",
-    "refusal_of",
-]
-
-
 _LONGEST = 2_000
 _SHOWN_FAULTS = 5
 _RETRY = {"retry-after": "1"}

@@ -19,8 +19,6 @@ from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.settings import ServiceSettings, is_address
 
-__all__ = ["PROBES", "App", "Message", "Receive", "RequestGuard", "Send", "answer_refusal", "known_hosts"]
-
 PROBES = frozenset({"/livez", "/readyz"})
 """Paths answered without a token, which reveal only whether the service works."""
 
@@ -46,12 +44,13 @@ class RequestGuard:
         self._hosts = known_hosts(settings)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            headers = _headers(scope)
+            headers: dict[bytes, list[bytes]] = {}
+            for name, value in scope["headers"]:
+                headers.setdefault(name.lower(), []).append(value)
             self._check_host(headers)
             if scope["path"] not in self._without_token:
                 self._check_token(headers)
@@ -71,7 +70,8 @@ class RequestGuard:
         values = headers.get(b"host", [])
         name = _host_name(values[0].decode("latin-1")) if len(values) == 1 else ""
         # no page can be made to send an address that is not its own; probes of a container send that of the container
-        if name not in self._hosts and not _is_loopback_address(name) and (self._digest is None or not is_address(name)):
+        allowed = is_address(name) and (self._digest is not None or ipaddress.ip_address(name).is_loopback)
+        if name not in self._hosts and not allowed:
             raise RefusedError(
                 421,
                 "wrong_host",
@@ -95,7 +95,7 @@ class RequestGuard:
             )
 
     async def _body(self, headers: dict[bytes, list[bytes]], receive: Receive) -> bytes | None:
-        """The body, with only JSON in it; None if the client went away."""
+        """Return the body, which has to be JSON; None if the client went away."""
         kind = b"".join(headers.get(b"content-type", [])).partition(b";")[0].strip().lower()
         declared = b"".join(headers.get(b"content-length", []))
         try:
@@ -162,19 +162,12 @@ async def answer_refusal(refusal: RefusedError, send: Send) -> None:
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """Return a receive function that gives a body already read, once, and then the messages after it."""
-    bodies = [body]
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
-        return {"type": "http.request", "body": bodies.pop(), "more_body": False} if bodies else await receive()
+        return messages.pop() if messages else await receive()
 
     return again
-
-
-def _headers(scope: Message) -> dict[bytes, list[bytes]]:
-    values_of: dict[bytes, list[bytes]] = {}
-    for name, value in scope["headers"]:
-        values_of.setdefault(name.lower(), []).append(value)
-    return values_of
 
 
 def _host_name(value: str) -> str:
@@ -190,13 +183,6 @@ def _password(credentials: bytes) -> bytes:
         return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
     except ValueError:
         return b""
-
-
-def _is_loopback_address(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _digest(token: bytes) -> bytes:

@@ -29,8 +29,6 @@ from nlp_retrieval.service.endpoints import (
     describe_filter,
 )
 
-__all__ = ["IndexService", "SearchBody", "SearchResults"]
-
 MOST_RESULTS = 20_000
 """Limit for all queries of a request together."""
 _WARM_WORDS = 8

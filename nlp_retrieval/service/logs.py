@@ -17,8 +17,6 @@ from typing import Any, Literal, get_args
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.text.printing import printable
 
-__all__ = ["ACCESS", "LOG_FORMATS", "LOG_LEVELS", "LogFormat", "LogLevel", "RequestContext", "current_request", "log_config"]
-
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
@@ -53,7 +51,6 @@ class _TextFormatter(logging.Formatter):
     default_msec_format = "%s.%03dZ"
 
     def fields(self, record: logging.LogRecord) -> dict[str, Any]:
-        """Return what a record says, in the order of the line."""
         found = {
             "time": self.formatTime(record),
             "level": record.levelname.lower(),
@@ -68,7 +65,6 @@ class _TextFormatter(logging.Formatter):
         return {name: value for name, value in without_secrets(found).items() if value not in ("", None)}
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         found = self.fields(record)
         begin = f"{found.pop('time')} {found.pop('level'):7} {found.pop('message', '')}"
         traceback = found.pop("traceback", "")
@@ -80,7 +76,6 @@ class _JsonFormatter(_TextFormatter):
     """One JSON object per line, in ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         return json.dumps(self.fields(record), default=repr)
 
 

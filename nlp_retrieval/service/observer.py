@@ -1,4 +1,8 @@
-"""The outermost layer of the service: every request has an id, is logged and counted, whatever answers it."""
+"""The outermost layer of the service: every request has an id, is logged and counted, whatever answers it.
+
+The figures are those of one process, for Prometheus. No label has a value that a client chooses: routes are those of the
+schema, and other methods and paths count as ``other``.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,16 @@ import logging
 import string
 import time
 import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.service.endpoints import refusal_of
 from nlp_retrieval.service.guard import App, Message, Receive, Send, answer_refusal
 from nlp_retrieval.service.logs import ACCESS, RequestContext, current_request
-from nlp_retrieval.service.metrics import METHODS, Metrics
 
-__all__ = ["Observer"]
+if TYPE_CHECKING:
+    from nlp_retrieval.lm.counting import CallCounter
 
 _LONGEST_ID = 128
 _OF_AN_ID = frozenset(string.ascii_letters + string.digits + "-_.:")
@@ -22,6 +28,58 @@ _GONE = 499
 """Status of a request whose client went away before the answer, in logs and figures."""
 
 _access = logging.getLogger(ACCESS)
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
+"""Methods of HTTP; any other word that a client sends counts as ``other``."""
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+
+class Metrics:
+    """The figures of one process."""
+
+    def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        from prometheus_client.process_collector import ProcessCollector
+
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        route, model = ("route", "method"), ("model",)
+        name = "nlp_retrieval_{}".format
+        self._requests = Counter(name("requests"), "Answered requests.", (*route, "status"), registry=registry)
+        self._seconds = Histogram(name("request_seconds"), "Time of a request.", route, buckets=_SECONDS, registry=registry)
+        self.in_flight = Gauge(name("requests_in_flight"), "Requests being answered.", registry=registry)
+        self.rejected = Counter(
+            name("rejections"), "Requests given up: queue full, or time over.", ("pool", "reason"), registry=registry
+        )
+        self._calls = Counter(name("model_calls"), "Requests to models' servers.", model, registry=registry)
+        self._failures = Counter(name("model_failures"), "Those without an answer.", model, registry=registry)
+        self._tokens = Counter(
+            name("model_tokens"), "Tokens sent and received, as servers count.", (*model, "direction"), registry=registry
+        )
+        self._figures = Gauge(name("served"), "Of what is served, by name.", ("figure",), registry=registry)
+
+    def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, method, str(status)).inc()
+        self._seconds.labels(route, method).observe(seconds)
+
+    def count_calls(self, counter: CallCounter) -> None:
+        """Add the calls of models that were counted for a request."""
+        for name, counts in counter.by_model.items():
+            model = str(without_secrets(name))
+            self._calls.labels(model).inc(counts.calls)
+            self._failures.labels(model).inc(counts.failures)
+            self._tokens.labels(model, "in").inc(counts.tokens_in)
+            self._tokens.labels(model, "out").inc(counts.tokens_out)
+
+    def written(self, figures: Mapping[str, float]) -> bytes:
+        """Return all figures as Prometheus reads them, with those of what is served."""
+        from prometheus_client import generate_latest
+
+        for name, value in figures.items():
+            self._figures.labels(name).set(value)
+        return generate_latest(self._registry)
 
 
 class Observer:

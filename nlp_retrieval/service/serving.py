@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nlp_retrieval.core.secrets import without_secrets
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
 
     from nlp_retrieval.service.observer import Observer
 
-__all__ = ["listen", "serve"]
-
-
-# Limits on connections: their number, and the time for sending a request and reading its answer.
-#
-# A connection uses a descriptor before it shows a token. Therefore the head of a request must arrive within seconds, and if
-# connections run out, idle ones are closed: the oldest one of the address with the most connections.
-
 _MOST, _FEWEST, _FOR_OTHER_FILES = 2048, 16, 96
 _READING_SECONDS = 30
 
@@ -58,31 +50,32 @@ def _most_connections() -> int:
 
 
 class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # one of two classes, chosen when imported
-    """A uvicorn connection that is closed if no request arrives, or if nobody reads the answer."""
+    """A uvicorn connection that is closed if no request arrives, or if nobody reads the answer.
+
+    A connection uses a descriptor before it shows a token. Therefore the head of a request must arrive within seconds, and if
+    connections run out, idle ones are closed: the oldest one of the address with the most connections.
+    """
 
     _timer: asyncio.TimerHandle | None = None
     asked_last = 0.0
 
     @property
     def idle(self) -> bool:
-        """Return whether no request is in progress."""
         return self.cycle is None or self.cycle.response_complete
 
-    @property
-    def address(self) -> str:
-        """Return the address of the client."""
-        return self.client[0] if self.client else ""
-
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Start waiting for the head of a request, and make room for other connections."""
         super().connection_made(transport)
         self.asked_last = self.loop.time()
         self._end_after(self.timeout_keep_alive)
         if len(self.connections) > self.limit_concurrency * 7 // 8:
-            self._make_room()
+            idle = [
+                other for other in self.connections if other is not self and other.idle and not other.transport.is_closing()
+            ]
+            counts = Counter(_address(other) for other in idle)
+            if idle:
+                min(idle, key=lambda other: (-counts[_address(other)], other.asked_last)).transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Continue reading; the first bytes of another head start another wait."""
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
@@ -91,22 +84,18 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
             self._end_after(self.timeout_keep_alive)
 
     def on_response_complete(self) -> None:
-        """Record when the connection became idle."""
         self.asked_last = self.loop.time()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Start waiting for a client that does not read."""
         super().pause_writing()
         self._end_after(_READING_SECONDS)
 
     def resume_writing(self) -> None:
-        """Stop waiting: the client is reading."""
         super().resume_writing()
         self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the connection."""
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -119,12 +108,9 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
             self._timer.cancel()
             self._timer = None
 
-    def _make_room(self) -> None:
-        """End the idle connection that asked least recently, of the address that has the most."""
-        idle = [other for other in self.connections if other is not self and other.idle and not other.transport.is_closing()]
-        if idle:
-            counts = Counter(other.address for other in idle)
-            min(idle, key=lambda other: (-counts[other.address], other.asked_last)).transport.abort()
+
+def _address(connection: _BoundedConnection) -> str:
+    return connection.client[0] if connection.client else ""
 
 
 _BACKLOG = 1024
@@ -133,11 +119,7 @@ _GRACE = 5
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens on the configured address.
-
-    Raises:
-        ConfigurationError: the address is not available.
-    """
+    """Return a socket that listens on the configured address."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
@@ -208,36 +190,28 @@ def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings
     from uvicorn.config import STARTUP_FAILURE
     from uvicorn.supervisors import Multiprocess
 
-    supervisor = Multiprocess(_config(settings, _Worker(opening, settings, os.getpid()), factory=True), [listener])
+    supervisor = Multiprocess(_config(settings, partial(_worker, opening, settings, os.getpid()), factory=True), [listener])
     supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         raise RetrievalError("a worker could not start; see its output above")
 
 
-@dataclass(frozen=True)
-class _Worker:
-    """Creates the application in a process of its own; it is pickled, so it holds plain values."""
+def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, parent: int) -> Observer:
+    """Return the application, in a process of its own."""
+    from uvicorn.config import STARTUP_FAILURE
 
-    opening: Callable[[], BaseService]
-    settings: ServiceSettings
-    parent: int
-
-    def __call__(self) -> Observer:
-        from uvicorn.config import STARTUP_FAILURE
-
-        leave_notes_out()
-        threading.Thread(target=self._end_with_parent, daemon=True).start()
-        try:
-            return create_app(self.opening(), self.settings)
-        except RetrievalError as error:
-            logging.getLogger(__name__).error("%s", without_secrets(str(error)))  # noqa: TRY400 -- a message for people
-            raise SystemExit(STARTUP_FAILURE) from None
-
-    def _end_with_parent(self) -> None:
-        """End if the parent process was killed: nobody else would stop this one."""
-        while os.getppid() == self.parent:
+    def end_with_parent() -> None:  # if it was killed, nobody else stops this process
+        while os.getppid() == parent:
             time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGTERM)
+
+    leave_notes_out()
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    try:
+        return create_app(opening(), settings)
+    except RetrievalError as error:
+        logging.getLogger(__name__).error("%s", without_secrets(str(error)))  # noqa: TRY400 -- a message for people
+        raise SystemExit(STARTUP_FAILURE) from None
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:

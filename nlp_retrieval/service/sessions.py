@@ -22,8 +22,6 @@ from nlp_retrieval.service.endpoints import Endpoint, McpTool, QueryText, Refuse
 from nlp_retrieval.service.logs import current_request
 from nlp_retrieval.service.settings import ServiceSettings
 
-__all__ = ["SessionRecord"]
-
 _NAMES = {"session_id": b"x-session-id", "question_id": b"x-question-id", "agent": b"x-agent"}
 _LONGEST_NAME = 128
 _GONE = "it took too long: the client no longer waited"
@@ -53,11 +51,7 @@ class SessionRecord:
 
     @classmethod
     def of(cls, settings: ServiceSettings, name: str = "") -> Self:
-        """Return the record that settings ask for.
-
-        Raises:
-            OutputError: the folder cannot be written.
-        """
+        """Return the record that settings ask for."""
         return cls(None if settings.record is None else Recorder(settings.record, days=settings.record_days), name)
 
     def endpoints(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:

@@ -14,8 +14,6 @@ from string import ascii_lowercase, digits
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.service.logs import LOG_FORMATS, LOG_LEVELS, LogFormat, LogLevel
 
-__all__ = ["ServiceLimits", "ServiceSettings", "is_address", "read_token"]
-
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
 _OF_NAMES = frozenset(f"{ascii_lowercase}{digits}.-_")
 
@@ -31,7 +29,6 @@ class ServiceLimits:
     waiting: int = 128
 
     def __post_init__(self) -> None:
-        """Raise an error for invalid values."""
         _check_range("body", self.body, 1024, 2**30)
         _check_range("threads", self.threads, 1, 1024)
         _check_range("waiting", self.waiting, 0, 100_000)
@@ -41,11 +38,7 @@ class ServiceLimits:
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """Address and access.
-
-    Raises:
-        ConfigurationError: one of them is invalid.
-    """
+    """Address and access."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -63,7 +56,6 @@ class ServiceSettings:
     record_days: float = 30.0
 
     def __post_init__(self) -> None:
-        """Raise an error for invalid values."""
         _check_range("port", self.port, 0, 65_535)
         _check_range("workers", self.workers, 1, 256)
         _check_range("record_days", self.record_days, 0.001, 36_500)
@@ -86,11 +78,7 @@ class ServiceSettings:
 
     @property
     def on_loopback(self) -> bool:
-        """Whether the address, or every address of the name, belongs to this machine alone.
-
-        Raises:
-            ConfigurationError: the address does not exist.
-        """
+        """Return whether the address, or every address of the name, belongs to this machine alone."""
         if not self.host:
             raise ConfigurationError("host is empty, which would mean every address; name one, such as 127.0.0.1")
         try:
@@ -115,11 +103,7 @@ def is_address(name: str) -> bool:
 
 
 def read_token(token: str, file: Path | None) -> str | None:
-    """Return the token that requests must have, or None if neither the text nor the file has one.
-
-    Raises:
-        ConfigurationError: it cannot be read, is too short to be a secret, or cannot be sent in a header.
-    """
+    """Return the token that requests must have, or None if neither the text nor the file has one."""
     where = "the environment variable NLP_RETRIEVAL_TOKEN" if file is None else str(file)
     if file is not None:
         try:

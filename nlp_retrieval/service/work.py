@@ -18,9 +18,7 @@ from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.service.endpoints import RefusedError
-from nlp_retrieval.service.metrics import Metrics
-
-__all__ = ["WorkPool", "leave_notes_out", "stop_where_nobody_waits"]
+from nlp_retrieval.service.observer import Metrics
 
 T = TypeVar("T")
 

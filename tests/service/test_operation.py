@@ -51,10 +51,8 @@ def until(check):
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("operation")
     make_index(folder / "index")
-    (folder / "figures").mkdir()
-    words = [folder / "index", "--workers", "2", "--warm", "--log-format", "json", "--log-level", "debug"]
-    shared = {"NLP_RETRIEVAL_TOKEN": TOKEN, "PROMETHEUS_MULTIPROC_DIR": str(folder / "figures")}
-    with running(words, **shared) as service:
+    words = [folder / "index", "--warm", "--log-format", "json", "--log-level", "debug"]
+    with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
         with service.client(TOKEN) as client:
             until(lambda: client.get("/readyz").status_code == 200)
             yield service, client
@@ -62,11 +60,11 @@ def served(tmp_path_factory):
 
 
 def alone(service, path):
-    """The answer over a connection of its own, which any of the processes may take."""
+    """The answer over a connection of its own."""
     return httpx2.get(service.url + path, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=300, trust_env=False)
 
 
-def test_where_processes_share_a_folder_every_scrape_sums_them_up_and_no_client_chooses_a_label(served):
+def test_every_request_is_counted_and_no_client_chooses_a_label(served):
     service, client = served
     for path in ("/no-such-path", "/passages/secret-key", "/search/../x"):
         assert client.get(path).status_code == 404
@@ -119,17 +117,19 @@ def test_the_log_has_every_request_by_its_id_and_neither_queries_nor_tokens(serv
     assert not {word for word in (TOKEN, "confidential-words", "hidden-text") if word in said}
 
 
-def test_a_process_that_is_killed_is_replaced_and_the_log_says_so(served):
-    service, _ = served
+def test_a_process_that_is_killed_is_replaced_and_the_log_says_so(tmp_path):
+    make_index(tmp_path / "index")
+    words = [tmp_path / "index", "--workers", "2", "--warm", "--log-format", "json"]
+    with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
 
-    def ready():
-        return [line["pid"] for line in map(json.loads, list(service.said)) if line["message"] == "ready"]
+        def ready():
+            return [line["pid"] for line in map(json.loads, list(service.said)) if line["message"] == "ready"]
 
-    victim = until(ready)[-1]
-    os.kill(victim, signal.SIGKILL)
-    until(lambda: [line for line in list(service.said) if f"[{victim}] died" in line])
-    until(lambda: len(ready()) == 3)
-    assert alone(service, "/stats").status_code == 200
+        victim = until(ready)[-1]
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: [line for line in list(service.said) if f"[{victim}] died" in line])
+        until(lambda: len(ready()) == 3)
+        assert alone(service, "/stats").status_code == 200
 
 
 def asked(app, *requests, **client):
