@@ -151,7 +151,7 @@ def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callabl
         argument = values if len(values) > 1 else next(iter(values), None)
         return Response(await pool.run(functools.partial(endpoint.run, argument)), media_type=endpoint.media)
 
-    taken = {"key": str} if "{key" in endpoint.path else {}
+    taken: dict[str, type] = {"key": str} if "{key" in endpoint.path else {}
     taken |= {} if endpoint.body is None else {"body": endpoint.body}
     parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in taken.items()]
     answered.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it

@@ -93,17 +93,6 @@ def test_a_dry_run_after_a_run_finds_the_index(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-def test_few_searchers_without_a_grid_are_run_without_a_plan(tmp_path: Path) -> None:
-    config = written(tmp_path, searchers={"bm25": {"retrievers": ["bm25"]}})
-    settings = yaml.safe_load((tmp_path / config).read_text())
-    del settings["grid"]
-    (tmp_path / config).write_text(yaml.safe_dump(settings))
-    done = run("benchmark", config, "--no-wandb", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "plan: " not in done.stdout + done.stderr
-    assert run("benchmark", config, "--dry-run", folder=tmp_path).stdout.startswith("plan: 1 configuration, 6 queries")
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -142,12 +131,3 @@ def test_what_the_work_would_be_lost_for_is_said_before_it(
     refused(done, code, said)
     assert "searching" not in done.stderr
     assert files(tmp_path) == before
-
-
-def test_a_dry_run_prints_long_plans_to_their_end(tmp_path: Path) -> None:
-    values = [round(0.1 * step, 1) for step in range(1, 21)]
-    grid = {"searcher": {"retrievers": ["bm25"]}, "vary": {"retrievers.bm25.k1": values}}
-    done = run("benchmark", written(tmp_path, grid=grid), "--dry-run", folder=tmp_path, COLUMNS="60")
-    assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[-20:]] == [f"k1={value:g}" for value in values]
-    assert " more" not in done.stdout

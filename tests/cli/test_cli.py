@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from nlp_retrieval.cli import components
 from nlp_retrieval.core.components.registry import component_class, describe_parameters, kinds, names, plan
 from nlp_retrieval.core.files.frames import BaseLoader
 
-from .commands import COMMAND, refused, run
+from .commands import refused, run
 
 PASSAGES = [
     {"_id": "p1", "title": "The Shining (film)", "text": "A horror film by Stanley Kubrick. It was shot in England."},
@@ -82,14 +80,6 @@ def test_indexing_says_what_was_built_on_standard_error_and_a_second_time_that_i
     assert "bm25: was there already" in second.stderr
 
 
-def test_indexing_a_second_retriever_of_one_name_says_which_was_built(folder: Path, tmp_path: Path) -> None:
-    words = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25")
-    assert run(*words).returncode == 0
-    said = run(*words, "-r", "bm25:stemmer=none").stderr
-    assert said.count("was there already") == 1
-    assert said.count("built in") == 1
-
-
 def test_options_of_the_loader_and_replace_are_taken(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "odd.jsonl").write_text('{"key": "1", "body": "red fox"}\n')
     words = ("index", str(tmp_path / "odd.jsonl"), str(tmp_path / "index"), "-r", "bm25")
@@ -140,16 +130,6 @@ def test_standard_input_that_is_no_text_is_an_error_of_the_input(folder: Path) -
     refused(run("search", str(folder / "index"), stdin=b"caf\xe9\n", PYTHONUTF8="1"), 2, "error:")
 
 
-def test_a_query_that_is_no_text_is_searched_or_refused_without_a_traceback(folder: Path) -> None:
-    done = subprocess.run(
-        [COMMAND.encode(), b"search", str(folder / "index").encode(), b"Shining \xff", b"--json"],
-        capture_output=True,
-        check=False,
-    )
-    assert b"Traceback" not in done.stderr
-    assert done.returncode in {0, 2}
-
-
 def test_a_filter_is_json_and_what_is_none_is_refused(folder: Path) -> None:
     words = ("search", str(folder / "index"), "city cathedral", "--json", "-k", "5")
     whole = [json.loads(line) for line in run(*words).stdout.splitlines()]
@@ -161,14 +141,6 @@ def test_a_filter_is_json_and_what_is_none_is_refused(folder: Path) -> None:
     ]
     refused(run(*words, "--where", "{title: x"), 2, '"year": {"gte": 2015}}')
     refused(run(*words, "--where", '{"titel": "x"}'), 2, "no item of this index has the metadata key 'titel'", "'title'")
-
-
-def test_an_index_can_be_searched_by_a_searcher_of_a_configuration(folder: Path) -> None:
-    config = str(folder / "sweep.yaml")
-    done = run("search", str(folder / "index"), "Who wrote The Shining?", "-c", config, "-s", "reranked", "--json")
-    assert done.returncode == 0, done.stderr
-    assert "overlap.score" in json.loads(done.stdout.splitlines()[0])["signals"]
-    refused(run("search", str(folder / "index"), "x", "-c", config, "-s", "rerankd"), 2, "did you mean 'reranked'")
 
 
 def test_a_fusion_and_a_reranker_can_be_named(folder: Path) -> None:
@@ -200,37 +172,34 @@ def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_on
     refused(run("verify", str(tmp_path / "nowhere")), 3, "no index")
 
 
-def test_a_missing_index_is_code_3_and_a_retriever_that_it_lacks_too(folder: Path, tmp_path: Path) -> None:
-    refused(run("search", str(tmp_path), "x"), 3, "no index")
-    refused(run("search", str(folder / "index"), "x", "-r", "bm25:stemmer=none"), 3, "stemmer")
+UNUSABLE: list[tuple[tuple[str, ...], str]] = [
+    (("search", "{index}", "x", "-k", "0"), "k must be at least 1"),
+    (("search", "{index}", "x", "-k", "five"), "-k"),
+    (("search", "{index}", "x", "-r", "bm52"), "did you mean 'bm25'"),
+    (("search", "{index}", "x", "-r", "bm25:k1=much"), "k1='much'"),
+    (("search", "{index}", "x", "-r", "bm25:k1"), "not key=value"),
+    (("search", "{index}", "x", "--reranker", "overlapp"), "did you mean 'overlap'"),
+    (("index", "nowhere.jsonl", "new", "-r", "bm25"), "nowhere.jsonl"),
+    (("index", "{corpus}", "new", "-l", "jsnl"), "did you mean 'jsonl'"),
+    (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),
+    (("index", "{corpus}", "new", "-l", "hover"), "hover"),
+    (("benchmark", "nowhere.yaml"), "nowhere.yaml"),
+    (("components", "retreivers"), "did you mean 'retrievers'"),
+    (("components", "retrievers", "lucene"), "no retriever called 'lucene'"),
+    (("serach",), "serach"),
+    (("search",), "index"),
+    (("search", "{index}", "x", "-c", "{sweep}", "-s", "rerankd"), "did you mean 'reranked'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("search", "{index}", "x", "-k", "0"), "k must be at least 1"),
-        (("search", "{index}", "x", "-k", "five"), "-k"),
-        (("search", "{index}", "x", "-r", "bm52"), "did you mean 'bm25'"),
-        (("search", "{index}", "x", "-r", "bm25:k1=much"), "k1='much'"),
-        (("search", "{index}", "x", "-r", "bm25:k1"), "not key=value"),
-        (("search", "{index}", "x", "--reranker", "overlapp"), "did you mean 'overlap'"),
-        (("index", "nowhere.jsonl", "new", "-r", "bm25"), "nowhere.jsonl"),
-        (("index", "{corpus}", "new", "-l", "jsnl"), "did you mean 'jsonl'"),
-        (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),
-        (("index", "{corpus}", "new", "-l", "hover"), "hover"),
-        (("benchmark", "nowhere.yaml"), "nowhere.yaml"),
-        (("components", "retreivers"), "did you mean 'retrievers'"),
-        (("components", "retrievers", "lucene"), "no retriever called 'lucene'"),
-        (("serach",), "serach"),
-        (("search",), "index"),
-    ],
-)
-def test_input_that_cannot_be_used_is_code_2(folder: Path, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    filled = [word.format(index=folder / "index", corpus=folder / "corpus.jsonl") for word in words]
-    done = run(*filled, folder=tmp_path)
-    assert "Traceback" not in done.stderr
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert said.casefold() in done.stderr.casefold()
+def test_input_that_cannot_be_used_is_code_2(folder: Path, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for words, said in UNUSABLE:
+        with subtests.test(" ".join(words)):
+            files = {"index": folder / "index", "corpus": folder / "corpus.jsonl", "sweep": folder / "sweep.yaml"}
+            done = run(*(word.format(**files) for word in words), folder=tmp_path)
+            assert "Traceback" not in done.stderr
+            assert (done.returncode, done.stdout) == (2, ""), done.stderr
+            assert said.casefold() in done.stderr.casefold()
 
 
 def test_an_index_directory_that_cannot_be_made_is_code_3(folder: Path, tmp_path: Path) -> None:
@@ -258,13 +227,18 @@ def test_the_components_fit_a_screen() -> None:
         assert f"{kind} {', '.join(names(kind)) or 'none'}" in listed
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in kinds() for name in names(kind)])
-def test_a_component_is_explained_with_every_parameter_and_with_examples_that_are_valid(
-    kind: str, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_every_component_is_explained_with_its_parameters_and_with_examples_that_are_valid(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    components.command(kind, name, verbose=True)
-    text = capsys.readouterr().out
+    for kind in kinds():
+        for name in names(kind):
+            with subtests.test(f"{kind} {name}"):
+                components.command(kind, name, verbose=True)
+                check_explanation(kind, name, capsys.readouterr().out)
+
+
+def check_explanation(kind: str, name: str, text: str) -> None:
     cls = component_class(kind, name)
     for key, _, description, _ in describe_parameters(cls):
         assert len(description) > 3, f"{kind[:-1]} {name}: {key} is not described"
@@ -312,13 +286,6 @@ def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None
     assert not (folder / "run").exists()
 
 
-def test_a_table_in_a_pipe_is_not_cut_off(folder: Path) -> None:
-    done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "third"), "--no-wandb")
-    assert done.returncode == 0
-    assert "…" not in done.stdout
-    assert "reranked" in done.stdout
-
-
 def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
     clean = {"WANDB_API_KEY": ""}
     done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "logged"), **clean)
@@ -338,21 +305,6 @@ def test_a_benchmark_logs_to_the_trackers_that_are_asked_for(folder: Path) -> No
     before = done.stderr.partition("searching 3 queries")[0]
     assert "MLflow: runs go to experiment 'nlp_retrieval' of sqlite:///" in before
     assert "INFO" not in done.stderr
-
-
-def test_a_tracker_that_is_none_is_refused_with_those_that_are(folder: Path) -> None:
-    refused(run("benchmark", str(folder / "sweep.yaml"), "--log-to", "wanbd"), 2, "'wandb'", "'mlflow'")
-
-
-@pytest.mark.parametrize(
-    "command", ["", "demo", "index", "add", "delete", "compact", "search", "benchmark", "tune", "verify", "components"]
-)
-def test_every_command_has_help(command: str) -> None:
-    done = run(*([command] if command else []), "--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Usage: " in done.stdout
-    if command:
-        assert "Traceback" not in done.stdout
 
 
 def test_commands_and_long_options_are_listed_in_groups() -> None:
@@ -397,10 +349,3 @@ def test_items_join_an_index_take_the_place_of_others_and_leave_it(folder: Path,
         words = {"add": [str(more), "-l", "beir"], "delete": ["p1"], "compact": []}[command]
         place = [words[0], str(tmp_path / "nowhere"), *words[1:]] if command == "add" else [str(tmp_path / "nowhere"), *words]
         refused(run(command, *place), 3, "there is no index at")
-
-
-def test_the_package_can_be_run_as_a_module(folder: Path) -> None:
-    words = ["search", str(folder / "nowhere"), "fox"]
-    done = subprocess.run([sys.executable, "-m", "nlp_retrieval", *words], capture_output=True, text=True, check=False)
-    refused(done, 3, "there is no index at")
-    assert done.stderr == run(*words).stderr

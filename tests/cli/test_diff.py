@@ -70,13 +70,6 @@ def test_what_entered_left_and_moved_is_said_in_words_at_any_width() -> None:
         assert "bm25.score: 9, rank 1" not in said, "a signal that ranks a hit as before did not move"
 
 
-def test_a_query_that_found_nothing_says_so() -> None:
-    lists = lists_of({"one": [[]], "other": [[]]}, {"q0": {"gold alone": 1}}, 1)
-    said = one_line(printed(difference(lists, "one", "other", "q0", 3)))
-    assert "| nothing found | nothing found" in said
-    assert "Signals" not in said
-
-
 def test_queries_are_listed_with_what_they_gain() -> None:
     lists = small()
     console = Console(file=io.StringIO(), width=80, highlight=False)

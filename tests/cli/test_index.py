@@ -53,12 +53,6 @@ def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> Non
     refused(run("index", "rows.csv", "other", folder=tmp_path), 2, "pass -o delimiter=...")
 
 
-def test_a_hit_without_a_title_is_named_once(tmp_path: Path) -> None:
-    (tmp_path / "plants.csv").write_text("id,content\nP1,Slows the heart.\n")
-    assert run("index", "plants.csv", "index", "-r", "bm25", folder=tmp_path).returncode == 0
-    assert run("search", "index", "heart", folder=tmp_path).stdout.count("P1") == 1
-
-
 def test_one_retriever_of_an_index_is_dropped(tmp_path: Path) -> None:
     (tmp_path / "plants.csv").write_text("id,content\nP1,Slows the heart.\n")
     assert run("index", "plants.csv", "index", "-r", "bm25", "-r", "bm25:language=de", folder=tmp_path).returncode == 0

@@ -69,12 +69,6 @@ def test_a_table_in_a_pipe_has_all_columns_and_whole_names(folder: Path, tmp_pat
     assert next(line for line in asked.splitlines() if "p95" in line).split() == ["p95", "index"]
 
 
-def test_runs_that_cannot_be_compared_are_refused(folder: Path, tmp_path: Path) -> None:
-    refused(run("compare", str(tmp_path / "none")), 2, "there is no such run")
-    refused(run("compare", f"{folder / 'run'}:bm25"), 2, "name another one to compare it with")
-    refused(run("compare", str(folder / "run"), "--baseline", "bm52"), 2, "did you mean 'bm25'")
-
-
 def test_runs_of_another_corpus_are_compared_and_explained_only_where_that_is_asked_for(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "data", tmp_path / "data")
     with (tmp_path / "data" / "corpus.jsonl").open("a") as corpus:

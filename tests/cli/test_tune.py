@@ -92,16 +92,6 @@ def test_weights_are_to_be_taken_where_they_are_better_on_other_queries(gain: tu
     assert advice(Tuned(*gain), "ndcg@5").startswith(said)  # type: ignore[arg-type]
 
 
-def test_a_searcher_can_be_named_and_what_is_indexed_is_not_indexed_again(folder: Path) -> None:
-    first = run("tune", str(folder / "sweep.yaml"), "-s", "deep", "--folds", "2", "--seed", "3")
-    built = sorted(path.name for path in (folder / "index").iterdir())
-    again = run("tune", str(folder / "sweep.yaml"), "-s", "deep", "--folds", "2", "--seed", "3")
-    assert first.returncode == 0, first.stderr
-    assert "deep: 16 queries, 8 groups, 2 folds" in first.stdout
-    assert again.stdout == first.stdout
-    assert sorted(path.name for path in (folder / "index").iterdir()) == built
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -114,34 +104,6 @@ def test_a_searcher_can_be_named_and_what_is_indexed_is_not_indexed_again(folder
 )
 def test_what_cannot_be_used_is_said_in_one_message(folder: Path, words: tuple[str, ...], said: str) -> None:
     refused(run("tune", str(folder / "sweep.yaml"), *words), 2, said)
-
-
-def test_a_configuration_without_a_link_graph_or_without_a_file_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
-    text = "\n".join(line for line in CONFIGURATION.splitlines() if "link_graph" not in line)
-    (tmp_path / "plain.yaml").write_text(text.format(folder=folder))
-    done = run("tune", str(tmp_path / "plain.yaml"))
-    refused(done, 2, "no searcher has a retriever link_graph")
-    assert done.stderr.count("\n") == 1
-    refused(run("tune", str(tmp_path / "nowhere.yaml")), 2, "nowhere.yaml")
-
-
-def test_gold_that_is_not_in_the_corpus_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
-    claims = json.loads((folder / "claims.json").read_text())
-    claims[3]["supporting_facts"] = [["Nowhere At All", 0]]
-    (tmp_path / "claims.json").write_text(json.dumps(claims))
-    text = CONFIGURATION.format(folder=folder).replace(f"{folder}/claims.json", f"{tmp_path}/claims.json")
-    (tmp_path / "sweep.yaml").write_text(text)
-    done = run("tune", str(tmp_path / "sweep.yaml"))
-    refused(done, 2, "'Nowhere At All'", "not in the corpus")
-    assert done.stderr.count("\n") == 1
-
-
-def test_an_output_that_cannot_be_written_is_code_1(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    done = run("tune", str(folder / "sweep.yaml"), "--folds", "2", "--output", str(tmp_path / "file" / "weights.json"))
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "cannot be written" in done.stderr
 
 
 SIGNALS_CONFIGURATION = """
