@@ -28,17 +28,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def indexed(folder: Path, name: str, *options: str) -> bytes:
-    retriever = f"faiss:encoder={{name: static, model: '{folder / 'model'}'}}"
-    done = run("index", "corpus.jsonl", name, "--loader", "beir", "--retriever", retriever, *options, folder=folder)
-    assert done.returncode == 0, done.stderr
-    return next((folder / name).glob("faiss-*/vectors.npy")).read_bytes()
-
-
-def test_an_index_is_the_same_with_workers(folder: Path) -> None:
-    assert indexed(folder, "alone") == indexed(folder, "together", "--workers", "2")
-
-
 def test_what_cannot_be_a_worker_or_a_cluster_is_refused(folder: Path) -> None:
     words = (
         "index",
