@@ -67,7 +67,7 @@ def compare_runs(
         >>> [(result.name, result.measures["recall@1"]) for result in run.report.configurations]
         [('bm25', 0.5), ('other', 1.0)]
     """
-    lists = sources.judged
+    lists = sources.lists
     names = list(lists.listings)
     if len(names) < 2:
         raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
@@ -112,7 +112,7 @@ def compare_runs(
 
 def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int) -> tuple[dict[str, Evaluation], list[str]]:
     """Return the measures of every run, and what to say about their lists, in sentences."""
-    lists, shortest = sources.judged, min(sources.depths.values())
+    lists, shortest = sources.lists, min(sources.depths.values())
     evaluator = RetrievalEvaluator(
         lists.gold, lists.item_ids, lists.titles, gold_missing="count", measures=measures, relevant_from=relevant_from
     )
@@ -173,7 +173,7 @@ def _main_of(saved: Sequence[SavedRun], measured: list[str], main: str | None, *
 
 def _counted(sources: Sources, relevant_from: int) -> Counted:
     """Return the queries behind the figures; the first folder's own record is included."""
-    lists = sources.judged
+    lists = sources.lists
     hopeless = [gold.query_id for gold in lists.gold if max(gold.relevance.values(), default=0) < relevant_from]
     before = next((run.report.counted for run in sources.saved if run.report.counted is not None), Counted(0))
     labels = [query_id for query_id, label in zip(lists.query_ids, lists.groups, strict=True) if label is None]

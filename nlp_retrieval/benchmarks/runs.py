@@ -24,7 +24,6 @@ from pydantic import TypeAdapter
 from nlp_retrieval.benchmarks.entrants import lists_of
 from nlp_retrieval.benchmarks.results import (
     BenchmarkReport,
-    ConfigurationResult,
     Entrant,
 )
 from nlp_retrieval.core.components.component import Config
@@ -37,10 +36,8 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, Sour
 from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, read_lists
 from nlp_retrieval.evaluation.rankings import (
-    Listing,
     ListsBuilder,
     OwnIds,
-    Ranking,
     RunLists,
     own_ids,
     without_own,
@@ -337,7 +334,7 @@ QRELS = "qrels.txt"
 
 @dataclass(frozen=True)
 class Sources:
-    """Runs that answer the same queries; lists of queries in run files without judgements (``unjudged``) stand last."""
+    """Runs that answer the same queries; ``unjudged`` are the ids of queries in run files without judgements."""
 
     lists: RunLists
     entrants: dict[str, Entrant]
@@ -347,11 +344,6 @@ class Sources:
     cautions: list[str] = field(default_factory=list)
     unjudged: list[str] = field(default_factory=list)
     own: OwnIds = field(default_factory=lambda: OwnIds([]))
-
-    @property
-    def judged(self) -> RunLists:
-        """The lists of the judged queries."""
-        return self.lists.first(len(self.lists.query_ids) - len(self.unjudged))
 
     @property
     def notes(self) -> list[str]:
@@ -405,7 +397,13 @@ def read_sources(
     named = [replace(entry, rankings=with_matched_numbers(entry.rankings, gold, entry.where)) for entry in named]
     unjudged = list(dict.fromkeys(query_id for entry in named for query_id in entry.rankings if query_id not in gold))
     titles = {item_id: title for run in saved for item_id, title in zip(run.lists.item_ids, run.lists.titles, strict=True)}
-    builder = ListsBuilder([*gold, *unjudged], *_about(saved, gold, unjudged), gold, titles)
+    none: list[str | None] = [None] * len(gold)
+    texts, families, groups = [""] * len(gold), none, none
+    judged = [Gold(query_id=query_id, relevance=grades) for query_id, grades in gold.items()]
+    if saved:
+        first = saved[0].lists
+        texts, families, groups, judged = first.texts, first.families, first.groups, first.gold
+    builder = ListsBuilder(list(gold), texts, families, groups, judged, gold, titles)
     entrants: dict[str, Entrant] = {}
     depths: dict[str, int] = {}
     corpora: dict[str, RunCorpus | None] = {}
@@ -414,7 +412,7 @@ def read_sources(
         name = f"{entry.where}: {entry.name}" if names.count(entry.name) > 1 else entry.name
         if name in entrants:
             raise ConfigurationError(f"{name} is named twice; name each run once")
-        entrants[name] = _added(builder, name, entry, list(gold), unjudged, titles)
+        entrants[name] = _added(builder, name, entry, list(gold), titles)
         corpora[name] = corpora_of(entry.saved.report)[entry.name] if entry.saved is not None else None
         longest = max(map(len, entry.rankings.values()), default=0)
         depths[name] = depth_of(entry.saved.report) if entry.saved is not None else longest
@@ -432,47 +430,23 @@ def read_sources(
     return Sources(lists, entrants, saved, depths, corpora, cautions_of(saved), unjudged, own)
 
 
-def _about(
-    saved: Sequence[SavedRun], gold: Judgements, unjudged: Sequence[str]
-) -> tuple[list[str], list[str | None], list[str | None], list[Gold]]:
-    """Return texts, families, groups and gold of the judged queries, as the first folder has them, and none of the others."""
-    nothing: list[str | None] = [None] * len(unjudged)
-    none: list[str | None] = [None] * len(gold)
-    texts, families, groups = [""] * len(gold), none, none
-    judged = [Gold(query_id=query_id, relevance=dict(grades)) for query_id, grades in gold.items()]
-    if saved:
-        first = saved[0].lists
-        texts, families, groups, judged = first.texts, first.families, first.groups, first.gold
-    rest = [Gold(query_id=query_id, relevance={}) for query_id in unjudged]
-    return [*texts, *[""] * len(unjudged)], [*families, *nothing], [*groups, *nothing], [*judged, *rest]
-
-
 def depth_of(report: BenchmarkReport) -> int:
     """Return how far the lists of a finished run reach."""
     return int(report.manifest["depth"])
 
 
-def _added(
-    builder: ListsBuilder, name: str, entry: _Named, query_ids: list[str], unjudged: list[str], titles: dict[str, str]
-) -> Entrant:
+def _added(builder: ListsBuilder, name: str, entry: _Named, query_ids: list[str], titles: dict[str, str]) -> Entrant:
     if entry.saved is None:
-        lists = lists_of(entry.rankings, query_ids, entry.where)
-        builder.add_rankings(name, [*lists, *(entry.rankings.get(query_id, []) for query_id in unjudged)], titles)
-        config: Config = {"name": "trec_run", "path": entry.where}
-        return Entrant(config, "", None)
-    entry_rankings, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)
+        builder.add_rankings(name, lists_of(entry.rankings, query_ids, entry.where), titles)
+        return Entrant({"name": "trec_run", "path": entry.where}, "", None)
+    rankings, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)
     number_of = {query_id: number for number, query_id in enumerate(entry.saved.lists.query_ids)}
     order = [number_of[query_id] for query_id in query_ids]
-    nothing: list[Ranking] = [[] for _ in unjudged]
-    listing: Listing = builder.add_rankings(name, [*(entry_rankings[number] for number in order), *nothing], titles)
+    listing = builder.add_rankings(name, [rankings[number] for number in order], titles)
     hits = np.concatenate([np.arange(own.of(number).start, own.of(number).stop) for number in order])
     listing.signals.update({signal: values[hits] for signal, values in own.signals.items()})
-    result = _result(entry.saved, entry.name)
+    result = next(result for result in entry.saved.report.configurations if result.name == entry.name)
     return Entrant(result.config, result.fingerprint, result.cost)
-
-
-def _result(saved: SavedRun, name: str) -> ConfigurationResult:
-    return next(result for result in saved.report.configurations if result.name == name)
 
 
 def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:

@@ -326,12 +326,12 @@ def diff(
     if query is None:
         changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)
         console.print(queries_view(lists, name_a, name_b, changed[:_MOST_LISTED], f"{measure}@{k}", len(changed)))
-        hopeless = len(lists.query_ids) - len(sources.unjudged) - len(changed)
+        hopeless = len(lists.query_ids) - len(changed)
         if hopeless:
             say(f"note: {hopeless:,} judged queries have no relevant document and are not listed; name one with --query")
         if sources.unjudged:
             first = f"the first: {sources.unjudged[0]!r}"
-            say(f"note: {len(sources.unjudged):,} queries without judgements ({first}) are not listed; name one with --query")
+            say(f"note: {len(sources.unjudged):,} queries without judgements ({first}) are left out")
         return
     common = common_words(list(lists.passages.values()), lists.texts)
     found = difference(lists, name_a, name_b, query, k, relevant_from)

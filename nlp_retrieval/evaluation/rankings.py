@@ -7,7 +7,7 @@ of a large sweep take a few bytes a hit and need no corpus. Nothing is rounded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -124,31 +124,6 @@ class RunLists:
     def _judged(self, query: int) -> list[tuple[int, int]]:
         here = slice(int(self.gold_offsets[query]), int(self.gold_offsets[query + 1]))
         return list(zip(self.gold_items[here].tolist(), self.gold_grades[here].tolist(), strict=True))
-
-    def first(self, number: int) -> RunLists:
-        """Return the lists of only the first queries.
-
-        Args:
-            number: number of queries.
-        """
-        listings = {}
-        for name, listing in self.listings.items():
-            end = int(listing.offsets[number])
-            signals = {signal: values[:end] for signal, values in listing.signals.items()}
-            listings[name] = Listing(listing.offsets[: number + 1], listing.items[:end], listing.scores[:end], signals)
-        end = int(self.gold_offsets[number])
-        return replace(
-            self,
-            query_ids=self.query_ids[:number],
-            texts=self.texts[:number],
-            families=self.families[:number],
-            groups=self.groups[:number],
-            gold=self.gold[:number],
-            gold_offsets=self.gold_offsets[: number + 1],
-            gold_items=self.gold_items[:end],
-            gold_grades=self.gold_grades[:end],
-            listings=listings,
-        )
 
     def grades(self, configuration: str) -> Rows:
         """Return ``[hits]``: the grade of each hit of a configuration, 0 if it is not relevant to its query."""
