@@ -2,7 +2,7 @@
 
 The link graph stands beside its own seeds and their reciprocal rank fusion, on collections with links that matter and on
 collections without, once over BM25 alone and once over BM25 and an encoder. The control is links dealt out anew. The weight of
-the seeds' fusion in the score is chosen on half of the families of all collections together, and all are judged on the others.
+the seeds' fusion in the score was chosen on half of the families of all collections together, and all are judged on the others.
 Encoding takes most of the time: NAMEs choose the collections that are also searched with the encoder ("policy", "MuSiQue").
 """
 
@@ -46,7 +46,6 @@ _MOST = 500
 _SEED = 20261124
 _MEASURES = ("recall@10", "ndcg@10")
 _FUSION, _LINKED, _SHUFFLED = "RRF of its seeds", "link graph", "links shuffled"
-_GRID = (0.0, 1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True)
@@ -110,20 +109,11 @@ class Judged:
         pools = self._pools()
         values = {label: self._evaluated(pools, partial(_of_seed, label=label)) for label in pools[0].seeds}
         values[_FUSION] = self._evaluated(pools, _fused)
-        for weight in _GRID:
-            values[f"fused: {weight:g}"] = self._evaluated(pools, partial(_ranked, weight=weight))
+        values[_LINKED] = self._evaluated(pools, _ranked)
         self._shuffle()
-        shuffled = self._pools()
-        for weight in _GRID:
-            values[f"{_SHUFFLED}, fused: {weight:g}"] = self._evaluated(shuffled, partial(_ranked, weight=weight))
+        values[_SHUFFLED] = self._evaluated(self._pools(), _ranked)
         families = [query.family for query in collection.queries]
-        self.figures = Figures(values, families, [_half(query) for query in collection.queries], {})
-
-    def chosen(self, weight: float) -> Figures:
-        """The figures of the half that had no part in the choice of the weight."""
-        values = dict(self.figures.values)
-        values[_LINKED], values[_SHUFFLED] = values[f"fused: {weight:g}"], values[f"{_SHUFFLED}, fused: {weight:g}"]
-        return Figures(values, self.figures.families, self.figures.groups, {}).group("judged")
+        self.figures = Figures(values, families, [_half(query) for query in collection.queries], {}).group("judged")
 
     def _pools(self) -> list[GraphCandidates]:
         asked = list(dict.fromkeys(self._queries))
@@ -165,24 +155,15 @@ def _fused(pool: GraphCandidates) -> NDArray[np.int64]:
     return np.array(sorted(scores, key=lambda row: (-scores[row], row)), np.int64)
 
 
-def _ranked(pool: GraphCandidates, weight: float) -> NDArray[np.int64]:
-    return pool.ranked(DEFAULT_WEIGHTS | {"fused": weight}, _K)[0]
+def _ranked(pool: GraphCandidates) -> NDArray[np.int64]:
+    return pool.ranked(DEFAULT_WEIGHTS, _K)[0]
 
 
-def best_weight(judged: list[Judged]) -> float:
-    """The weight with the best mean of nDCG@10 over collections, on the half that is for choosing."""
-
-    def mean(weight: float) -> float:
-        return float(np.mean([one.figures.group("chosen on").mean(f"fused: {weight:g}", "ndcg@10") for one in judged]))
-
-    return max(_GRID, key=mean)
-
-
-def rows_of(names: list[str], judged: list[Judged], weight: float) -> str:
+def rows_of(names: list[str], judged: list[Judged]) -> str:
     """A table: the seeds, their fusion, the link graph, and its distances to the fusion and to the control."""
     rows = {}
     for name, one in zip(names, judged, strict=True):
-        figures = one.chosen(weight)
+        figures = one.figures
         best = max(one.opened.seeds, key=lambda label: figures.mean(label, "ndcg@10"))
         for measure in _MEASURES:
             rows[f"{name}, {measure}"] = [
@@ -191,18 +172,12 @@ def rows_of(names: list[str], judged: list[Judged], weight: float) -> str:
                 f"{figures.mean(_LINKED, measure):.3f}",
                 figures.gain(_LINKED, _FUSION, measure),
                 figures.gain(_LINKED, _SHUFFLED, measure),
-                " ".join(f"{figures.mean(f'fused: {other:g}', measure):.3f}" for other in _GRID),
             ]
-    grid = "fused at " + ", ".join(f"{weight:g}" for weight in _GRID)
-    return table(["", "best seed", _FUSION, _LINKED, f"minus {_FUSION}", f"minus {_SHUFFLED}", grid], rows)
+    return table(["", "best seed", _FUSION, _LINKED, f"minus {_FUSION}", f"minus {_SHUFFLED}"], rows)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     """Measure the collections that are named, or all, and write the page."""
-    needed = [Path(folder) for folder in ("policy", "scifact", "musique", "wiki")]
-    if len(arguments) < 2 or not all((Path(arguments[0]) / folder).is_dir() for folder in needed):
-        print("usage: python -m bench.harmless DATA MODEL [NAME ...]   (DATA holds policy/, scifact/, musique/ and wiki/)")
-        return 2
     warnings.simplefilter("ignore")
     data = Data.of(arguments[0])
     values: dict[str, str] = {}
@@ -214,15 +189,12 @@ def main(arguments: list[str]) -> int:
                 continue
             names.append(collection.name)
             judged.append(Judged(collection, list(seeds)))
-            print(f"{key}\n{rows_of(names[-1:], judged[-1:], DEFAULT_WEIGHTS['fused'])}", flush=True)
-        table_of = rows_of(names, judged, DEFAULT_WEIGHTS["fused"])
-        values |= {f"{key}_weight": f"{best_weight(judged):g}", f"{key}_table": table_of}
+            print(f"{key}\n{rows_of(names[-1:], judged[-1:])}", flush=True)
+        values[f"{key}_table"] = rows_of(names, judged)
     text = (Path(__file__).parent / "harmless_page.md").read_text("utf-8")
     values |= {"named": "".join(f" {name}" for name in arguments[2:]), "model": Path(arguments[1]).name, "most": f"{_MOST}"}
-    values |= {"grid": ", ".join(f"{weight:g}" for weight in _GRID), "default": f"{DEFAULT_WEIGHTS['fused']:g}"}
     (Path(__file__).parent / "HARMLESS.md").write_text(page(text, **values), "utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])
