@@ -262,9 +262,9 @@ def _give(calls: Mapping[str, _Made], result: _Result, where: str) -> None:
 
 def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Utterance | _Call | _Result]:
     form, role, content = message.get("type"), message.get("role"), message.get("content")
-    if form == "function_call":
+    if form in ("function_call", "tool_call"):
         yield _Call(str(message.get("call_id") or message.get("id") or ""), str(message.get("name")), message.get("arguments"))
-    elif form == "function_call_output":
+    elif form in ("function_call_output", "tool_result"):
         yield _Result(str(message.get("call_id") or ""), message.get("output"))
     elif form in ("web_search_call", "file_search_call", "mcp_call"):
         yield from _hosted(form, message)
@@ -279,11 +279,12 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Utterance | _Cal
             yield from _blocks(content, by)
         elif text := _plain(content):
             yield _Utterance(by, text)
-        for call in message.get("tool_calls") or ():
-            function = (call.get("function") or call) if isinstance(call, dict) else None
+        called = message.get("tool_calls") or ([message] if message.get("function_call") else [])
+        for call in called if isinstance(called, list) else []:
+            function = (call.get("function") or call.get("function_call") or call) if isinstance(call, dict) else None
             if not isinstance(function, dict):
                 raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
-            yield _Call(str(call.get("id") or ""), str(function.get("name")), function.get("arguments"))
+            yield _Call(str(call.get("id") or ""), str(function.get("name")), function.get("arguments", function.get("args")))
     elif role not in ("system", "developer"):
         raise SourceError(f"{where} has the role {role!r}; known are {quoted(['system', 'user', 'assistant', 'tool'])}")
 

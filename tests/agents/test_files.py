@@ -305,6 +305,18 @@ def test_after_an_answer_another_question_begins(tmp_path: Path) -> None:
     assert by_text.question_id == "k", "a question without an id is found by its text"
 
 
+def test_calls_in_the_forms_before_tools_are_read(tmp_path: Path) -> None:
+    older = [
+        {"role": "user", "content": "What eats krill?"},
+        {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": '{"query": "krill"}'}},
+        {"role": "function", "name": "search", "content": '[{"id": "whale"}]'},
+        {"role": "assistant", "content": "A whale.", "tool_calls": "none"},
+    ]
+    (trajectory,) = read_trajectories(written(tmp_path, "a.json", older))
+    assert [(step.query, step.results) for step in trajectory.searches] == [("krill", ("whale",))]
+    assert trajectory.answer == "A whale."
+
+
 def test_what_providers_write_in_ways_of_their_own_is_read(tmp_path: Path) -> None:
     chat = json.loads(json.dumps(ANTHROPIC))
     chat[1]["usage"] |= {"cache_read_input_tokens": 20_000, "cache_creation_input_tokens": 5000}
