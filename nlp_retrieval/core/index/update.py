@@ -31,8 +31,8 @@ from nlp_retrieval.core.index.generation import (
     CorpusRecord,
     FolderRecord,
     Manifest,
-    RetrieverRecord,
     Segment,
+    SegmentFolder,
     check_folder,
     checked_segments,
     fingerprint_of,
@@ -46,9 +46,6 @@ from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, 
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
-
-_Write = Callable[[Builder, RetrieverRecord, ItemTable, Path], None]
-"""Writes the last segment of a retriever into an empty folder."""
 
 Resolve = Callable[[Path, Manifest], Sequence[Builder]]
 """Returns a builder for each retriever in the manifest of a directory, in its order."""
@@ -76,12 +73,7 @@ class IndexChange:
         segments = [*corpus.segments, *([] if added is None else [added])]
         deleted = self._written(np.union1d(self._deleted(), gone), fingerprint) if len(gone) else corpus.deleted
         changed = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=segments, deleted=deleted)
-        items = open_items(self.directory, changed)
-
-        def extend(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
-            builder.extend(new_items, scratch, checked_segments(self.directory, old.segments, items), items)
-
-        self._publish(changed, len(corpus.segments), extend, items)
+        self._publish(changed, len(corpus.segments), joined=False)
 
     def join(self, first: int) -> None:
         """Publish the index with the segments from ``first`` on replaced by one without deleted items."""
@@ -100,17 +92,7 @@ class IndexChange:
             segments.append(self.writer.publish_segment(scratch, "items", fingerprint, begin, begin + n_live))
         record = self._written(deleted, fingerprint) if len(deleted) else None
         changed = CorpusRecord(fingerprint=fingerprint, n_items=corpus.n_items, segments=segments, deleted=record)
-
-        items = open_items(self.directory, changed)
-
-        def join(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
-            if builder.joins_by_extending and first:
-                builder.extend(new_items, scratch, checked_segments(self.directory, old.segments[:first], items), items)
-                return
-            joined = checked_segments(self.directory, old.segments[first:], self.items, contents=True)
-            builder.join(joined, new_items, scratch)
-
-        self._publish(changed, first, join, items)
+        self._publish(changed, first, joined=True)
 
     def join_where_due(self) -> None:
         """Join segments if there are many, or if many items were deleted; the change is published, so a failure only warns."""
@@ -145,21 +127,30 @@ class IndexChange:
         write_deleted(scratch, deleted)
         return self.writer.publish(scratch, "deleted", fingerprint)
 
-    def _publish(self, corpus: CorpusRecord, n_kept: int, write: _Write, items: ItemTable) -> None:
-        """Publish the index of these items; retrievers have the first ``n_kept`` segments, and ``write`` writes one more."""
+    def _publish(self, corpus: CorpusRecord, n_kept: int, *, joined: bool) -> None:
+        """Publish the index of these items: each retriever keeps ``n_kept`` segments, and writes one more if the items do."""
+        items = open_items(self.directory, corpus)
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
         for builder, identity, old in zip(self.builders, self.identities, self.manifest.retrievers, strict=True):
             segments, seconds = old.segments[:n_kept], old.seconds
             for rows, new_items in new:
-                writes = partial(write, builder, old, new_items)
-                segment, more = self.writer.write_segment(builder, identity, corpus, rows, writes)
-                segments = [*segments, segment]
-                seconds = round(seconds + more, 3)
+                if joined and not (n_kept and builder.joins_by_extending):
+                    parts = checked_segments(self.directory, old.segments[n_kept:], self.items, contents=True)
+                    write = partial(builder.join, parts, new_items)
+                else:
+                    before = checked_segments(self.directory, segments, items)
+                    write = partial(_extend, builder, new_items, before, items)
+                segment, more = self.writer.write_segment(builder, identity, corpus, rows, write)
+                segments, seconds = [*segments, segment], round(seconds + more, 3)
             fingerprint = fingerprint_of(corpus.fingerprint, identity)
             retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "seconds": seconds}))
         self.manifest = self.writer.publish_manifest(self.manifest, corpus, retrievers)
         self.items = items
+
+
+def _extend(builder: Builder, items: ItemTable, before: list[SegmentFolder], everything: ItemTable, folder: Path) -> None:
+    builder.extend(items, folder, before, everything)
 
 
 def _fingerprint(*parts: str | bytes) -> str:
