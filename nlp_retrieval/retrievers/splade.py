@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of, search_parts
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
@@ -18,6 +17,7 @@ from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.files.columns import Stream, damaged, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.processes import Backend
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of, search_parts
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.processes import Backend
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever

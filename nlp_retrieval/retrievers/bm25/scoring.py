@@ -12,9 +12,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, top_k
-from nlp_retrieval.core.processes import in_threads, usable_cores
+from nlp_retrieval.core.processes import Backend, CompiledLoops, in_threads, require_numba, usable_cores
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 

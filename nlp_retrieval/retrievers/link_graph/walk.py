@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of
+from nlp_retrieval.core.processes import Backend, CompiledLoops
 from nlp_retrieval.errors import ConfigurationError, EngineError, nearest
 from nlp_retrieval.retrievers.link_graph.graph import WeightedGraph, Workspace
 from nlp_retrieval.retrievers.link_graph.tables import places_in

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from soaking import mostly_soaked
 
-from nlp_retrieval.core import backend as backend_module
+from nlp_retrieval.core import processes
 from nlp_retrieval.errors import DependencyError
 from nlp_retrieval.retrievers.link_graph import walk as module
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
@@ -128,7 +128,7 @@ def test_weights_count_relative_to_one_another_also_where_their_sum_overflows():
 
 def test_without_numba_numpy_does_it_and_asking_for_numba_says_what_to_install(monkeypatch):
     graph, restarts = random_graph(100, 500, seed=10), restarts_of([(1, 1.0)])
-    monkeypatch.setattr(backend_module, "_has_numba", lambda: False)
+    monkeypatch.setattr(processes, "_has_numba", lambda: False)
     monkeypatch.setattr(module._loops, "numpy_seconds", 100.0)
     local_pagerank(graph, restarts, 0.5)
     with pytest.raises(DependencyError, match="pip install numba"):
