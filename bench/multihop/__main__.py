@@ -68,10 +68,6 @@ class Study:
         self.reached = {name: self.wiki.reached(graphs[_FULL], self.sets[name]) for name in ("hover2", "hover3", "hotpotqa")}
         own = self.musique.fit(graphs[_FULL]).out_of_fold.per_query
         found = self._sweep("musique", musique, self.musique)
-        split = {_CLAUSES: Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever()], clauses=True)])}
-        split[_CLAUSES].index(musique, self.musique.index)
-        config = configured(self._settings(self.musique, musique), self.work / "clauses")
-        found = found.beside(run(replace(config, searchers=split), self.work / "clauses"))
         self.figures["musique"] = replace(found, values=found.values | {_OWN_FOLDS: own})
         self.reached["musique"] = self.musique.reached(graphs[_FULL], musique)
 
@@ -99,6 +95,8 @@ class Study:
         config = configured(settings, self.work / name)
         keys = (_SHUFFLED, f"{_SHUFFLED}, refitted")
         others = {key: Searcher([shuffled(_weights(self.fits.get(key, self.full), fold))]) for key in keys}
+        if name == "musique":
+            others[_CLAUSES] = Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever()], clauses=True)])
         return run(replace(config, searchers={**config.searchers, **others}), self.work / name)
 
     def _judged(self) -> dict[str, Figures]:
