@@ -17,10 +17,13 @@ from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.files import atomic as durable
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, open_generation, read_manifest, verify_index
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.update import drop_retriever
+from nlp_retrieval.core.search.base_searcher import resolver
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexDamagedError,
     IndexMismatchError,
+    IndexMissingError,
     IndexWriteError,
     ItemError,
     RetrievalWarning,
@@ -252,3 +255,17 @@ def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(tmp_
     assert said[-1] == "read"
     for text in said:
         assert text == "read" or ("IndexStateError" in text and "ulimit -n" in text), text
+
+
+def test_a_retriever_is_dropped_with_its_files_and_where_there_is_no_index_no_folder_is_made(
+    searcher: Searcher, tmp_path: Path
+) -> None:
+    path = searcher.opened.path
+    before = folders(searcher)
+    Searcher([Bm25Retriever()]).index(documents(TEXTS), path)
+    left = drop_retriever(path, "bm25", resolver())
+    assert [record.config["name"] for record in left.retrievers] == ["terms"]
+    assert folders(searcher) == before
+    with pytest.raises(IndexMissingError):
+        drop_retriever(tmp_path / "none", "bm25", resolver())
+    assert not (tmp_path / "none").exists()
