@@ -287,11 +287,11 @@ class PlainAnswer(BaseModel):
     """Plain values for JSON."""
 
     @classmethod
-    def of(cls, *objects: object, **values: object) -> Self:
+    def of(cls, *objects: object, **values: Any) -> Self:
         """Return the values, and for each other field the attribute of the first object that has it."""
-        names = [name for name in cls.model_fields if name not in values]
-        found = {name: next(getattr(one, name) for one in objects if hasattr(one, name)) for name in names}
-        return cls.model_construct(**found, **values)
+        for name in cls.model_fields.keys() - values.keys():
+            values[name] = next(getattr(one, name) for one in objects if hasattr(one, name))
+        return cls.model_construct(**values)
 
 
 class EvidenceFound(PlainAnswer):
