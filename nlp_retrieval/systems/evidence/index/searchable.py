@@ -129,37 +129,36 @@ class SearchablePassages:
         """
         for leftover in self.folder.parent.glob(f"{_GONE}*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        wanted = {sha256: text for sha256, text in store.texts().items() if text.newest}
-        if not wanted:
+        live = {sha256: text for sha256, text in store.texts().items() if text.newest}
+        if not live:
             self._remove()
             return
-        spans = store.spans()
+        spans = {sha256: own for sha256, own in store.spans().items() if sha256 in live}
         searcher, stored = self._readable()
         if searcher is None:
-            self._searcher.index(_items(store, wanted, spans), self.folder, replace=True)
+            self._searcher.index(_items(store, live, spans), self.folder, replace=True)
             self._is_open = True
             return
-        changed = {
-            sha256: text
-            for sha256, text in wanted.items()
-            if any(
-                stored.get(f"{sha256}::{number}") != _columns(sha256, text, span)
-                for number, span in enumerate(spans.get(sha256, []))
-            )
+        wanted = {
+            f"{sha256}::{number}": _columns(sha256, live[sha256], span)
+            for sha256, own in spans.items()
+            for number, span in enumerate(own)
         }
+        changed = {place_of(item_id)[0] for item_id, columns in wanted.items() if stored.get(item_id) != columns}
         if changed:
-            searcher.update(_items(store, changed, spans))
-        unwanted = [item_id for item_id in stored if not _is_wanted(item_id, wanted, spans)]
-        if unwanted:
+            searcher.update(_items(store, live, {sha256: own for sha256, own in spans.items() if sha256 in changed}))
+        if unwanted := [item_id for item_id in stored if item_id not in wanted]:
             searcher.delete(unwanted)
 
     def _readable(self) -> tuple[BaseSearcher | None, dict[str, dict[str, Any]]]:
         """Return the searcher and the metadata of the items in its index; None if it cannot read an index."""
         try:
             searcher = self.current()
-            return searcher, {} if searcher is None else _metadata(searcher.opened)
+            if searcher is not None:
+                return searcher, {item.item_id: item.metadata for item in searcher.opened.items.stream_live()}
         except (IndexMissingError, IndexMismatchError, IndexDamagedError):
-            return None, {}
+            pass
+        return None, {}
 
     def _remove(self) -> None:
         """Remove the index; readers that have opened it keep it."""
@@ -169,23 +168,15 @@ class SearchablePassages:
             shutil.rmtree(aside, ignore_errors=True)
 
 
-def _is_wanted(item_id: str, wanted: Mapping[str, SourceVersion], spans: Mapping[str, Sequence[tuple[int, int]]]) -> bool:
-    sha256, number = place_of(item_id)
-    return sha256 in wanted and 0 <= number < len(spans.get(sha256, ())) and item_id == f"{sha256}::{number}"
-
-
-def _metadata(generation: Generation) -> dict[str, dict[str, Any]]:
-    return {item.item_id: item.metadata for item in generation.items.stream_live()}
-
-
 def _items(
     store: EvidenceStore, texts: Mapping[str, SourceVersion], spans: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Iterator[SearchableItem]:
-    for sha256, text in texts.items():
+    for sha256, own in spans.items():
         content = store.content(sha256)
         if content is not None:  # else it was deleted meanwhile
-            for number, (start, end) in enumerate(spans.get(sha256, [])):
-                yield SearchableItem.trusted(f"{sha256}::{number}", content[start:end], _columns(sha256, text, (start, end)))
+            for number, (start, end) in enumerate(own):
+                columns = _columns(sha256, texts[sha256], (start, end))
+                yield SearchableItem.trusted(f"{sha256}::{number}", content[start:end], columns)
 
 
 def _columns(sha256: str, text: SourceVersion, span: tuple[int, int]) -> dict[str, Any]:
