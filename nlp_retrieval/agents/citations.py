@@ -93,10 +93,7 @@ def trajectory_citations(trajectory: Trajectory) -> list[TrajectoryCitation]:
 
 
 def _cited_sentences(text: str, known: set[str]) -> list[tuple[str, list[str]]]:
-    """Return the sentences with citations, without their marks, and the ids that each cites.
-
-    A mark after the end of a sentence belongs to it. Lines are sentences of their own, as in lists.
-    """
+    """Return the sentences with citations, and the ids that each cites; a mark after the end of a sentence belongs to it."""
     cited = []
     for line in text.splitlines():
         marks = cited_in(line, known)

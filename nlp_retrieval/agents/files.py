@@ -224,11 +224,7 @@ class _Sessions:
         self._sessions: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
 
     def add(self, row: Mapping[str, Any], location: str) -> None:
-        """Add a line.
-
-        Raises:
-            SourceError: it names no question, or a field that does not exist.
-        """
+        """Add a line; a SourceError says that it names no question, or a field that does not exist."""
         values = self._named(row, location)
         agent = str(values.pop("agent", "") or self._agent)
         question, session = values.pop("question_id", None), values.pop("session", None)

@@ -77,12 +77,7 @@ class ToolCall(NamedTuple):
 
 
 def read_call(fields: object) -> ToolCall:
-    """Read the tool and its argument in an answer; both are empty where it has none.
-
-    Examples:
-        >>> read_call({"tool": "Search: `krill`", "argument": ""}), read_call("Hello")
-        (ToolCall(tool='search', argument='krill'), ToolCall(tool='', argument=''))
-    """
+    """Read the tool and its argument in an answer; both are empty where it has none."""
     values = fields if isinstance(fields, Mapping) else {}
     tool, argument = (_line(values.get(name)) for name in ("tool", "argument"))
     called = tool.strip(_AROUND).lower()

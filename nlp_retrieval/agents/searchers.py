@@ -261,9 +261,6 @@ class AgentSearcher(BaseAgentSearcher):
             says all that decides what the agent does. By default the name of the function or class.
         record: a JSONL file for the trajectories, one a line, written after each call; one file for each agent.
 
-    Raises:
-        ConfigurationError: the agent cannot be called with a question and tools.
-
     Examples:
         >>> def twice(question, tools):
         ...     tools.search(question)
@@ -296,8 +293,6 @@ class AgentSearcher(BaseAgentSearcher):
         self._is_program = hasattr(agent, "named_predictors")
         self._label = label or str(getattr(agent, "__name__", type(agent).__name__))
         self._own = "" if label else uuid4().hex
-        if not self._is_program:
-            _check_callable(agent)
         self._take(resolved["searcher"], k, steps, tokens, record)
 
     @property
@@ -410,12 +405,3 @@ def _as_answer(returned: Any) -> AgentAnswer:
             "of ids)"
         )
     return AgentAnswer(text or "", citations)
-
-
-def _check_callable(agent: Callable[..., Any]) -> None:
-    try:
-        signature(agent).bind("question", "tools")
-    except TypeError as error:
-        raise ConfigurationError(f"AgentSearcher: {agent!r:.80} is called as agent(question, tools): {error}") from None
-    except ValueError:
-        return  # it has no signature that could be read

@@ -158,15 +158,7 @@ class Trajectory(PlainModel):
 
 
 def cited_in(text: str, known: set[str]) -> list[tuple[str, tuple[int, int]]]:
-    """Return the ids that a text cites in brackets, and where each mark begins and ends: ``[d1]``, ``[d1, d2]``, ``【12】``.
-
-    Text in brackets is a citation if the agent has seen an item of that id. Where ids are numbers, every number is:
-    one that nobody retrieved is a citation of nothing.
-
-    Examples:
-        >>> cited_in("It eats krill [whale], and more [see below].", {"whale", "krill"})
-        [('whale', (14, 21))]
-    """
+    """Return the ids that a text cites in brackets, of what was seen or numbers where ids are numbers, and their places."""
     numbers = any(item_id.isascii() and item_id.isdecimal() for item_id in known)
     cited: list[tuple[str, tuple[int, int]]] = []
     for mark in _MARK.finditer(text):

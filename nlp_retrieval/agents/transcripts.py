@@ -325,12 +325,7 @@ def _blocks(content: list[Any], by: Literal["user", "agent"]) -> Iterator[_Utter
 
 
 def ids_in(output: Any) -> list[str] | None:
-    """Return the ids of results in what a tool returned, in order; None if it holds something and no ids.
-
-    Examples:
-        >>> ids_in('[{"docid": "12", "snippet": "It eats krill."}]'), ids_in({"results": []}), ids_in("Nothing to see.")
-        (['12'], [], None)
-    """
+    """Return the ids of results in what a tool returned, in order; None if it holds something and no ids."""
     if isinstance(output, str):
         return _ids_in_text(output.strip())
     if isinstance(output, list):

@@ -52,15 +52,7 @@ class BaselineItem:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Results of a searcher that were accepted.
-
-    Args:
-        reason: why they were, in the words of a person.
-        k: number of hits that are kept of each query.
-        queries: by id, in order.
-        items: those in the hits, by id.
-        identity: what they depend on: corpus, configuration, models, versions.
-    """
+    """Results of a searcher that were accepted: k hits a query, the items in them, and what they depend on."""
 
     reason: str
     k: int
@@ -84,11 +76,7 @@ _HEAD, _QUERY, _ITEM = TypeAdapter(_Head), TypeAdapter(BaselineQuery), TypeAdapt
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
-    """Write a baseline; a reader sees the old file or the complete new one.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write a baseline; a reader sees the old file or the complete new one."""
     lines = []
     for query in baseline.queries.values():
         lines.append(_line(asdict(query) | {"measures": {name: round(value, 6) for name, value in query.measures.items()}}))
@@ -98,11 +86,7 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline.
-
-    Raises:
-        SourceError: it is missing, was edited or merged, is of another format, or is damaged.
-    """
+    """Read a baseline; a SourceError says that it is missing, edited, merged, of another format or damaged."""
     try:
         lines = path.read_text("utf-8").rstrip("\n").split("\n")
     except FileNotFoundError:

@@ -27,10 +27,7 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ChangedPassage:
-    """A passage among the first results of one side alone.
-
-    ``relevant`` is by gold or people, None if neither says; ``place`` is the project that asks for it.
-    """
+    """A passage that one side alone has; ``relevant`` by gold or people, ``place`` the project that asks for it."""
 
     query_id: str
     key: _Key

@@ -28,10 +28,7 @@ class GateChange:
 
 @dataclass(frozen=True)
 class LostDocument:
-    """A document that fell: its text (None if the corpus does not hold it), and its rank in the baseline and now.
-
-    ``now`` is None if it is not among ten times as many results.
-    """
+    """A document that fell, its text (None if it left the corpus), and its ranks; None if it is not found."""
 
     item_id: str
     text: str | None
@@ -41,7 +38,7 @@ class LostDocument:
 
 @dataclass(frozen=True)
 class LostQuery:
-    """A query that lost in a measure (or, without one, whose results changed), the documents it lost, and ids that came."""
+    """A query that lost in a measure, or without one changed, the documents it lost, and ids that came."""
 
     query_id: str
     text: str

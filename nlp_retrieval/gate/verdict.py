@@ -36,21 +36,7 @@ _MOST_LOOKS, _QUERIES_OF_LOOK = 100, 10
 
 @dataclass(frozen=True)
 class MeasureVerdict:
-    """The verdict on one measure in one group of queries.
-
-    Args:
-        measure: its name.
-        group: of queries; empty for all.
-        queries: number of them.
-        before: mean of the baseline.
-        now: mean of the searcher.
-        low: lower end of the one-sided 95% interval of the difference.
-        margin: the largest loss that is acceptable.
-        p: one-sided p-value of a loss, corrected for all measures and groups.
-        more: number of further queries, like these, that could show that nothing beyond the margin was lost; 0 unless the
-            verdict is "fell" or "cannot tell", and while judgements are missing.
-        verdict: of this measure.
-    """
+    """The verdict on one measure in one group (empty for all), with its means, and the corrected one-sided p of a loss."""
 
     measure: str
     group: str
@@ -89,11 +75,7 @@ def judge(
     level: float,
     looks: int,
 ) -> list[MeasureVerdict]:
-    """Return the verdict on each measure in each group.
-
-    ``before`` and ``now`` are ``[queries]`` by measure, ``groups`` too, by name; the name of all is empty. ``level`` is the
-    chance of a false alarm over all ``looks``, the number of changes that one baseline judges.
-    """
+    """Return the verdict on each measure in each group; ``level`` is the chance of a false alarm over all ``looks``."""
     found = []
     for measure, margin in margins.items():
         for group, mask in groups.items():

@@ -49,19 +49,7 @@ class CollectionHealth:
 
 
 def health_of(project: JudgingProject, k: int | None = None) -> CollectionHealth:
-    """Return the health of a project.
-
-    Args:
-        project: judged in part.
-        k: depth of the figures; by default that of the project.
-
-    Examples:
-        >>> project = JudgingProject.create("judging", queries[:1], {"a": {"q1": [("whale", 2.0), ("fox", 1.0)]}}, items)
-        >>> _ = project.judge(0, 1, by="Ann")
-        >>> health = health_of(project)
-        >>> health.systems[0].judged, health.systems[0].unjudged
-        (0.5, 1)
-    """
+    """Return the health of a project, to a depth; by default that of the project."""
     pool, depth = project.pool(), k or project.settings.depth
     judged, relevant = pool.judged, pool.relevant
     first = {name: [pairs[:depth] for pairs in rankings] for name, rankings in pool.systems.items()}

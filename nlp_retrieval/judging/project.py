@@ -510,11 +510,7 @@ class JudgingProject:
 
 
 def checked_name(name: str) -> str:
-    """Return a judge's name without spaces around it.
-
-    Raises:
-        InputError: it is empty, too long, or has invisible characters.
-    """
+    """Return a judge's name without spaces around it; an InputError says that it cannot be used."""
     stripped = " ".join(name.split())
     if not stripped or len(stripped) > _MOST_NAME or visible(stripped) != stripped:
         raise InputError(f"the judge's name is {visible(stripped[:40])!r}; write 1 to {_MOST_NAME} visible characters")

@@ -196,10 +196,7 @@ def document_of(item: SearchableItem) -> str:
 
 
 def judging_order(pool: JudgingPool, seed: int) -> list[int]:
-    """Return the order of judging: families in random order, so that those done are a random sample; pairs of a query together.
-
-    The order within a query is random too: it says nothing about ranks.
-    """
+    """Return the order of judging: families and the pairs of a query at random, so that those done are a random sample."""
     draw = random.Random(seed)  # noqa: S311 -- a reproducible order, no secret
     families = family_numbers(pool.families).tolist()
     order = list(range(max(families, default=-1) + 1))

@@ -21,10 +21,7 @@ _FEWEST_PAIRS = 10
 
 @dataclass(frozen=True)
 class ModelBias:
-    """How far a model's grades are from people's: its mean grade minus theirs, over the pairs of a part that both judged.
-
-    ``part`` is "all", "grade 2", or "system A".
-    """
+    """A model's mean grade minus that of people, over the pairs of a part ("all", "grade 2", "system A") that both judged."""
 
     part: str
     pairs: int

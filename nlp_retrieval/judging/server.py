@@ -80,18 +80,7 @@ class NothingBody(RequestBody):
 
 
 class JudgingService(BaseService):
-    """The page of one judge, and what it asks for.
-
-    Args:
-        project: to judge.
-        judge: name of the person.
-        overlap: share of the pairs that two people judge, 0 to 1.
-        settles: whether disagreements are settled, instead of judging further pairs.
-
-    Raises:
-        ConfigurationError: ``overlap`` is out of range.
-        InputError: the name cannot be used.
-    """
+    """The page of one judge, and what it asks for; ``settles`` if disagreements are settled instead of judging on."""
 
     kind: ClassVar[str] = "judging"
     opens: ClassVar[str] = PROJECT_FILE
