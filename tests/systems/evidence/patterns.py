@@ -91,9 +91,9 @@ EVIDENCE = {
         "('1 day and 2 hours', ROWS))]",
         f"{_OF}.lookups.binding import misplaced\nROWS = '| 1 | 2 |' * N + (chr(10) + '1|2') * N",
     ),
-    "systems/evidence/lookups/computed.py": in_prose(
+    "systems/evidence/lookups/numbers.py, computed": in_prose(
         "[found_otherwise(one, number, NUMBERS) for one in (text, 'half ' * N) for number in NUMBERS]",
-        f"{_OF}.lookups.computed import found_otherwise\nfrom nlp_retrieval.text import numbers_of\n"
+        f"{_OF}.lookups.numbers import found_otherwise\nfrom nlp_retrieval.text import numbers_of\n"
         "NUMBERS = numbers_of('1 day, 2 days')",
     ),
     "systems/evidence/lookups/who.py": in_prose(

@@ -16,8 +16,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.lookups.computed import are_of_one_kind, is_year
 from nlp_retrieval.systems.evidence.lookups.names import names_of
+from nlp_retrieval.systems.evidence.lookups.numbers import are_of_one_kind, is_year
 from nlp_retrieval.systems.evidence.lookups.opposites import numbered_things
 from nlp_retrieval.systems.evidence.lookups.words import pattern, stemmed
 from nlp_retrieval.text import Number, agreeing, dates_of, numbers_of, sentences_of

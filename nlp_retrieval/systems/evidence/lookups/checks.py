@@ -14,10 +14,9 @@ from itertools import pairwise
 from typing import Literal
 
 from nlp_retrieval.systems.evidence.lookups.binding import misplaced
-from nlp_retrieval.systems.evidence.lookups.computed import are_of_one_kind, is_year
 from nlp_retrieval.systems.evidence.lookups.denial import Denial, denial, negated
 from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
-from nlp_retrieval.systems.evidence.lookups.numbers import MissingFigures, missing_figures
+from nlp_retrieval.systems.evidence.lookups.numbers import MissingFigures, are_of_one_kind, is_year, missing_figures
 from nlp_retrieval.systems.evidence.lookups.opposites import Opposite, opposite_words, replaced_things
 from nlp_retrieval.systems.evidence.lookups.quotations import missing_quotations
 from nlp_retrieval.systems.evidence.lookups.who import of_another

@@ -1,11 +1,19 @@
-"""The numbers and dates of a claim that a source lacks; a number has its unit, its bound and its sign."""
+"""The numbers and dates of a claim that a source lacks; a number has its unit, its bound and its sign.
+
+A source may have a number in another form: rounded, within a bound, a share, or computed from its figures. It is computed only
+if the claim says which computation it is ("together", "lost", "for three years") and the figures of the source are of one kind
+and near each other. So a wrong number is rarely computable by chance.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.lookups.computed import found_otherwise, is_year
 from nlp_retrieval.systems.evidence.lookups.words import pattern
 from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, month_of, numbers_of
 
@@ -57,14 +65,13 @@ def _within(number: Number, dates: list[Date]) -> bool:
 
 # What qualifies a number.
 
+_BEFORE_NUMBER = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
 _PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+)")
 _SYMBOL = re.compile(r"\s?([A-Za-z]{2,4})\b")
 _COMPASS = re.compile(r"\s?[\u00b0\u00ba]?\s?([NSEW])\b")
 _NOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
 _MORE, _LESS = re.compile(r"[>\u2265]\s?=?\s?\Z"), re.compile(r"[<\u2264]\s?=?\s?\Z")
-_BOUND = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
 _NAMED = re.compile(r"\b([A-Z][\w+#]*)\s(?:v\.?)?\Z")
-_REACH = 24
 
 
 def _is_of_other(claim: str, number: Number, passage: str) -> bool:
@@ -90,9 +97,9 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
         found["latitude" if match[1] in "NS" else "longitude"] = match[1]
     if match := _NOON.match(text, number.end):
         found["noon"] = match[1].lower()
-    if _LESS.search(before) or pattern("at most", _BOUND).search(before):
+    if _LESS.search(before) or pattern("at most", _BEFORE_NUMBER).search(before):
         found["bound"] = "at most"
-    elif _MORE.search(before) or pattern("at least", _BOUND).search(before):
+    elif _MORE.search(before) or pattern("at least", _BEFORE_NUMBER).search(before):
         found["bound"] = "at least"
     if "." in number.written and not number.unit and not number.percent and (match := _NAMED.search(before)):
         found[f"version of {match[1]}"] = number.written
@@ -132,3 +139,157 @@ def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
     if named is None or month_of(named[1]) or re.match(r"\s[a-z]", after):
         return in_list or in_brackets
     return named[1] in passage and re.search(rf"\b{re.escape(named[1])}[\s/-]\d", passage) is None
+
+
+# Numbers that a source has in another form.
+
+_TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
+_EVERY = re.compile(r"\bevery\s\Z", re.IGNORECASE)
+_POINTS = re.compile(r"\s?(?:percentage points?|% ?points?|points?)\b")
+_SHARE_OF = re.compile(r"\s?(?:of\b|share\b|de[rsl]?\b|d['\u2019]|des\b)|\s(?:\w+\s){0,2}share\b", re.IGNORECASE)
+_ROUNDED, _ROUNDED_FROM = 0.5, 10
+_WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
+_NEAR, _MOST, _CONTEXT, _REACH = 160, 60, 60, 24
+_FIRST_YEAR, _LAST_YEAR = 1500, 2100
+
+
+def found_otherwise(claim: str, number: Number, there: Sequence[Number]) -> str | None:
+    """Return how figures of a passage give a number ("39: 97 - 58"), "" if one is it in another form, None if none do."""
+    if _is_in_another_form(claim, number, there):
+        return ""
+    how = next(_computations(claim, number, there), None)
+    return None if how is None else f"{number.measured or number.written}: {how}"
+
+
+def _is_in_another_form(claim: str, number: Number, there: Sequence[Number]) -> bool:
+    if is_year(number):
+        is_decade = claim[number.end : number.end + 1] == "s"
+        return is_decade and any(is_year(other) and 0 <= other.value - number.value < 10 for other in there)
+    if (number.percent or number.value >= _ROUNDED_FROM) and number.value == int(number.value):
+        alike = [other for other in there if other.exact and number.percent == other.percent]
+        if any(abs(_converted(other, number) - number.value) <= _ROUNDED for other in alike):
+            return True
+    if number.percent or number.is_share:
+        shares = [other for other in there if other.is_share or (other.percent and number.is_share)]
+        if any(abs(_percent(other) - _percent(number)) <= _SHARE_WITHIN for other in shares):
+            return True
+    return any(_is_within(claim, number, other.value) for other in there if are_of_one_kind(number, other))
+
+
+def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterator[str]:
+    """Yield how a number is computed: from years, or from figures, of which the claim says that they are computed."""
+    if time := _TIME.match(claim, min(number.end, number.until or number.end)):
+        span = number.value * (10 if time[1].lower() == "decade" else 1)
+        for one, other in _pairs([other for other in there if is_year(other)]):
+            if abs(other.value - one.value) == span:
+                yield "from {} to {}".format(*sorted((one.written, other.written)))
+    if is_year(number):
+        return
+    figures = [other for other in there if not is_year(other) and other.unit != "date" and not other.others]
+    around = claim[max(0, number.begin - _CONTEXT) : number.end + _CONTEXT]
+    up, down = (pattern(way).search(around) is not None for way in ("up", "down"))
+    changes = up or down or pattern("difference").search(around) is not None
+    if number.percent or number.is_share or _EVERY.search(claim, max(0, number.begin - 8), number.begin):
+        yield from _shares(claim, number, figures, changes=changes, rises=up, falls=down)
+    yield from _differences(claim, number, figures, changes=changes)
+    if pattern("sum").search(claim) and not number.percent:
+        yield from _sums(claim, number, [other for other in figures if are_of_one_kind(number, other)])
+
+
+def _shares(claim: str, number: Number, figures: Sequence[Number], *, changes: bool, rises: bool, falls: bool) -> Iterator[str]:
+    """Yield two figures of which one is the share of the other that a claim says, or by which one exceeds the other."""
+    in_words = not number.percent
+    if in_words:
+        value = number.value if number.is_share else 1 / max(number.value, 1)  # "every third"
+        number = replace(number, value=100 * value, exact=_SHARE_WITHIN, percent=True)
+    for one, other in _pairs(figures):
+        if not one.value or not other.value or not are_of_one_kind(one, other):
+            continue
+        low, high = sorted((one, other), key=lambda figure: abs(figure.value))
+        before, after = (one, other) if rises == falls else (low, high) if rises else (high, low)
+        change = 100 * abs(after.value - before.value) / abs(before.value)
+        if changes and not in_words and _is_rounded(claim, number, change):
+            yield f"from {before.written} to {after.written}"
+        is_share = in_words or (_SHARE_OF.match(claim, number.end) and not one.percent)
+        if is_share and not one.percent and _is_rounded(claim, number, 100 * low.value / high.value):
+            yield f"{low.written} of {high.written}"
+
+
+def _differences(claim: str, number: Number, figures: Sequence[Number], *, changes: bool) -> Iterator[str]:
+    points = _POINTS.match(claim, number.end) is not None
+    is_level = pattern("level", _BEFORE_NUMBER).search(claim, max(0, number.begin - _REACH), number.begin) is not None
+    for low, high in _ordered(figures) if points or (changes and not is_level and not number.percent) else ():
+        of_kind = low.percent if points else are_of_one_kind(number, low) and are_of_one_kind(number, high)
+        if of_kind and _is_rounded(claim, number, abs(high.value - low.value)):
+            yield f"{high.written} - {low.written}"
+
+
+def _sums(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
+    groups = [list(pair) for pair in _pairs(figures)]
+    for count in (3, 4):
+        runs = [figures[first : first + count] for first in range(min(_MOST, len(figures) - count + 1))]
+        groups += [list(run) for run in runs if all(right.begin - left.end <= _NEAR for left, right in pairwise(run))]
+    nearest = min(groups, key=lambda group: abs(sum(figure.value for figure in group) - number.value), default=[])
+    if nearest and _is_rounded(claim, number, sum(figure.value for figure in nearest)):
+        yield " + ".join(figure.written for figure in nearest)
+
+
+def _is_rounded(claim: str, number: Number, value: float) -> bool:
+    """Return whether a number of a claim is a computed value, rounded, or within what "about", "over" or "nearly" allow."""
+    slack = max(number.exact, _ROUNDED if number.percent and not number.exact else 1e-9 * abs(number.value))
+    return abs(value - number.value) <= slack or _is_within(claim, number, value)
+
+
+def _is_within(claim: str, number: Number, value: float) -> bool:
+    """Return whether a value is what a claim says of a number in words before it: "about", "more than", "nearly"."""
+
+    def says(name: str) -> bool:
+        return pattern(name, _BEFORE_NUMBER).search(claim, max(0, number.begin - _REACH), number.begin) is not None
+
+    if says("at most") or says("nearly"):
+        return number.value / _WITHIN <= value < number.value
+    if says("at least"):
+        return number.value < value <= _WITHIN * number.value
+    return (says("about") or claim[: number.begin].rstrip()[-1:] in {"~", "\u2248"}) and (
+        abs(number.value - value) <= _ABOUT_WITHIN * number.value
+    )
+
+
+def _converted(number: Number, other: Number) -> float:
+    """Return the value of a number in the unit of another; not a number if their units differ."""
+    if number.unit == other.unit and number.unit:
+        return number.value * number.size / other.size
+    return math.nan if number.unit and other.unit else number.value
+
+
+def _pairs(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
+    """Yield figures near each other, in order; at most 60 pairs."""
+    found = 0
+    for first, one in enumerate(figures):
+        for other in figures[first + 1 : first + 5]:
+            if other.begin - one.end > _NEAR or found == _MOST:
+                break
+            found += 1
+            yield one, other
+
+
+def _ordered(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
+    """Yield figures of one kind near each other, the smaller one first."""
+    for one, other in _pairs(figures):
+        if are_of_one_kind(one, other):
+            yield (one, other) if one.value <= other.value else (other, one)
+
+
+def _percent(number: Number) -> float:
+    return number.value if number.percent else 100 * number.value
+
+
+def are_of_one_kind(one: Number, other: Number) -> bool:
+    """Return whether two numbers may be compared: both percentages or not, both years or not, of one unit."""
+    same_unit = not one.unit or not other.unit or (one.unit, one.size) == (other.unit, other.size)
+    return is_year(one) == is_year(other) and one.percent == other.percent and same_unit
+
+
+def is_year(number: Number) -> bool:
+    """Return whether a number is a year from 1500 to 2100."""
+    return number.written.isdigit() and len(number.written) == 4 and _FIRST_YEAR <= number.value <= _LAST_YEAR

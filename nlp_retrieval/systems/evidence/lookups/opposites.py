@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.lookups.computed import are_of_one_kind
+from nlp_retrieval.systems.evidence.lookups.numbers import are_of_one_kind
 from nlp_retrieval.systems.evidence.lookups.words import Sentence, content, known, lines_of, share, stemmed
 from nlp_retrieval.text import FUNCTION_WORDS, Number, agreeing, as_latin, numbers_of, stems_of_language, words_of
 

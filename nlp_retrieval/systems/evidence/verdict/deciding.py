@@ -12,8 +12,8 @@ from typing import Literal
 
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.lookups.checks import LookedUp, Reason, listed, looked_up
-from nlp_retrieval.systems.evidence.lookups.computed import is_year
 from nlp_retrieval.systems.evidence.lookups.names import names_of
+from nlp_retrieval.systems.evidence.lookups.numbers import is_year
 from nlp_retrieval.systems.evidence.verifiers.base import SURE, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.text import numbers_of
