@@ -267,5 +267,5 @@ def test_a_retriever_is_dropped_with_its_files_and_where_there_is_no_index_no_fo
     assert [record.config["name"] for record in left.retrievers] == ["terms"]
     assert folders(searcher) == before
     with pytest.raises(IndexMissingError):
-        drop_retriever(tmp_path / "none", "bm25", resolver())
+        drop_retriever(tmp_path / "none" / "index", "bm25", resolver())
     assert not (tmp_path / "none").exists()
