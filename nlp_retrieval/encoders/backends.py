@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.models import as_model_error, kept_model, require_dense_extra
+from nlp_retrieval.encoders.models import MADE_FILE, as_model_error, kept_model, require_dense_extra
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
@@ -234,31 +235,53 @@ _AGREES = {"float32": 0.9999, "int8": 0.9}
 """Lowest cosine allowed between a vector of an export and that of its model."""
 
 
-def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
-    """Return the folder of an export in the cache; create it if necessary."""
+def exported(
+    files: ModelFiles,
+    kind: str,
+    precision: ExportPrecision,
+    write: Callable[[Path], Vectors],
+    by_graph: Callable[[Path], Vectors],
+    check: Callable[[Vectors, Vectors, ExportPrecision], None] | None = None,
+) -> Path:
+    """Return the folder of an export in the cache; create it if necessary.
+
+    Args:
+        files: of the model.
+        kind: what the graph computes.
+        precision: of its weights.
+        write: writes the export in float32 into a folder, and returns what the model itself gives for the probes.
+        by_graph: returns what an export in a folder gives for them.
+        check: refuses an export that does not match what was expected; by default vectors are compared by their cosine.
+    """
     require_onnx_extra()
 
-    def write(folder: Path) -> None:
+    def make(folder: Path) -> None:
         require_onnx_extra("onnx")
         if precision == "float32":
-            _export(load(), folder)
-            return
-        whole = exported(files, "float32", load)
-        write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
-        for name in (TOKENIZER_FILE, SETTINGS_FILE):
-            (folder / name).write_bytes((whole / name).read_bytes())
-        _require_agreement(OnnxModel(whole).encode(PROBES), OnnxModel(folder).encode(PROBES), "int8")
+            expected = write(folder)
+        else:
+            whole = exported(files, kind, "float32", write, by_graph, check)
+            for file in whole.iterdir():
+                if file.name == GRAPH_FILE:
+                    write_quantized(file, folder / GRAPH_FILE)
+                elif file.name != MADE_FILE:
+                    shutil.copyfile(file, folder / file.name)
+            expected = by_graph(whole)
+        (check or _require_agreement)(expected, by_graph(folder), precision)
 
-    return kept_model("onnx", _identity(files, precision, "texts"), write)
+    identity: Config = {"format": _FORMAT, "kind": kind, "model": files.fingerprint, "precision": precision}
+    return kept_model("onnx", identity | {"trust_remote_code": files.trust_remote_code}, make)
 
 
-def _identity(files: ModelFiles, precision: ExportPrecision, kind: str) -> Config:
-    named: Config = {"format": _FORMAT, "kind": kind, "model": files.fingerprint, "precision": precision}
-    return named | {"trust_remote_code": files.trust_remote_code}
+def exported_encoder(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
+    """Return the folder of a whole encoder as a graph."""
+    return exported(
+        files, "texts", precision, lambda folder: _export(load(), folder), lambda folder: OnnxModel(folder).encode(PROBES)
+    )
 
 
-def _export(model: SentenceTransformer, folder: Path) -> None:
-    """Write graph, tokenizer and settings of a model, and compare the export's vectors with the model's."""
+def _export(model: SentenceTransformer, folder: Path) -> Vectors:
+    """Write graph, tokenizer and settings of a model, and return the model's own vectors of the probes."""
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
     if tokenizer is None:
         raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
@@ -280,7 +303,7 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
         "max_seq_length": model.max_seq_length,
     }
     (folder / SETTINGS_FILE).write_text(json.dumps(settings, ensure_ascii=False), "utf-8")
-    _require_agreement(wanted, OnnxModel(folder).encode(PROBES), "float32")
+    return wanted
 
 
 def write_graph(
@@ -360,33 +383,22 @@ def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: Ex
     Texts are computed one by one, in threads and without padding, so a text's vectors do not depend on the others; the mask
     tokens that fill up a query count.
     """
-    require_onnx_extra()
-    _run(model, _exported(model, files, precision) / GRAPH_FILE)
-    for parameter in model[0].parameters():
-        parameter.data = parameter.data.new_empty(0)
+    import torch
 
-
-def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> Path:
     def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
         embeddings: torch.Tensor = model[0](tensors)["token_embeddings"]
         return embeddings
 
-    def write(folder: Path) -> None:
-        import torch
+    def write(folder: Path) -> Vectors:
+        expected = _encode_probes(model)
+        write_graph(model[0], compute, model.preprocess(list(PROBES[:2]), task="document"), folder / GRAPH_FILE, "tokens")
+        return expected
 
-        require_onnx_extra("onnx")
-        with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
-            if precision == "float32":
-                expected = _encode_probes(model)
-                features = model.preprocess(list(PROBES[:2]), task="document")
-                write_graph(model[0], compute, features, folder / GRAPH_FILE, "tokens")
-            else:
-                whole = _exported(model, files, "float32") / GRAPH_FILE
-                expected = _encode_probes(model, whole)
-                write_quantized(whole, folder / GRAPH_FILE)
-            _require_agreement(expected, _encode_probes(model, folder / GRAPH_FILE), precision)
-
-    return kept_model("onnx", _identity(files, precision, "tokens"), write)
+    with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
+        folder = exported(files, "tokens", precision, write, lambda folder: _encode_probes(model, folder / GRAPH_FILE))
+    _run(model, folder / GRAPH_FILE)
+    for parameter in model[0].parameters():
+        parameter.data = parameter.data.new_empty(0)
 
 
 def _run(model: MultiVectorEncoder, file: Path) -> None:

@@ -19,7 +19,7 @@ from nlp_retrieval.encoders.backends import (
     OnnxModel,
     Precision,
     check_choice,
-    exported,
+    exported_encoder,
     on_cpu,
     queries_at_once,
     require_device,
@@ -238,7 +238,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
     def load_model(self) -> SentenceTransformer | OnnxModel:
         if self.used_backend == "onnx":
             load = partial(self._load_torch, "float32", "cpu", attn_implementation="eager")
-            return OnnxModel(exported(self.files, cast(ExportPrecision, self.used_precision), load), self.max_length)
+            return OnnxModel(exported_encoder(self.files, cast(ExportPrecision, self.used_precision), load), self.max_length)
         model = self._load_torch(self.used_precision, self.device)
         if self.max_length is not None:
             model.max_seq_length = self.max_length

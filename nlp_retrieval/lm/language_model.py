@@ -112,16 +112,14 @@ class LanguageModel(Component):
         self._process = 0
 
     @classmethod
-    def of_client(cls, client: Any, name: str | None = None, calls_at_once: int = 1) -> LanguageModel:
-        """Return a language model that asks a client, an object with a method ``complete(prompt)`` that returns text.
+    def of_client(cls, client: Any) -> LanguageModel:
+        """Return a language model that asks a client: an object with ``complete(prompt)``, or a ``dspy.LM``.
 
-        Components take such a client itself as their ``lm``, too.
+        Components take such a client itself as their ``lm``, too. ``complete`` returns the answer, or an object with it as
+        ``text``; one of its errors means no answer. Its answers are not kept on disk.
 
         Args:
-            client: ``complete`` returns the answer, or an object with it as ``text``. One of its errors means no answer.
-            name: of the model. Under a name, answers are kept on disk and results of a benchmark are used again by other
-                processes: give one only where it says all that decides an answer.
-            calls_at_once: the most calls under way at the same time, from several threads.
+            client: the client; a language model is returned as it is.
 
         Raises:
             ConfigurationError: it has no such method.
@@ -132,20 +130,14 @@ class LanguageModel(Component):
             ...         return "krill"
             >>> HyDE(Echo()).process(["what do whales eat?"])
             [['what do whales eat?', 'krill']]
-            >>> LanguageModel.of_client(Echo(), "echo-1").model
-            'client/echo-1'
         """
-        if isinstance(client, LanguageModel):
-            return client
-        made = cls.of_value(client)
+        made = client if isinstance(client, LanguageModel) else cls.of_value(client)
         if made is None:
             raise ConfigurationError(
                 f"{client!r:.100} ({type(client).__name__}) is no language model: pass LanguageModel(...), a dspy.LM, or "
                 "an object with a method complete(prompt)"
             )
-        if name is None and calls_at_once == 1:
-            return made
-        return _client_model(client, made.model if name is None else f"{_CLIENT}/{name}", calls_at_once, named=name is not None)
+        return made
 
     @classmethod
     def of_value(cls, value: object) -> LanguageModel | None:
@@ -154,7 +146,7 @@ class LanguageModel(Component):
         if isinstance(value, type | Component) or not (is_dspy or callable(getattr(value, "complete", None))):
             return None
         name = f"{_CLIENT}/{type(value).__name__}-{uuid4().hex[:12]}"
-        return component_of_object(value, lambda: _client_model(value, name, _DSPY_CALLS if is_dspy else 1, named=False))
+        return component_of_object(value, lambda: _client_model(value, name, _DSPY_CALLS if is_dspy else 1))
 
     @property
     def provider(self) -> str:
@@ -276,24 +268,22 @@ class ClientModel(LanguageModel):
     name = _CLIENT
     only_in_memory = True
     client: Any
-    named: bool
-    """Whether answers are kept: nothing else tells two clients apart, which may answer differently."""
 
     def provenance(self) -> dict[str, str]:
         return {self.model: f"{type(self.client).__module__}.{type(self.client).__qualname__}"}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the client, as far as that can be pickled."""
-        return _client_model, (self.client, self.model, self.endpoint.calls_at_once, self.named)
+        return _client_model, (self.client, self.model, self.endpoint.calls_at_once)
 
     def _engine(self) -> Engine:
-        from nlp_retrieval.lm.engine import AnswerStore, ClientWire, Engine
+        from nlp_retrieval.lm.engine import ClientWire, Engine
 
-        limits = LimitedCalls(self.endpoint, self._counter)
-        return Engine(ClientWire(self.client), {"model": self.model}, limits, AnswerStore(None) if self.named else None)
+        # nothing else tells two clients apart, which may answer differently: no answer is kept
+        return Engine(ClientWire(self.client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), None)
 
 
-def _client_model(client: Any, model: str, calls_at_once: int, named: bool) -> ClientModel:
+def _client_model(client: Any, model: str, calls_at_once: int) -> ClientModel:
     made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=_PATIENCE))
-    made.client, made.named = client, named
+    made.client = client
     return made

@@ -18,20 +18,20 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.encoders.backends import (
     GRAPH_FILE,
+    OF_TOKENS,
     TOKENIZER_FILE,
     ExportPrecision,
+    exported,
     in_threads,
     open_session,
     require_device,
     require_onnx_extra,
     write_graph,
-    write_quantized,
 )
 from nlp_retrieval.encoders.models import (
     ModelFolder,
     as_model_error,
     find_model,
-    kept_model,
     loading,
     require_dense_extra,
     turn_of,
@@ -45,7 +45,6 @@ Logits = NDArray[np.float32]
 Pair = tuple[str, str]
 
 _ONNX_FILES = ("model.onnx", "onnx/model.onnx")
-_ONNX_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 _CLASSIFIER = "ForSequenceClassification"
 _HEADS = (_CLASSIFIER, "ForCausalLM")
 _NO_LIMIT = 1_000_000
@@ -138,10 +137,10 @@ class OnnxPairs:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
         self._name = str(folder)
         self._inputs = [wanted.name for wanted in self._session.get_inputs()]
-        unknown = set(self._inputs) - set(_ONNX_INPUTS)
+        unknown = set(self._inputs) - set(OF_TOKENS)
         if unknown:
             raise ModelError(
-                f"{file} needs the inputs {', '.join(self._inputs)}; those of a text model are {', '.join(_ONNX_INPUTS)}"
+                f"{file} needs the inputs {', '.join(self._inputs)}; those of a text model are {', '.join(OF_TOKENS)}"
             )
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length or _own_limit(folder, self._tokenizer.truncation))
@@ -151,7 +150,7 @@ class OnnxPairs:
 
         def score(rows: range) -> None:
             for row in rows:
-                feed = {name: np.array([getattr(encoded[row], _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
+                feed = {name: np.array([getattr(encoded[row], OF_TOKENS[name])], np.int64) for name in self._inputs}
                 logits_of[row] = np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1)
 
         with as_model_error(self._name):
@@ -229,7 +228,6 @@ def _setting(file: Path, key: str) -> object:
 PairPrecision = Literal["auto", "float32", "int8"]
 """Precision of the weights of an exported cross-encoder."""
 
-_FORMAT = 1
 _BESIDE = ("config.json", "tokenizer_config.json")
 """Files of a model with its greatest length of a pair, and the meaning of its outputs."""
 
@@ -279,27 +277,18 @@ def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | No
     """
     if precision == "auto" and onnx_file(files.folder) is not None:
         return OnnxPairs(files.folder, max_length)
-    return OnnxPairs(_exported(files, "int8" if precision == "auto" else precision), max_length)
+    chosen: ExportPrecision = "int8" if precision == "auto" else precision
 
-
-def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
-    identity = {"format": _FORMAT, "kind": "pairs", "model": files.fingerprint, "precision": precision}
-
-    def write(folder: Path) -> None:
-        require_onnx_extra("onnx")
-        source = files.folder if precision == "float32" else _exported(files, "float32")
+    def write(folder: Path) -> Logits:
         for name in _BESIDE:
-            if (source / name).is_file():
-                shutil.copyfile(source / name, folder / name)
-        if precision == "float32":
-            expected = _export(source, folder)
-        else:
-            shutil.copyfile(source / TOKENIZER_FILE, folder / TOKENIZER_FILE)
-            write_quantized(source / GRAPH_FILE, folder / GRAPH_FILE)
-            expected = OnnxPairs(source, None).logits(_PROBES)
-        _require_agreement(expected, OnnxPairs(folder, None).logits(_PROBES), precision)
+            if (files.folder / name).is_file():
+                shutil.copyfile(files.folder / name, folder / name)
+        return _export(files.folder, folder)
 
-    return kept_model("onnx", identity, write)
+    def by_graph(folder: Path) -> Logits:
+        return OnnxPairs(folder, None).logits(_PROBES)
+
+    return OnnxPairs(exported(files, "pairs", chosen, write, by_graph, _require_agreement), max_length)
 
 
 def _export(source: Path, folder: Path) -> Logits:

@@ -10,6 +10,7 @@ import pytest
 
 from nlp_retrieval import CrossEncoderReranker
 from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.encoders import backends
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers import pair_models
 from nlp_retrieval.rerankers.pair_models import Pair, TorchPairs, onnx_pairs
@@ -45,7 +46,7 @@ def test_where_a_folder_has_no_export_one_of_8_bits_is_made_once(
     kinds = sorted(any(node.op_type == "MatMulInteger" for node in graph.node) for graph in graphs)
     assert kinds == [False, True]
     monkeypatch.setattr(pair_models, "write_graph", None)
-    monkeypatch.setattr(pair_models, "write_quantized", None)
+    monkeypatch.setattr(backends, "write_quantized", None)
     np.testing.assert_array_equal(onnx_pairs(ModelFiles.of(folder), "int8", None).logits(PAIRS), found)
 
 

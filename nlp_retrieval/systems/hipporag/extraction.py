@@ -285,7 +285,7 @@ def extract_knowledge(
 class _Extraction:
     """A running extraction: its counts, and results that are not yet committed."""
 
-    def __init__(self, store: KnowledgeStore, extractor: KnowledgeExtractor, advance: Callable[[int], None]) -> None:
+    def __init__(self, store: KnowledgeStore, extractor: KnowledgeExtractor, advance: Callable[[int], object]) -> None:
         self.extraction = extractor.extraction
         self.count: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()

@@ -197,7 +197,7 @@ class _Columns:
     def of(cls, segments: Sequence[SegmentFolder], tables: Sequence[KnowledgeTables]) -> _Columns:
         first, live = segments[0].first_row, live_of(segments)
         starts = offsets_of([len(table.texts) for table in tables])[:-1]
-        begins = starts + [len(table.entities) for table in tables]
+        begins = starts + np.array([len(table.entities) for table in tables], np.int64)
         entities, by_entity, entity_places = _in_order([table.entities for table in tables], starts)
         triples, by_triple, triple_places = _in_order([table.triples for table in tables], begins)
         rows = np.concatenate([table.rows + part.first_row - first for table, part in zip(tables, segments, strict=True)])

@@ -168,11 +168,6 @@ def _field(where: str, row: JsonObject, name: str) -> JsonValue:
     raise SourceError(f'{where}: no "{name}" (found: {keys or "nothing"}); is this a file of entities and triples?')
 
 
-def _optional(where: str, row: JsonObject, name: str) -> str | None:
-    value = row.get(name)
-    return None if value is None else as_text(where, name, value)
-
-
 _SQLITE = b"SQLite format 3\0"
 _EXTRACTION = re.compile(r"(.+)#([0-9a-f]{1,32})", re.DOTALL)
 _HELD = re.compile(r"sha256:[0-9a-f]{64}")
