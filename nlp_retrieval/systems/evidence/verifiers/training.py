@@ -11,7 +11,6 @@ import json
 import math
 import random
 import shutil
-import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core import ModelFiles, read_json_file, write_atomically
 from nlp_retrieval.encoders import find_model, require_dense_extra, require_device
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line, install, nearest
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install, nearest
 from nlp_retrieval.systems.evidence.verifiers.base import window_spans
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.text import words_of
@@ -38,8 +37,6 @@ _NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
 _PRECISIONS = ("float32", "bfloat16")
 _REPORT, _CHECKPOINTS = "training_report.json", "checkpoints"
 _LONGEST_CLAIM = 1000
-_SAME = 0.03
-"""Least standard deviation of the logits over the held-out pairs; with less, the model ignores its input."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,6 @@ def train_verifier(
     checkpoints = folder / _CHECKPOINTS / identity[:12]
     _train(model, trained, judged, chosen, checkpoints)
     logits = _pooled_logits(model, judged, chosen)
-    if float(logits.std(axis=0).max()) < _SAME:
-        told = "the model gives all held-out pairs the same answer; pass a lower learning_rate, or more pairs"
-        warnings.warn(told, RetrievalWarning, stacklevel=2)
     temperature, loss = best_temperature(logits, judged)
     _soften(model, temperature)
     model.save_pretrained(str(folder), create_model_card=False)

@@ -10,6 +10,7 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
@@ -213,3 +214,17 @@ def test_a_long_source_that_is_not_searchable_yet_is_read_where_it_speaks_of_the
         index.build_index()
     (row,) = CitationAuditor(index, LexicalVerifier(), 0.35).audit(f"The lighthouse was built of red granite ({url}).").rows
     assert (row.status, row.reason) == (("REVIEW", "changed source") if built else ("PASS", ""))
+
+
+def test_a_source_that_is_deleted_while_it_is_audited_is_told_as_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, passages = project(tmp_path), EvidenceIndex.passages
+
+    def deleted(self: EvidenceIndex, key: str) -> list[EvidencePassage]:
+        EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])).delete(SOURCES[0][1])
+        return passages(self, key)
+
+    monkeypatch.setattr(EvidenceIndex, "passages", deleted)
+    (row,) = audited(index, "The Long Bridge was opened in 1932 [1].").rows
+    assert (row.status, row.reason) == ("SOURCE_NOT_INDEXED", "deleted source")

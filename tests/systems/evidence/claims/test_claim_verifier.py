@@ -157,3 +157,23 @@ def test_passages_that_were_not_judged_are_not_told_as_a_finding(index: Evidence
     assert why in verdict.rule
     assert verdict.as_dict()["not_judged"] == read > 0
     assert verified(index, "1932").not_judged == 0
+
+
+def test_a_passage_whose_text_was_changed_is_not_shown(index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EvidenceIndex, "text", lambda self, key: "Another text altogether.")
+    assert verified(index, "1932").supporting_evidence == []
+
+
+def test_a_source_that_another_process_deletes_while_it_is_judged_counts_for_nothing(tmp_path: Path) -> None:
+    index = project(tmp_path)
+
+    class Deleting(WordVerifier):
+        name = "deleting-words-of-a-test"
+
+        def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+            EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])).delete(SOURCES[1][1])
+            return super().judge_pairs(claims, passages)
+
+    verdict = ClaimVerifier(index, Deleting("1932")).verify("The Long Bridge")
+    assert [one.passage.url for one in verdict.supporting_evidence] == [SOURCES[0][1]]
+    assert verdict.verification_status == "SUPPORTED"

@@ -167,3 +167,11 @@ def test_no_calibration_makes_anything_of_an_answer_that_is_not_proven(server, m
 
 
 # a component like any other
+
+
+def test_a_claim_that_would_be_cut_is_not_asked_about(server, model):
+    server.answer = lambda body: says()
+    long, short = LanguageModelVerifier(model()).judge(["The tram has 22 stops. " * 100, CLAIM], [PASSAGE, PASSAGE])
+    assert (long.signals["abstained"], short.signals["abstained"]) == (1, 0)
+    assert long.support < 0.34
+    assert len(server.bodies) == 1

@@ -119,3 +119,16 @@ def test_no_calibration_is_fitted_on_claims_that_were_not_read(folder: Path) -> 
     assert (with_long.weights, with_long.fitted_on) == (without.weights, without.fitted_on)
     with pytest.raises(ConfigurationError, match="0 families of pairs that were read"):
         fit_verifier(verifier, long)
+
+
+def test_labels_of_another_number_are_refused(tmp_path: Path) -> None:
+    plain = save_bert(tmp_path / "model", labels=3)
+    with pytest.raises(ModelError, match="gives 3 outputs per pair, and its labels are 2"):
+        PairModelVerifier(str(plain), labels=["support", "not_support"]).judge([CLAIM], [PASSAGE])
+
+
+def test_labels_that_are_no_verdict_are_refused(tmp_path: Path) -> None:
+    for labels in [["support"], ["support", "support"], ["contradict", "neutral"], []]:
+        plain = save_bert(tmp_path / "model", labels=3)
+        with pytest.raises(ConfigurationError, match="each once"):
+            PairModelVerifier(str(plain), labels=labels).judge([CLAIM], [PASSAGE])
