@@ -27,9 +27,7 @@ def command(
     claims: Annotated[int, typer.Option(min=1, max=N_CLAIMS, help="Search this many of the claims, drawn evenly.")] = N_CLAIMS,
     lm: Annotated[
         str | None,
-        typer.Option(
-            help="Add the configuration that asks a language model: openai/gpt-4o-mini, openai/NAME:base_url=http://..."
-        ),
+        typer.Option(help="Add the configuration that asks a language model: openai/gpt-4o-mini, openai/NAME:base_url=URL"),
     ] = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -58,7 +56,7 @@ def command(
         (hits,) = linked.search([CLAIM], 4)
         print_hits(CLAIM, hits, linked.explain(CLAIM, hits))
     if model is None:
-        say("one more configuration asks a language model: --lm openai/gpt-4o-mini, or openai/MODEL:base_url=http://...")
+        say("one more configuration asks a language model: --lm openai/gpt-4o-mini, or openai/NAME:base_url=URL")
     say(f"open {output}/run/report.html in a browser; change {config} and run: nlp-retrieval benchmark {config}")
 
 

@@ -319,7 +319,7 @@ def _figure(value: float, interval: tuple[float, float]) -> str:
 @app.command()
 def model(
     project: Project,
-    lm: Annotated[str, typer.Option(help="A language model: openai/gpt-4o-mini, or openai/NAME:base_url=http://...")],
+    lm: Annotated[str, typer.Option(help="A language model: openai/gpt-4o-mini, or openai/NAME:base_url=URL")],
     price: Annotated[str | None, typer.Option(help="Price of a million tokens, in and out: 0.15,0.60.")] = None,
     budget: Annotated[float | None, typer.Option(help="The most it may cost, in the currency of --price.")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.")] = False,

@@ -72,7 +72,7 @@ MainOption = Annotated[
 IdenticalIds = Annotated[
     bool | None,
     typer.Option(
-        "--ignore-identical-ids/--count-identical-ids",
+        "--ignore-identical-ids",
         help="Ignore hits with the id of their query, which are the query itself, as in BEIR and MTEB. Default: as the "
         "benchmarks decided; hits of files alone count.",
     ),

@@ -34,8 +34,8 @@ VerifierOption = Annotated[
     str,
     typer.Option(
         "--verifier",
-        help="Verifier: lexical (no model), pair_model:model=FOLDER_OR_HUB_NAME,calibration=FILE or "
-        "language_model:lm=PROVIDER/MODEL, ...",
+        help="Verifier: lexical (no model), or name:key=value,...: pair_model with model=FOLDER (or a hub name) and "
+        "calibration=FILE, language_model with lm=openai/NAME.",
     ),
 ]
 BibliographyOption = Annotated[

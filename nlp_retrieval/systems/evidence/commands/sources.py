@@ -264,15 +264,13 @@ def print_passages(passages: list[EvidencePassage]) -> None:
 def research(
     project: Project,
     subquestion: Annotated[str, typer.Argument(help="One question.")],
-    search_engine: Annotated[
-        str, typer.Option("--search", help="Search engine: searxng:url=http://localhost:8888, or folder:folder=FOLDER.")
-    ],
+    search_engine: Annotated[str, typer.Option("--search", help="Search engine: searxng:url=URL, or folder:folder=FOLDER.")],
     fetcher: Annotated[str, typer.Option("--fetch", help="Fetcher of pages: http, or folder:folder=FOLDER.")],
     hyde: Annotated[
         str | None,
         typer.Option(
             help="Language model that writes a hypothetical answer to search for as well: openai/gpt-4o-mini, or "
-            "dspy:model=openai/MODEL,base_url=URL."
+            "dspy:model=MODEL,base_url=URL."
         ),
     ] = None,
     pages: Annotated[int, typer.Option(min=1, help="Fetch at most this many pages.")] = 10,
