@@ -93,41 +93,26 @@ def test_a_dry_run_after_a_run_finds_the_index(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"grid": {"searcher": {}, "vary": {"fusion.k": [1]}}}, "sweep.yaml: grid.vary.fusion.k: cannot be followed"),
-        ({"grid": GRID | {"skip": [{"rerankr": "none"}]}}, "sweep.yaml: grid.skip[0]: there is no axis 'rerankr'"),
-        ({"baseline": "bm25"}, "there is no searcher 'bm25'"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_done(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
-    config = written(tmp_path, **changed)
-    before = files(tmp_path)
-    for words in ((), ("--dry-run",)) if "baseline" in changed else ((),):  # both read it before they part
-        refused(run("benchmark", config, *words, folder=tmp_path), 2, said)
-    assert files(tmp_path) == before
+WRONG: list[tuple[dict[str, Any], int, str]] = [
+    ({"grid": {"searcher": {}, "vary": {"fusion.k": [1]}}}, 2, "sweep.yaml: grid.vary.fusion.k: cannot be followed"),
+    ({"grid": GRID | {"skip": [{"rerankr": "none"}]}}, 2, "sweep.yaml: grid.skip[0]: there is no axis 'rerankr'"),
+    ({"baseline": "bm25"}, 2, "there is no searcher 'bm25'"),
+    ({"corpus": {"loader": "beir", "path": "nowhere.jsonl"}}, 2, "nowhere.jsonl: no such file"),
+    ({"corpus": {"loader": "beir", "path": "empty.jsonl"}}, 2, "the corpus is empty"),
+    ({"wandb": {"mode": "online"}}, 2, "wandb.mode is online, and no API key is configured; run wandb login"),
+    ({"output": "claims.json/run"}, 1, "a part of the path is a file, not a folder; choose another path"),
+]
 
 
-@pytest.mark.parametrize("dry", [["--dry-run"], []])
-@pytest.mark.parametrize(
-    ("changed", "code", "said"),
-    [
-        ({"corpus": {"loader": "beir", "path": "nowhere.jsonl"}}, 2, "nowhere.jsonl: no such file"),
-        ({"corpus": {"loader": "beir", "path": "empty.jsonl"}}, 2, "the corpus is empty"),
-        ({"wandb": {"mode": "online"}}, 2, "wandb.mode is online, and no API key is configured; run wandb login"),
-        ({"wandb": {"project": "a/b", "mode": "offline"}}, 2, "Invalid project name 'a/b'"),
-        ({"output": "claims.json/run"}, 1, "a part of the path is a file, not a folder; choose another path"),
-    ],
-)
-def test_what_the_work_would_be_lost_for_is_said_before_it(
-    changed: dict[str, Any], code: int, said: str, dry: list[str], tmp_path: Path
-) -> None:
-    config = written(tmp_path, **changed)
-    (tmp_path / "empty.jsonl").touch()
-    before = files(tmp_path)
+def test_what_is_wrong_is_said_before_anything_is_done(tmp_path: Path, subtests: pytest.Subtests) -> None:
     clean = {"WANDB_API_KEY": "", "HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc")}
-    done = run("benchmark", config, *dry, folder=tmp_path, **clean)
-    refused(done, code, said)
-    assert "searching" not in done.stderr
-    assert files(tmp_path) == before
+    (tmp_path / "empty.jsonl").touch()
+    for changed, code, said in WRONG:
+        config = written(tmp_path, **changed)
+        before = files(tmp_path)
+        for dry in ((), ("--dry-run",)):
+            with subtests.test(said, dry=dry):
+                done = run("benchmark", config, *dry, folder=tmp_path, **clean)
+                refused(done, code, said)
+                assert "searching" not in done.stderr
+                assert files(tmp_path) == before

@@ -98,19 +98,17 @@ def test_with_a_language_model_it_adds_a_configuration_and_says_first_how_many_c
     assert server.calls == 3, "answers are kept"
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_cannot_be_asked_is_refused_before_anything_is_written(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for words, said in (
         (["--lm", "openai/gpt-4o-mini"], "OPENAI_API_KEY is not set"),
         (["--lm", "openai/small:api_key_env=NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
         (["--lm", "gpt-4o-mini"], "gpt-4o-mini"),
         (["--claims", "0"], "--claims"),
         (["--claims", "82"], "--claims"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused_before_anything_is_written(words: list[str], said: str, tmp_path: Path) -> None:
-    refused(run("demo", *words, folder=tmp_path, OPENAI_API_KEY=""), 2, said)
-    assert not (tmp_path / "demo-output").exists()
+    ):
+        with subtests.test(said):
+            refused(run("demo", *words, folder=tmp_path, OPENAI_API_KEY=""), 2, said)
+            assert not (tmp_path / "demo-output").exists()
 
 
 def test_no_server_at_all_ends_it_before_anything_is_written(tmp_path: Path) -> None:

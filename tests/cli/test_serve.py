@@ -22,9 +22,8 @@ def test_a_check_opens_everything_and_ends(folder):
     assert "the index index can be served on http://127.0.0.1:" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
+def test_what_cannot_be_served_is_said_in_one_line(folder, subtests):
+    for words, code, said in (
         (["nowhere"], 3, "nowhere is no folder"),
         (["empty"], 3, "empty is no index (no manifest.json) or project (no 10_graph)"),
         (["index", "--as", "indx"], 2, "--as indx: did you mean 'index'"),
@@ -34,10 +33,9 @@ def test_a_check_opens_everything_and_ends(folder):
         (["nowhere", "--mcp"], 3, "nowhere is no folder"),
         (["index", "--mcp", "-r", "bm25:stemmer=none"], 3, "bm25"),
         (["index", "--mcp-http", "--host", "0.0.0.0"], 2, "no token is set: anyone could send requests"),
-    ],
-)
-def test_what_cannot_be_served_is_said_in_one_line(folder, words, code, said):
-    refused(run("serve", *words, folder=folder, NLP_RETRIEVAL_TOKEN=""), code, said)
+    ):
+        with subtests.test(said):
+            refused(run("serve", *words, folder=folder, NLP_RETRIEVAL_TOKEN=""), code, said)
 
 
 def test_a_check_of_mcp_opens_everything_and_ends(folder):

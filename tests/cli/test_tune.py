@@ -92,18 +92,16 @@ def test_weights_are_to_be_taken_where_they_are_better_on_other_queries(gain: tu
     assert advice(Tuned(*gain), "ndcg@5").startswith(said)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_cannot_be_used_is_said_in_one_message(folder: Path, subtests: pytest.Subtests) -> None:
+    for words, said in (
         (("-s", "wlak"), "did you mean 'walk'"),
         (("-s", "words"), "the searcher 'words' is not one that has a retriever link_graph"),
         (("--folds", "9"), "8 groups of queries for 9 folds"),
         (("--folds", "1"), "--folds"),
         (("--seed", "x"), "--seed"),
-    ],
-)
-def test_what_cannot_be_used_is_said_in_one_message(folder: Path, words: tuple[str, ...], said: str) -> None:
-    refused(run("tune", str(folder / "sweep.yaml"), *words), 2, said)
+    ):
+        with subtests.test(said):
+            refused(run("tune", str(folder / "sweep.yaml"), *words), 2, said)
 
 
 SIGNALS_CONFIGURATION = """
