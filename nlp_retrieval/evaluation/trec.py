@@ -177,8 +177,10 @@ def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
             if not columns:
                 continue
             if len(columns) != 6:
+                ranks = '; of query, item and rank write: awk \'{print $1, "Q0", $2, $3, 1/$3, "run"}\' OLD > NEW'
                 raise SourceError(
-                    f"{path}, line {number}: {len(columns)} columns, where a line is 'query Q0 item rank score tag' (6 columns)"
+                    f"{path}, line {number}: {len(columns)} columns, where a line is 'query Q0 item rank score tag' "
+                    f"(6 columns){ranks if len(columns) == 3 else ''}"
                 )
             try:
                 text = b" ".join(columns).decode()
