@@ -129,7 +129,7 @@ def test_a_sample_is_so_many_of_the_combinations_in_their_order(grid: dict[str, 
     ("searcher", "path", "expected"),
     [
         ({"fusion": "rrf"}, "fusion.k", {"fusion": {"name": "rrf", "k": 7}}),
-        ({"fusion": ReciprocalRankFusion(60)}, "fusion.k", {"fusion": {"name": "rrf", "k": 7, "weights": None}}),
+        ({"fusion": ReciprocalRankFusion(60)}, "fusion.k", {"fusion": ReciprocalRankFusion(60).config | {"k": 7}}),
         ({}, "depth", {"depth": 7}),
         ({"retrievers": ["bm25", {"name": "faiss"}]}, "retrievers.faiss.merge",
          {"retrievers": ["bm25", {"name": "faiss", "merge": 7}]}),
