@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 from urllib.parse import unquote
 
 from rapidfuzz import fuzz
@@ -21,10 +22,10 @@ from rapidfuzz import fuzz
 from nlp_retrieval.core import Component
 from nlp_retrieval.documents import Reference
 from nlp_retrieval.errors import FetchError
-from nlp_retrieval.reports import listed
+from nlp_retrieval.reports import counted, listed
 from nlp_retrieval.text import visible, words_of
 
-ReferenceStatus = Literal["as cited", "differs", "not there", "retracted", "not asked"]
+ReferenceStatus = Literal["retracted", "not there", "differs", "not asked", "as cited"]
 
 _DOI = re.compile(r"\b10\.[0-9]{4,9}/[^\s\"<>]{1,200}", re.IGNORECASE)
 _ENDS = re.compile(r"[.,;:!?()\[\]\"\u201c\u201d\u201e\u00ab\u00bb|/*]+(?=\s|\Z)|(?:\s|\A)[\"(\[\u201c\u201e\u00ab\u2018*]")
@@ -78,7 +79,21 @@ class PublishedWork:
 
 
 class BaseWorkRegister(Component, ABC):
-    """Register of published works."""
+    """Register of published works.
+
+    Examples:
+        >>> class Shelf(BaseWorkRegister):
+        ...     name = "shelf"
+        ...     dance = PublishedWork("10.1000/dance", "The dance of the bees", surnames=("Frisch",), years=(1965,))
+        ...
+        ...     def of_doi(self, doi: str) -> PublishedWork | None:
+        ...         return self.dance if doi == self.dance.doi else None
+        ...
+        ...     def matching(self, entry: str) -> list[PublishedWork]:
+        ...         return [self.dance]
+        >>> Shelf().of_doi("10.1000/dance").title
+        'The dance of the bees'
+    """
 
     kind: ClassVar[str] = "work_registers"
 
@@ -109,6 +124,13 @@ class CheckedReference:
     work: PublishedWork | None = None
 
 
+def checked_sentence(checked: Sequence[CheckedReference]) -> str:
+    """Return a summary: ``"Of 12 references 1 retracted, 2 not there and 9 as cited."``; empty if none was checked."""
+    counts = Counter(each.status for each in checked)
+    parts = [f"{counts[status]:,} {status}" for status in get_args(ReferenceStatus) if counts[status]]
+    return f"Of {counted(len(checked), 'reference')} {listed(parts)}." if checked else ""
+
+
 def check_references(
     references: Iterable[Reference],
     register: BaseWorkRegister,
@@ -122,8 +144,13 @@ def check_references(
         progress: called after each entry.
 
     Examples:
-        >>> for checked in check_references(read_report(text).references, Crossref(mailto="me@example.org")):
-        ...     print(checked.reference.mark, checked.status, checked.detail)
+        >>> from nlp_retrieval.documents import Reference
+        >>> class NoWorks(BaseWorkRegister):
+        ...     name = "no_works"
+        ...     of_doi = matching = lambda self, text: ()
+        >>> entry = Reference("1", "Frisch, K. (1965). The dance of the bees.", "", 1)
+        >>> [checked.status for checked in check_references([entry], NoWorks())]
+        ['not there']
     """
     done = []
     for reference in references:

@@ -15,6 +15,7 @@ from nlp_retrieval.cli import say
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.audit import CitationAudit
+    from nlp_retrieval.systems.evidence.citations.published import CheckedReference
     from nlp_retrieval.systems.evidence.citations.report import CitedReport
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.commands.project import (
@@ -53,9 +54,18 @@ def audit(
         typer.Option(
             "--fail-on",
             help="Exit with code 1 if citations are weak or need review, only if they need review, or only if sources are not "
-            "indexed; in each case also if a mark has no reference, or if no citation could be read.",
+            "indexed; in each case also if a mark has no reference, if no citation could be read, or if --resolve finds a "
+            "reference retracted, different or not there.",
         ),
     ] = FailOn.never,
+    resolve: Annotated[
+        str | None,
+        typer.Option(
+            "--resolve",
+            help="Also ask a register of published works whether each reference exists; it gets the texts of the references: "
+            "crossref, or crossref:mailto=ADDRESS.",
+        ),
+    ] = None,
     retriever: Retrievers = None,
 ) -> None:
     """Audit every citation of a report.
@@ -86,6 +96,8 @@ def audit(
     read = read_cited_report(report, bibliography)
     with progress("auditing", len(read.citations)) as advance:
         done = auditor.audit(read, lambda *_: advance(1))
+    if resolve is not None:
+        done = replace(done, report=replace(done.report, checked=_checked(done.report, resolve)))
     for note in done.report.notes[len(read.notes) :]:
         say(f"note: {note}")
     if not done.rows:
@@ -112,14 +124,30 @@ def audit(
         raise typer.Exit(1)
 
 
+def _checked(report: CitedReport, register: str) -> list[CheckedReference]:
+    """Ask a register about the references of a report."""
+    from nlp_retrieval.cli import parse_component
+    from nlp_retrieval.core import build_as, progress
+    from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, check_references
+
+    asked = build_as(BaseWorkRegister, "work_registers", parse_component(register), "--resolve")
+    with progress("asking about references", len(report.references)) as advance:
+        return check_references(report.references, asked, lambda: advance(1))
+
+
 def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
     if fail_on is FailOn.never:
         return False
     missing = {citation.number for citation in done.report.missing}
-    return not done.rows or any(
-        fail_on in (FailOn.weak, FailOn.review) or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
-        for row in done.rows
-        if row.to_review or (fail_on is FailOn.weak and not row.passes)
+    doubted = any(one.status in ("retracted", "not there", "differs") for one in done.report.checked)
+    return (
+        not done.rows
+        or doubted
+        or any(
+            fail_on in (FailOn.weak, FailOn.review) or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
+            for row in done.rows
+            if row.to_review or (fail_on is FailOn.weak and not row.passes)
+        )
     )
 
 
@@ -228,6 +256,8 @@ def read_cited_report(report: Path, bibliography: Path | None = None) -> CitedRe
         works = read_bibliography_file(bibliography)
         read = read_report(replace(text, notes=[note for note in text.notes if "--bibliography" not in note]), works.entries)
         read.notes.extend(works.notes)
+        cited = {citation.title for citation in read.citations}
+        read.references.extend(work for work in works.entries if work.title in cited)
     for note in read.notes:
         say(f"note: {note}")
     return read

@@ -12,11 +12,13 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from cli.commands import run
 
 from nlp_retrieval.documents import Reference
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.citations.published import CheckedReference, check_references
 from nlp_retrieval.systems.evidence.web_research.crossref import Crossref
+from systems.evidence.commands.world import make_project
 from tests.local_server import QuietHandler, serving
 
 DATA = json.loads((Path(__file__).parent / "references.json").read_text())
@@ -86,7 +88,8 @@ def test_forty_references_half_of_them_invented(register: Register, subtests: py
     assert table[False, "differs"] == 0
 
 
-DANCE = {"DOI": "10.1000/dance", "title": ["The dance of the honey bees"], "author": [{"family": "Frisch"}]}
+RETRACTED = [{"DOI": "10.1000/notice", "type": "retraction", "label": "Retraction"}]
+DANCE = {"DOI": "10.1000/dance", "title": ["The dance of the honey bees"], "subtitle": [], "author": [{"family": "Frisch"}]}
 ENTRY = ("Frisch, K. (1965). The dance of the honey bees. Springer.", "https://doi.org/10.1000/dance")
 
 
@@ -159,3 +162,29 @@ def test_what_names_no_work_is_not_asked(register: Register) -> None:
 def test_an_address_with_a_password_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="password"):
         Crossref(url="https://me:secret@example.org")
+
+
+def test_an_audit_says_what_the_register_has(register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register.works = [
+        DANCE,
+        {**DANCE, "DOI": "10.1000/gone", "title": ["Bees that <b>never</b> were"], "updated-by": RETRACTED},
+    ]
+    make_project(tmp_path)
+    (tmp_path / "cited.md").write_text(
+        "Bees dance [1]. They never were [2]. They sing [3].\n\n## References\n\n"
+        "[1] Frisch, K. The dance of the honey bees. https://doi.org/10.1000/dance\n\n"
+        "[2] Frisch, K. Bees that never were. Nature.\n\n"
+        "[3] Frisch, K. & <script>alert(1)</script>Singer, B. (2022). The song of the honey bees at night. Science.\n"
+    )
+    asked = f"crossref:url=http://127.0.0.1:{register.port},pause=0"
+    options = ("--resolve", asked, "--json", "a.json", "--html", "a.html", "--fail-on", "not-indexed")
+    done = run("evidence", "audit", "project", "cited.md", *options, folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "Of 3 references 1 retracted, 1 not there and 1 as cited." in done.stdout
+    answer = json.loads((tmp_path / "a.json").read_text())["checked"]
+    assert [(row["mark"], row["status"], row["doi"]) for row in answer] == [
+        ("1", "as cited", "10.1000/dance"), ("2", "retracted", "10.1000/gone"), ("3", "not there", ""),
+    ]  # fmt: skip
+    page = (tmp_path / "a.html").read_text()
+    assert "<strong>retracted</strong>" in page
+    assert "<script>alert" not in page
