@@ -195,7 +195,7 @@ class _Entry:
         addresses = " ".join(map(unquote, (reference.url, *reference.other_urls)))
         doi = _DOI.search(f"{addresses} {reference.title}")
         self.doi = doi[0].rstrip(".,;:)]}") if doi else ""
-        self.text = _DOI.sub(" ", reference.title)[:_LONGEST_ENTRY]
+        self.text = re.sub("[{}]", "", _DOI.sub(" ", reference.title))[:_LONGEST_ENTRY]
         ends = [(0, 0), *(match.span() for match in _ENDS.finditer(self.text)), (len(self.text),) * 2]
         self._ends = ends[:_MOST_PARTS]
 
@@ -206,10 +206,11 @@ class _Entry:
     def _title(self, work: PublishedWork) -> tuple[float, int, int]:
         """Return how like a title is to the part of the entry that is most like it, and where that part begins and ends."""
         best = (0.0, 0, 0)
-        for title in {work.title, f"{work.title} {work.subtitle}".strip()}:
+        full, short = f"{work.title} {work.subtitle}".strip(), work.title.partition(": ")[0]
+        for title in {full, work.title, short if len(words_of(short)) >= _FEWEST_WORDS else full}:
             for (_, start), (end, after) in combinations(self._ends, 2):
-                # a title before a colon goes on, and is compared with that of a work that has a subtitle
-                whole = title != work.title or not work.subtitle or ":" not in self.text[end:after]
+                # a title before a colon goes on, and is compared with the full one
+                whole = title == full or ":" not in self.text[end:after]
                 if whole and 0.7 * len(title) <= end - start <= 1.4 * len(title):
                     best = max(best, (_likeness(title, self.text[start:end]), start, end))
         return best
@@ -219,14 +220,14 @@ class _Entry:
         likeness, start, end = self._title(work)
         if likeness < _SAME:
             problems.append("its title there is another one")
-        years = {int(year) for year in _YEAR.findall(f"{self.text[:start]} {self.text[end:]}")}
-        if years and work.years and years.isdisjoint(work.years):
+        before, beside = self.text[:start], f"{self.text[:start]} {self.text[end:]}"
+        years = {int(year) for year in _YEAR.findall(beside)}
+        if years and work.years and not any(abs(year - other) <= 1 for year in years for other in work.years):
             problems.append(f"it appeared in {' or '.join(map(str, sorted(set(work.years))))}, not in {min(years)}")
-        before = self.text[:start]
         if before.strip() and work.surnames:
             named = [name[1] or name[2] for name in _SURNAMES.finditer(before)]
             others = [name for name in named if not any(_is_named(author, name) for author in work.surnames)]
-            if not _is_named(work.surnames[0], before):
+            if not _is_named(work.surnames[0], beside):
                 problems.append(f"its first author is {work.surnames[0]}")
             elif others:
                 problems.append(f"{listed(others)} is not among its authors")
