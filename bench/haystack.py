@@ -1,12 +1,15 @@
 """A haystack ten times the size: passages made of other passages, under names that real passages have.
 
-Each passage of the collection gives its name to nine distractors ("Heat (1995 film)" to "Heat (1995 film, note 3)", so that a
-text which mentions "Heat" may now mean ten passages). The text of a distractor is the first half of one passage's sentences and
-the second half of another's: all that is said is said ten times, nine of them under a name that it is not true of.
+Each passage of the collection gives its name to nine distractors ("Heat (1995 film)" to "Heat (1995 film, note 3)", so
+that a text which mentions "Heat" may now mean ten passages). The text of a distractor is the first half of one passage's
+sentences and the second half of another's, neither of them the one that gave the name: all that is said is said ten
+times, nine of them under a name that it is not true of. So that the two kinds of crowding can be told apart there is a second
+haystack, of the same texts under names that no text mentions. In a third, the hardest, a distractor has a real passage's
+name and says it: what its text says of the passage that it comes from, it says of that name.
 
-**Its vector is approximated**: not its text is encoded, which takes hours, but the vectors of the two passages are averaged and
-scaled to length 1. The name is not in that vector, so to a dense retriever distractors are a little further from queries that
-say the name than encoded ones would be.
+**Its vector is approximated**: not its text is encoded, which takes hours, but the vectors of the two passages are
+averaged and scaled to length 1. The name is not in that vector, so to a dense retriever distractors are a little further
+from queries that say the name than encoded ones would be.
 """
 
 from __future__ import annotations
@@ -31,17 +34,21 @@ from nlp_retrieval.encoders.base import Vectors
 COPIES = 9
 """Distractors per passage."""
 
+Naming = Literal["shared", "own", "said"]
+"""Whether distractors have the names of passages, names that nothing mentions, or names of passages that they say."""
+
 _SEED = 20261122
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 class HaystackLoader(BaseLoader):
-    """The passages of a collection in BEIR's form, at least 10, and nine distractors for each."""
+    """The passages of a collection in BEIR's form, and nine distractors for each."""
 
     name = "haystack"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, naming: Naming) -> None:
         self.path = path
+        self.naming = naming
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the items."""
@@ -49,18 +56,7 @@ class HaystackLoader(BaseLoader):
 
     def with_rows(self) -> Iterator[tuple[SearchableItem, tuple[int, int]]]:
         """Yield the items, with the rows of the collection that their vector is made of."""
-        passages = list(BeirLoader(self.path).stream())
-        for row, passage in enumerate(passages):
-            yield passage, (row, row)
-        sentences = [_SENTENCE.split(passage.content.strip()) for passage in passages]
-        generator = np.random.default_rng(_SEED)
-        for note in range(1, COPIES + 1):
-            first, last = _elsewhere(len(passages), generator)
-            for row, (one, other) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
-                begin, end = sentences[one], sentences[other]
-                text = " ".join([*begin[: (len(begin) + 1) // 2], *end[len(end) // 2 :]])
-                title = {"title": _qualified(passages[row].title, note)}
-                yield SearchableItem(item_id=f"d{note}-{row:05d}", content=text, metadata=title), (one, other)
+        return haystack(list(BeirLoader(self.path).stream()), self.naming)
 
 
 class LookedUpPassages(BaseEncoder):
@@ -99,19 +95,40 @@ def wiki_index(data: Data, encoder: BaseEncoder) -> Path:
     return _index(data, BeirLoader(str(data.corpus)), "wiki-index", FaissRetriever(encoder))
 
 
-def haystack_index(data: Data, encoder: BaseEncoder, index: Literal["flat", "auto"] = "flat") -> tuple[Path, FaissRetriever]:
-    """The same for the haystack; returns also the dense retriever that belongs to it."""
+def haystack_index(
+    data: Data, encoder: BaseEncoder, naming: Naming = "shared", index: Literal["flat", "auto"] = "flat"
+) -> tuple[Path, FaissRetriever]:
+    """The same for a haystack; returns also the dense retriever that belongs to it."""
     _, folder = record_of(wiki_index(data, encoder), FaissRetriever(encoder))
-    items = HaystackLoader(str(data.corpus))
+    items = HaystackLoader(str(data.corpus), naming)
     dense = FaissRetriever(LookedUpPassages(encoder, str(folder / "vectors.npy"), items), index=index)
-    return _index(data, items, "haystack-index", dense), dense
+    return _index(data, items, f"haystack-{naming}-names-index", dense), dense
 
 
 def _index(data: Data, items: BaseLoader, name: str, dense: FaissRetriever) -> Path:
     path = data.work / name
     lexical = Bm25Retriever()
-    Searcher([lexical, dense, LinkGraphRetriever([lexical, dense])]).index(items, path)
+    report = Searcher([lexical, dense, LinkGraphRetriever([lexical, dense])]).index(items, path)
+    if report.built:
+        print(f"{name}: built {', '.join(report.built)} in {report.seconds:.0f} s", flush=True)
     return path
+
+
+def haystack(passages: list[SearchableItem], naming: Naming) -> Iterator[tuple[SearchableItem, tuple[int, int]]]:
+    """Yield the passages, at least 10, then nine distractors for each, with the rows that their vector is made of."""
+    for row, passage in enumerate(passages):
+        yield passage, (row, row)
+    sentences = [_SENTENCE.split(passage.content.strip()) for passage in passages]
+    generator = np.random.default_rng(_SEED)
+    for note in range(1, COPIES + 1):
+        first, last = _elsewhere(len(passages), generator)
+        for row, (one, other) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+            begin, end = sentences[one], sentences[other]
+            text = " ".join([*begin[: (len(begin) + 1) // 2], *end[len(end) // 2 :]])
+            title = f"Distractor {note}x{row:05d}" if naming == "own" else _qualified(passages[row].title, note)
+            if naming == "said":
+                text = _saying(text, _plain(passages[one].title), _plain(passages[row].title))
+            yield SearchableItem(item_id=f"d{note}-{row:05d}", content=text, metadata={"title": title}), (one, other)
 
 
 def _elsewhere(n: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -121,6 +138,16 @@ def _elsewhere(n: int, generator: np.random.Generator) -> tuple[NDArray[np.int64
     places[order] = np.arange(n)
     steps = generator.choice(np.arange(1, n), 2, replace=False)
     return order[(places + steps[0]) % n], order[(places + steps[1]) % n]
+
+
+def _plain(title: str) -> str:
+    """A name without the qualifier at its end."""
+    return title.rpartition(" (")[0] or title if title.endswith(")") else title
+
+
+def _saying(text: str, name: str, other: str) -> str:
+    """A text in which one name stands for another, or stands at the beginning where the other does not stand."""
+    return text.replace(name, other) if name and name in text else f"{other}: {text}"
 
 
 def _qualified(title: str, note: int) -> str:
