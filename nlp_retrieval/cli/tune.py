@@ -1,4 +1,4 @@
-"""``nlp-retrieval tune``: fit the weights of a link graph or of several signals to judged queries."""
+"""``nlp-retrieval tune``: fit weights to judged queries, or choose among configurations, by cross-validation."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ def command(
     seed: Annotated[int, typer.Option(help="Seed of the assignment of families to folds.")] = 0,
     output: Annotated[Path | None, typer.Option(help="Also write the fitted weights to this JSON file.")] = None,
 ) -> None:
-    """Fit the weights of link_graph or multi_signal to judgements.
+    """Fit the weights of link_graph or multi_signal to judgements; without either, choose among the configurations.
 
     Prints the results on held-out folds, in which each query is ranked by weights fitted without it, the contribution of each
-    signal, the weights fitted to all queries as a line for the configuration, and a recommendation.
+    signal, the weights fitted to all queries as a line for the configuration, and a recommendation. Where no searcher has such
+    weights, as in a grid of other parameters, all are run, and each query is ranked by what is best on the other folds.
     """
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
+    from nlp_retrieval.benchmarks.choosing import best_by_folds
     from nlp_retrieval.benchmarks.settings import BenchmarkConfig, read_benchmark_config
     from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError
@@ -46,7 +49,11 @@ def command(
     if output is not None:
         check_file_for_output(output)
     settings = read_benchmark_config(config)
-    name, composed, retriever = _chosen(settings.searchers, searcher, str(config))
+    chosen = _chosen(settings.searchers, searcher, str(config))
+    if chosen is None:
+        typer.echo(str(best_by_folds(run_searchers(settings.loaded(), say), settings.main, folds=folds, seed=seed)))
+        return
+    name, composed, retriever = chosen
     if by is not None and retriever is not None:
         raise ConfigurationError(f"--by is for multi_signal; the searcher {name!r} has a link_graph, whose folds are families")
     composed.index(settings.loader, settings.index_folder)
@@ -75,8 +82,13 @@ def command(
         say(f"weights: {output}")
 
 
-def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tuple[str, Searcher, LinkGraphRetriever | None]:
-    """The searcher whose weights are fitted, and its link graph; None if the weights are those of its multi_signal."""
+def _chosen(
+    searchers: Mapping[str, Entry], name: str | None, where: str
+) -> tuple[str, Searcher, LinkGraphRetriever | None] | None:
+    """Return the searcher whose weights are fitted, and its link graph, without one for those of its multi_signal.
+
+    None if none of several searchers has weights: one of them is chosen then.
+    """
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.errors import ConfigurationError, nearest
     from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
@@ -93,6 +105,8 @@ def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tup
         for retriever in searcher.retrievers.values():
             if isinstance(retriever, LinkGraphRetriever):
                 return searcher_name, searcher, retriever
+    if name is None and len(searchers) > 1:
+        return None
     which = "no searcher" if name is None else f"the searcher {name!r} is not one that"
     raise ConfigurationError(
         f"{where}: {which} has a retriever link_graph or a reranker multi_signal, whose weights could be fitted"

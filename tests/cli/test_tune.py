@@ -11,6 +11,8 @@ import yaml
 from linked_pages import questions, wiki
 
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, tune
+from nlp_retrieval.benchmarks import best_by_folds
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.tune import advice
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
@@ -144,3 +146,23 @@ def test_groups_are_for_signals_and_must_be_in_the_queries(folder: Path) -> None
     refused(run("tune", str(folder / "sweep.yaml"), "--by", "country"), 2, "--by is for multi_signal")
     refused(run("tune", str(folder / "signals.yaml"), "--by", "country"), 2, "has no 'country' in its metadata")
     refused(run("tune", str(folder / "signals.yaml"), "-s", "words"), 2, "link_graph or a reranker multi_signal")
+
+
+GRID_CONFIGURATION = """
+corpus: {{loader: jsonl, path: {folder}/corpus.jsonl}}
+queries: {{loader: hover, path: {folder}/claims.json}}
+k: [5, 2]
+index: {folder}/grid-index
+grid:
+  searcher: {{retrievers: [bm25]}}
+  vary: {{retrievers.bm25.k1: [0.5, 1.5], retrievers.bm25.b: [0.1, 0.9]}}
+"""
+
+
+def test_where_no_searcher_has_weights_one_configuration_is_chosen_by_folds(folder: Path) -> None:
+    (folder / "grid.yaml").write_text(GRID_CONFIGURATION.format(folder=folder))
+    done = run("tune", str(folder / "grid.yaml"), "--folds", "4")
+    assert done.returncode == 0, done.stderr
+    settings = read_benchmark_config(folder / "grid.yaml")
+    expected = best_by_folds(run_searchers(settings.loaded(), lambda _: None), folds=4)
+    assert done.stdout.strip() == str(expected)
