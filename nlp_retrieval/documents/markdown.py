@@ -326,7 +326,8 @@ def _write_tag(tree: Tree, written: str, outside: int) -> None:
     read = _TAG.match(written)
     if read is None:
         return
-    tag, href = read[2].lower(), unescape(read[3] or "")
+    # a style sheet is no text, but would be one of the page
+    tag, href = "script" if read[2].lower() == "style" else read[2].lower(), unescape(read[3] or "")
     if tag == "br":
         tree.one("br")
     elif tag in _TAGS and (read[1] or tag in ("a", "sup")):
