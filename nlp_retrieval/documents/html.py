@@ -90,6 +90,11 @@ def parse_page(text: str, where: str) -> Any:
     return page
 
 
+def set_line(element: Any, line: int) -> None:
+    """Give an element the line that it is of, or the last one that lxml, which keeps it in two bytes, gives back."""
+    element.sourceline = min(line, 65_534)
+
+
 class Tree:
     """A page in the making; its elements have the lines of the document that it is made of."""
 
@@ -116,7 +121,7 @@ class Tree:
     def add(self, element: Any, line: int = 0) -> None:
         """Add an element, and open it."""
         self._write()
-        element.sourceline = line or self.line
+        set_line(element, line or self.line)
         self._open[-1].append(element)
         self._open.append(element)
 

@@ -206,6 +206,13 @@ def test_a_large_page_is_read_in_a_child_process_with_the_same_result() -> None:
     assert (read.title, read.text, read.removed.unrendered) == ("Rain in the valley", TEXT, 1)
 
 
+def test_markdown_of_more_lines_than_the_parser_of_html_counts_is_read() -> None:
+    gap = "\n" * 35_000
+    read = read_document(f"Rain.{gap}Fell.{gap}<b>So</b>\n\n<div>much</div>\n".encode(), "long.md")
+    assert read.text.split() == ["Rain.", "Fell.", "So", "much"]
+    assert [block.line for block in read.blocks] == [1, 35_001, 65_534, 65_534]
+
+
 def test_a_page_made_to_take_for_ever_is_given_up() -> None:
     page = b"<p " + b" ".join(b"a%d=1" % number for number in range(400_000)) + b">x"
     with pytest.raises(SourceError, match=r"slow\.html: reading it takes longer than 1 seconds; omit it"):
