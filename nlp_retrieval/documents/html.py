@@ -197,7 +197,7 @@ class _Page:
         self.elements: list[Any] = []
         self.navigation: list[str] = []
         self._line = 1
-        self._quoted = self._depth = 0
+        self._quoted = self._depth = self._inside = 0
         self._item = self._note = ""
         self._footnotes: list[TextBlock] = []
         self._counts: dict[Any, int] = {}
@@ -240,6 +240,9 @@ class _Page:
         self._flush(body)
 
     def _add(self, element: Any, *blocks: TextBlock) -> None:
+        """Add blocks, and below them the footnotes within them, unless they become one part of a block."""
+        if not self._inside:
+            blocks, self._footnotes = (*blocks, *self._footnotes), []
         self.blocks += blocks
         self.elements += [element] * len(blocks)
 
@@ -257,8 +260,7 @@ class _Page:
             self._item = ""
         else:
             block = TextBlock("paragraph", line, [pieces], quoted=quoted)
-        self._add(element, block, *self._footnotes)
-        self._footnotes = []
+        self._add(element, block)
 
     def _content(self, element: Any, line: int) -> None:
         self.draft.add("text", _SPACES.sub(" ", element.text or ""), line)
@@ -328,12 +330,14 @@ class _Page:
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
-        kept = self.draft, self.blocks, self.elements, self._footnotes, self._item
-        self.draft, self.blocks, self.elements, self._footnotes = Draft(), [], [], []
+        kept = self.draft, self.blocks, self.elements, self._item
+        self.draft, self.blocks, self.elements = Draft(), [], []
+        self._inside += 1
         self._content(element, line)
         self._flush(element)
+        self._inside -= 1
         inner, removed = self.blocks, self.draft.removed
-        self.draft, self.blocks, self.elements, self._footnotes, self._item = kept
+        self.draft, self.blocks, self.elements, self._item = kept
         self.draft.removed += removed
         return [piece for block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
