@@ -386,8 +386,11 @@ class _Page:
             or not _BLOCKS.isdisjoint(inner.tag for inner in anchor.iter())
         ):
             return False
-        for each in anchor.iter("br", LINE):
-            self._break(each)
+        for each in anchor.iter("br", LINE, MARK):
+            if each.tag == MARK:
+                self.draft.add("note", each.get("name"), each.sourceline or line)
+            else:
+                self._break(each)
         if label is not None:
             text = "" if shown in (href, href.removeprefix("mailto:")) else shown
             self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("Title", ""))
