@@ -40,6 +40,7 @@ def command(
     host: Annotated[str, _option(_access, "Address to listen on; a token is required for any but this machine.")] = "127.0.0.1",
     port: Annotated[int, _option(_access, "Port to listen on; 0 for any free one.")] = 8000,
     token_file: Annotated[Path | None, _option(_access, f"File with the token; or set {VARIABLES}_TOKEN to it.")] = None,
+    tokens: Annotated[Path | None, _option(_access, "YAML of tokens by hash, each with a filter of what it may see.")] = None,
     allowed_host: Annotated[list[str] | None, _option(_access, "An additional host name to accept. Repeatable.")] = None,
     proxy: Annotated[str, _option(_access, "Address of a proxy whose X-Forwarded-For is believed.")] = "",
     workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.")] = 1,
@@ -89,7 +90,7 @@ def command(
     from nlp_retrieval.service.mcp import serve_stdio
     from nlp_retrieval.service.serving import serve
     from nlp_retrieval.service.sessions import SessionRecord
-    from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token
+    from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token, read_tokens
 
     limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
     kind = _kind_of(path, served_as)
@@ -105,6 +106,7 @@ def command(
         host=host,
         port=port,
         token=read_token(read_variable(f"{VARIABLES}_TOKEN"), token_file),
+        tokens=() if tokens is None else read_tokens(tokens),
         allowed_hosts=tuple(allowed_host or ()),
         proxy=proxy,
         workers=workers,

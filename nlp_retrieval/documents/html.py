@@ -90,11 +90,6 @@ def parse_page(text: str, where: str) -> Any:
     return page
 
 
-def set_line(element: Any, line: int) -> None:
-    """Give an element the line that it is of, or the last one that lxml, which keeps it in two bytes, gives back."""
-    element.sourceline = min(line, 65_534)
-
-
 class Tree:
     """A page in the making; its elements have the lines of the document that it is made of."""
 
@@ -121,7 +116,7 @@ class Tree:
     def add(self, element: Any, line: int = 0) -> None:
         """Add an element, and open it."""
         self._write()
-        set_line(element, line or self.line)
+        element.sourceline = line or self.line
         self._open[-1].append(element)
         self._open.append(element)
 
@@ -197,7 +192,7 @@ class _Page:
         self.elements: list[Any] = []
         self.navigation: list[str] = []
         self._line = 1
-        self._quoted = self._depth = self._inside = 0
+        self._quoted = self._depth = 0
         self._item = self._note = ""
         self._footnotes: list[TextBlock] = []
         self._counts: dict[Any, int] = {}
@@ -240,9 +235,6 @@ class _Page:
         self._flush(body)
 
     def _add(self, element: Any, *blocks: TextBlock) -> None:
-        """Add blocks, and below them the footnotes within them, unless they become one part of a block."""
-        if not self._inside:
-            blocks, self._footnotes = (*blocks, *self._footnotes), []
         self.blocks += blocks
         self.elements += [element] * len(blocks)
 
@@ -260,7 +252,8 @@ class _Page:
             self._item = ""
         else:
             block = TextBlock("paragraph", line, [pieces], quoted=quoted)
-        self._add(element, block)
+        self._add(element, block, *self._footnotes)
+        self._footnotes = []
 
     def _content(self, element: Any, line: int) -> None:
         self.draft.add("text", _SPACES.sub(" ", element.text or ""), line)
@@ -330,14 +323,12 @@ class _Page:
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
-        kept = self.draft, self.blocks, self.elements, self._item
-        self.draft, self.blocks, self.elements = Draft(), [], []
-        self._inside += 1
+        kept = self.draft, self.blocks, self.elements, self._footnotes, self._item
+        self.draft, self.blocks, self.elements, self._footnotes = Draft(), [], [], []
         self._content(element, line)
         self._flush(element)
-        self._inside -= 1
         inner, removed = self.blocks, self.draft.removed
-        self.draft, self.blocks, self.elements, self._item = kept
+        self.draft, self.blocks, self.elements, self._footnotes, self._item = kept
         self.draft.removed += removed
         return [piece for block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
@@ -386,11 +377,8 @@ class _Page:
             or not _BLOCKS.isdisjoint(inner.tag for inner in anchor.iter())
         ):
             return False
-        for each in anchor.iter("br", LINE, MARK):
-            if each.tag == MARK:
-                self.draft.add("note", each.get("name"), each.sourceline or line)
-            else:
-                self._break(each)
+        for each in anchor.iter("br", LINE):
+            self._break(each)
         if label is not None:
             text = "" if shown in (href, href.removeprefix("mailto:")) else shown
             self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("Title", ""))

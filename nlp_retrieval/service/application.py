@@ -104,8 +104,9 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
         lifespan=life,
         telemetry={"metrics": False, "logs": False},
     )
-    bearer = [] if settings.token is None else [Depends(HTTPBearer(auto_error=False))]  # for the schema; the guard checks it
-    for endpoint in record.endpoints([*service.endpoints, *_added_endpoints(service)]):
+    bearer = [] if not settings.grants else [Depends(HTTPBearer(auto_error=False))]  # for the schema; the guard checks it
+    endpoints = record.endpoints([*service.endpoints, *_added_endpoints(service)])
+    for endpoint in endpoints:
         app.add_api_route(
             endpoint.path,
             _handler(endpoint, writing if endpoint.writes else reading, log_bodies=settings.log_queries),
@@ -121,7 +122,9 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
         app.router.routes.append(mcp.route())
     _add_error_handlers(app)
     without_token = frozenset(endpoint.path for endpoint in service.endpoints if endpoint.without_token)
-    app.add_middleware(RequestGuard, settings=settings, without_token=without_token)
+    unfiltered = {endpoint.path for endpoint in endpoints if not endpoint.filtered}
+    filtered = frozenset({"/mcp", *(endpoint.path for endpoint in endpoints)} - unfiltered)
+    app.add_middleware(RequestGuard, settings=settings, without_token=without_token, filtered=filtered)
     routes = frozenset(path for route in app.routes if "{" not in (path := getattr(route, "path", "{")))
     return Observer(app, routes, PROBES | {METRICS}, metrics)
 

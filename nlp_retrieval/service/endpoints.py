@@ -179,6 +179,8 @@ class Endpoint:
         media: type of what ``run`` returns, if it is not JSON.
         without_token: whether it is answered without a token: a page that holds nothing of what is served.
         records: whether it says by :func:`~nlp_retrieval.core.record_steps` what a recorded session keeps of it.
+        filtered: whether it shows a token with a filter no more than that allows, by :func:`allowed_filter`; others are refused
+            to such a token.
 
     Examples:
         >>> def count(_: None) -> bytes:
@@ -198,6 +200,7 @@ class Endpoint:
     media: str = "application/json"
     without_token: bool = False
     records: bool = False
+    filtered: bool = False
 
     @property
     def http_method(self) -> str:
@@ -221,6 +224,7 @@ class McpTool:
         hints: more about arguments than their model says, by name: what is served decides it.
         records: whether it says by :func:`~nlp_retrieval.core.record_steps` what a recorded session keeps of it; of other
             tools, the session keeps the name.
+        filtered: as of an :class:`Endpoint`.
 
     Examples:
         >>> class Asked(RequestBody):
@@ -244,6 +248,7 @@ class McpTool:
     destroys: bool = False
     hints: Mapping[str, str] = field(default_factory=dict)
     records: bool = False
+    filtered: bool = False
 
     def call(self, arguments: RequestBody) -> dict[str, Any]:
         """Return the result of the tool, as plain values.
@@ -271,6 +276,25 @@ class McpTool:
             schema["properties"] = {"about_texts": {"type": "string", "const": ABOUT_TEXTS}} | schema["properties"]
             schema["required"] = ["about_texts", *schema.get("required", [])]
         return schema
+
+
+def allowed_filter(where: dict[str, JsonValue] | None = None) -> dict[str, JsonValue] | None:
+    """Return the filter of a request joined with that of its token, which it cannot loosen; None for everything.
+
+    Args:
+        where: the request's own.
+
+    Examples:
+        >>> allowed_filter({"year": 2020})
+        {'year': 2020}
+    """
+    of_token = current_request.get().where
+    return where if of_token is None else of_token if where is None else {"and": [of_token, where]}
+
+
+def refused_to_part(what: str) -> RefusedError:
+    """Return the refusal of what shows everything to a token that may see a part."""
+    return RefusedError(403, "forbidden", f"{what[:100]} shows more than this token may see; use a token without a filter")
 
 
 _FILTERS = (

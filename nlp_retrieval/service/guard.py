@@ -13,11 +13,13 @@ import hashlib
 import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.service.endpoints import RefusedError
-from nlp_retrieval.service.settings import ServiceSettings, is_address
+from nlp_retrieval.service.endpoints import RefusedError, refused_to_part
+from nlp_retrieval.service.logs import current_request
+from nlp_retrieval.service.settings import ServiceSettings, TokenGrant, is_address
 
 PROBES = frozenset({"/livez", "/readyz"})
 """Paths answered without a token, which reveal only whether the service works."""
@@ -36,11 +38,18 @@ _LINGER = 0.5
 class RequestGuard:
     """Refuses requests before they are read completely."""
 
-    def __init__(self, app: App, settings: ServiceSettings, without_token: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        app: App,
+        settings: ServiceSettings,
+        without_token: frozenset[str] = frozenset(),
+        filtered: frozenset[str] = frozenset(),
+    ) -> None:
         self._app = app
         self._without_token = PROBES | without_token
         self._limits = settings.limits
-        self._digest = None if settings.token is None else _digest(settings.token.encode())
+        self._filtered = filtered
+        self._grants = settings.grants
         self._hosts = known_hosts(settings)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -52,8 +61,11 @@ class RequestGuard:
             for name, value in scope["headers"]:
                 headers.setdefault(name.lower(), []).append(value)
             self._check_host(headers)
-            if scope["path"] not in self._without_token:
-                self._check_token(headers)
+            if self._grants and scope["path"] not in self._without_token:
+                grant = self._granted(headers)
+                if grant.where is not None and scope["path"] not in self._filtered:
+                    raise refused_to_part(scope["path"])
+                current_request.set(replace(current_request.get(), token=grant.name, where=grant.where))
             if scope["method"] not in ("POST", "PATCH"):  # its body is not read
                 await self._app(scope, receive, send)
                 return
@@ -70,7 +82,7 @@ class RequestGuard:
         values = headers.get(b"host", [])
         name = _host_name(values[0].decode("latin-1")) if len(values) == 1 else ""
         # no page can be made to send an address that is not its own; probes of a container send that of the container
-        allowed = is_address(name) and (self._digest is not None or ipaddress.ip_address(name).is_loopback)
+        allowed = is_address(name) and (bool(self._grants) or ipaddress.ip_address(name).is_loopback)
         if name not in self._hosts and not allowed:
             raise RefusedError(
                 421,
@@ -78,21 +90,23 @@ class RequestGuard:
                 f"the host name {name[:100]!r} is not allowed; use localhost, or start the service with --allowed-host",
             )
 
-    def _check_token(self, headers: dict[bytes, list[bytes]]) -> None:
-        if self._digest is None:
-            return
+    def _granted(self, headers: dict[bytes, list[bytes]]) -> TokenGrant:
+        """Return what the token of a request may see."""
         values = headers.get(b"authorization", [])
         scheme, _, token = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
         if scheme.lower() == b"basic":  # a browser asks for the token as a password
             scheme, token = b"bearer", _password(token)
         # digests: the comparison takes the same time for any input of any length
-        if not hmac.compare_digest(_digest(token.strip()), self._digest) or scheme.lower() != b"bearer":
+        digest = hashlib.sha256(token.strip()).digest()
+        matching = [grant for grant in self._grants if hmac.compare_digest(digest, grant.sha256)]
+        if not matching or scheme.lower() != b"bearer":
             raise RefusedError(
                 401,
                 "unauthorized",
                 "the token is missing or wrong; send the header Authorization: Bearer, with the token",
                 {"www-authenticate": _TO_BROWSERS if b"text/html" in b"".join(headers.get(b"accept", [])) else _TO_CLIENTS},
             )
+        return matching[0]
 
     async def _body(self, headers: dict[bytes, list[bytes]], receive: Receive) -> bytes | None:
         """Return the body, which has to be JSON; None if the client went away."""
@@ -183,7 +197,3 @@ def _password(credentials: bytes) -> bytes:
         return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
     except ValueError:
         return b""
-
-
-def _digest(token: bytes) -> bytes:
-    return hashlib.sha256(token).digest()

@@ -26,6 +26,7 @@ from nlp_retrieval.service.endpoints import (
     RefusedError,
     RequestBody,
     ResultCount,
+    allowed_filter,
     describe_filter,
 )
 
@@ -150,7 +151,7 @@ class IndexService(BaseService):
     def endpoints(self) -> list[Endpoint]:
         """Search, and statistics."""
         return [
-            Endpoint("/search", "Search the index.", self._search, SearchResults, SearchBody, records=True),
+            Endpoint("/search", "Search the index.", self._search, SearchResults, SearchBody, records=True, filtered=True),
             Endpoint("/stats", "What the index holds.", self._stats, IndexFigures),
         ]
 
@@ -167,6 +168,7 @@ class IndexService(BaseService):
                 self._search_one,
                 hints={"where": describe_filter(self.searcher.opened.items.kinds)},
                 records=True,
+                filtered=True,
             ),
             McpTool(
                 "read_passage",
@@ -175,6 +177,7 @@ class IndexService(BaseService):
                 SearchableItem,
                 lambda given: self.read(given.item_id),
                 records=True,
+                filtered=True,
             ),
         ]
 
@@ -204,8 +207,8 @@ class IndexService(BaseService):
         self._refresh()
         items = self.searcher.opened.items
         with record_steps([{"kind": "open", "item_id": item_id}]):
-            rows = items.find([item_id])
-            if rows[0] < 0:
+            rows, allowed = items.find([item_id]), items.mask(allowed_filter())
+            if rows[0] < 0 or (allowed is not None and not allowed[rows[0]]):
                 raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}; search gives ids")
         return items.items(rows)[0].model_dump_json().encode()
 
@@ -214,7 +217,7 @@ class IndexService(BaseService):
     ) -> tuple[list[list[RetrievalResult]], list[str]]:
         self._refresh()
         with record_steps(search_steps(queries, k, where)) as steps, collected_notes() as notes:
-            results = self.searcher.search(queries, k, where)
+            results = self.searcher.search(queries, k, allowed_filter(where))
             for step, found in zip(steps, results, strict=False):
                 step["results"] = [result.item.item_id for result in found]
         return results, notes

@@ -28,11 +28,16 @@ ACCESS = "nlp_retrieval.access"
 
 @dataclass(frozen=True)
 class RequestContext:
-    """The request that is being answered: its id, and what a recorded session takes names from, which is not logged."""
+    """The request that is being answered: its id, and what a recorded session takes names from, which is not logged.
+
+    ``token`` is the name of its token in the file of tokens, and ``where`` the filter of that: None for everything.
+    """
 
     request_id: str = ""
     headers: Sequence[tuple[bytes, bytes]] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
+    token: str = ""
+    where: dict[str, Any] | None = None
 
 
 current_request: ContextVar[RequestContext] = ContextVar("nlp_retrieval_request", default=RequestContext())  # noqa: B039 -- frozen

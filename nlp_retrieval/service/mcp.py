@@ -18,8 +18,17 @@ from pydantic import ValidationError
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper
 from nlp_retrieval.errors import DependencyError, install
-from nlp_retrieval.service.endpoints import ABOUT_TEXTS, BaseService, McpTool, RefusedError, faults_of, refusal_of
+from nlp_retrieval.service.endpoints import (
+    ABOUT_TEXTS,
+    BaseService,
+    McpTool,
+    RefusedError,
+    faults_of,
+    refusal_of,
+    refused_to_part,
+)
 from nlp_retrieval.service.guard import known_hosts
+from nlp_retrieval.service.logs import RequestContext, current_request
 from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings
 from nlp_retrieval.service.work import WorkPool, leave_notes_out
@@ -47,7 +56,9 @@ def require_mcp() -> None:
     del mcp, mcp_types
 
 
-def _create_server(service: BaseService, body: int, reading: WorkPool, writing: WorkPool, record: SessionRecord) -> Server[Any]:
+def _create_server(
+    service: BaseService, body: int, reading: WorkPool, writing: WorkPool, record: SessionRecord, *, needs_token: bool = False
+) -> Server[Any]:
     """Return the server that lists the tools, and calls them in a limited number of threads, over any transport.
 
     An error of a tool is an answer with the same message as over HTTP, without internals of this program.
@@ -65,6 +76,7 @@ def _create_server(service: BaseService, body: int, reading: WorkPool, writing: 
     async def call_tool(_: object, params: Any) -> CallToolResult:
         try:
             tool, arguments = _check_arguments(tools, params.name, params.arguments or {}, body)
+            _check_allowed(tool, needs_token=needs_token)
             pool = writing if tool.writes else reading
             with record.called_with(params.meta):
                 structured, text = await pool.run(functools.partial(_call, tool, arguments))
@@ -83,6 +95,15 @@ def _create_server(service: BaseService, body: int, reading: WorkPool, writing: 
         on_call_tool=call_tool,
         get_tool_input_schema=schemas.get,  # otherwise all tools are listed for each call over HTTP
     )
+
+
+def _check_allowed(tool: McpTool, *, needs_token: bool) -> None:
+    """Refuse a call whose token may not see what the tool shows; also one of which nothing is known."""
+    request = current_request.get()
+    if needs_token and request == RequestContext():
+        raise RefusedError(401, "unauthorized", "the token of this call is not known")
+    if request.where is not None and not tool.filtered:
+        raise refused_to_part(tool.name)
 
 
 def _tool_of(tool: McpTool) -> Tool:
@@ -129,7 +150,7 @@ class McpOverHttp:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         self._manager = StreamableHTTPSessionManager(
-            _create_server(service, settings.limits.body, reading, writing, record),
+            _create_server(service, settings.limits.body, reading, writing, record, needs_token=bool(settings.grants)),
             json_response=True,
             stateless=True,
             security_settings=_security(settings),

@@ -60,7 +60,8 @@ class SessionRecord:
             return list(endpoints)
         recorded = [replace(each, run=self._recorded(each.run, each.path)) if each.records else each for each in endpoints]
         summary = "Record the answer of an agent to its question."
-        return [*recorded, Endpoint("/submit_answer", summary, self._take_answer, AnswerTaken, AnswerBody, writes=True)]
+        answer = Endpoint("/submit_answer", summary, self._take_answer, AnswerTaken, AnswerBody, writes=True, filtered=True)
+        return [*recorded, answer]
 
     def tools(self, tools: Sequence[McpTool]) -> list[McpTool]:
         """Return tools that are recorded, and the one that takes the agent's answer."""
@@ -68,7 +69,9 @@ class SessionRecord:
             return list(tools)
         recorded = [replace(tool, run=self._recorded(tool.run, tool.name, other=not tool.records)) for tool in tools]
         about = "Submit the final answer to the user's question, once, with the ids of the items that it cites."
-        answer = McpTool("submit_answer", about, AnswerBody, AnswerTaken, self._take_answer, shows_texts=False, writes=True)
+        answer = McpTool(
+            "submit_answer", about, AnswerBody, AnswerTaken, self._take_answer, shows_texts=False, writes=True, filtered=True
+        )
         return [*recorded, answer]
 
     @contextmanager
@@ -120,6 +123,8 @@ class SessionRecord:
             transport = headers.get(b"mcp-session-id")
             called = f"mcp-{hashlib.sha256(transport).hexdigest()[:32]}" if transport else self._name
             session = ":".join(filter(None, [called or f"day-{datetime.now(UTC):%Y-%m-%d}", question_id, agent]))
+        if current_request.get().token:  # one token does not write into the session of another
+            session = f"{current_request.get().token}:{session}"
         question = question or str(meta.get("question") or "")[:10_000]
         return self._recorder.session(session, question_id=question_id, question=question, agent=agent)
 

@@ -6,12 +6,17 @@ Anyone who can reach the service can use it, so it listens on this machine alone
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from string import ascii_lowercase, digits
+from typing import Any
 
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.core.files.yaml_text import read_yaml
+from nlp_retrieval.core.filters import parse_filter
+from nlp_retrieval.errors import ConfigurationError, InputError, nearest
 from nlp_retrieval.service.logs import LOG_FORMATS, LOG_LEVELS, LogFormat, LogLevel
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
@@ -37,12 +42,22 @@ class ServiceLimits:
 
 
 @dataclass(frozen=True)
+class TokenGrant:
+    """A token of the file of tokens: its name, its SHA-256, and the filter of what it may see; None for everything."""
+
+    name: str
+    sha256: bytes = field(repr=False)
+    where: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
 class ServiceSettings:
     """Address and access."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = field(default=None, repr=False)
+    tokens: tuple[TokenGrant, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     proxy: str = ""
     workers: int = 1
@@ -70,11 +85,17 @@ class ServiceSettings:
                 )
         if self.proxy and not is_address(self.proxy):
             raise ConfigurationError(f"proxy={self.proxy[:100]!r} is not the address of a machine, such as 10.0.0.2")
-        if self.token is None and not self.on_loopback:
+        if not self.grants and not self.on_loopback:
             raise ConfigurationError(
                 f"host={self.host!r} can be reached from other machines, and no token is set: anyone could send requests. Put "
                 "a token into the environment variable NLP_RETRIEVAL_TOKEN or a file (--token-file), or listen on 127.0.0.1"
             )
+
+    @property
+    def grants(self) -> tuple[TokenGrant, ...]:
+        """Return all tokens; none if requests need none. The one token sees everything."""
+        own = () if self.token is None else (TokenGrant("", sha256(self.token.encode()).digest(), None),)
+        return (*own, *self.tokens)
 
     @property
     def on_loopback(self) -> bool:
@@ -120,3 +141,32 @@ def read_token(token: str, file: Path | None) -> str | None:
             "for example from: openssl rand -hex 32"
         )
     return token
+
+
+def read_tokens(file: Path) -> tuple[TokenGrant, ...]:
+    """Return the tokens of a YAML file: by name ``{sha256, where}``, where ``where`` is a filter, left out for everything.
+
+    Raises:
+        ConfigurationError: it cannot be read, has another form, or two tokens of one hash.
+    """
+    grants: list[TokenGrant] = []
+    for name, row in read_yaml(file).items():
+        place = f"{file}: {str(name)[:100]}"
+        if not re.fullmatch("[A-Za-z0-9_-]{1,64}", str(name)):
+            raise ConfigurationError(f"{place}: the name of a token is a word of letters, digits, - and _")
+        if not isinstance(row, dict) or not {"sha256"} <= row.keys() <= {"sha256", "where"}:
+            raise ConfigurationError(f"{place}: write {{sha256: ...}} and perhaps where, a filter")
+        digest, where = str(row["sha256"]), row.get("where")
+        if not re.fullmatch("[0-9a-fA-F]{64}", digest):
+            raise ConfigurationError(f"{place}: sha256 has 64 hexadecimal digits, as of: printf %s TOKEN | sha256sum")
+        if "where" in row:
+            try:
+                parse_filter(where)
+            except InputError as error:
+                raise ConfigurationError(f"{place}: {error}; leave it out for everything") from None
+        grants.append(TokenGrant(str(name), bytes.fromhex(digest), where))
+    if len({grant.sha256 for grant in grants}) < len(grants):
+        raise ConfigurationError(f"{file}: two tokens have the same sha256; leave one out")
+    if not grants:
+        raise ConfigurationError(f"{file} holds no token; write NAME: {{sha256: ..., where: ...}}")
+    return tuple(grants)

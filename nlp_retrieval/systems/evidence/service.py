@@ -20,6 +20,7 @@ from nlp_retrieval.service import (
     Endpoint,
     McpTool,
     RefusedError,
+    allowed_filter,
     describe_filter,
     stop_where_nobody_waits,
 )
@@ -130,7 +131,9 @@ class ProjectService(BaseService):
         return [
             *pages,
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
-            Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody, records=True),
+            Endpoint(
+                "/search", "Search sources.", self._search, PassagesAnswer, PassageSearchBody, records=True, filtered=True
+            ),
             Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
@@ -190,6 +193,7 @@ class ProjectService(BaseService):
                 self._search,
                 hints={"where": f"{describe_filter(self._index.filter_keys)} Dates are ISO 8601."},
                 records=True,
+                filtered=True,
             ),
             McpTool(
                 "read_passage",
@@ -283,9 +287,10 @@ class ProjectService(BaseService):
 
     def _search(self, body: PassageSearchBody) -> bytes:
         with collected_notes() as notes:
-            passages = self._index.search(body.query, body.k, body.min_quality, body.where)
-        if not passages and not notes:
-            notes.append(self._why_nothing(body.min_quality, body.where))
+            where = allowed_filter(body.where)
+            passages = self._index.search(body.query, body.k, body.min_quality, where)
+        if not passages and not notes and where == body.where:  # reasons count what a filtered token does not see
+            notes.append(self._why_nothing(body.min_quality, where))
         return _json(PassagesAnswer.model_construct(passages=passages, notes=notes))
 
     def _why_nothing(self, min_quality: str | None, where: object = None) -> str:

@@ -1,0 +1,150 @@
+"""Tokens with a filter each: what a token may not see, no route shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import httpx2
+import pytest
+import yaml
+from mcp import Client
+
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.service.settings import read_tokens
+
+from .asking_mcp import called, over_http, refused
+from .running import Running, make_index, running
+
+ALL, PART, OTHER = "0123456789abcdef-all", "0123456789abcdef-part", "0123456789abcdef-other"
+WHERE = {"year": {"lt": 2003}}
+SEEN = {"p0", "p1", "p2"}
+
+
+def hashed(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def written(folder: Path, rows: object) -> Path:
+    (folder / "tokens.yaml").write_text(yaml.safe_dump(rows))
+    return folder / "tokens.yaml"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("tokens")
+    make_index(folder / "index", 6)
+    rows = {
+        "all": {"sha256": hashed(ALL)},
+        "part": {"sha256": hashed(PART), "where": WHERE},
+        "other": {"sha256": hashed(OTHER).upper(), "where": {"year": 2005}},
+    }
+    words = [folder / "index", "--mcp-http", "--tokens", written(folder, rows), "--record", folder / "sessions"]
+    with running(words) as service:
+        yield service
+
+
+def ids_of(client: httpx2.Client, path: str = "/search", **asked: object) -> set[str]:
+    answer = client.post(path, json={"query": "fox dog", "k": 100} | asked)
+    assert answer.status_code == 200, answer.text
+    return {hit["item"]["item_id"] for hits in answer.json()["results"] for hit in hits}
+
+
+def test_no_filter_of_a_request_loosens_that_of_its_token(service: Running) -> None:
+    with service.client(ALL) as everything, service.client(PART) as part, service.client(OTHER) as other:
+        assert ids_of(everything) == {f"p{number}" for number in range(6)}
+        assert ids_of(part) == ids_of(part, path="/search/") == SEEN
+        assert ids_of(other) == {"p5"}
+        for where in (
+            {"year": {"gte": 0}},
+            {"or": [{"year": {"gte": 2003}}, {"year": {"lt": 2003}}]},
+            {"not": {"year": 1}},
+            {"and": [{"not": {"year": {"lt": 2003}}}]},
+            {"or": [{"not": {"and": [{"year": {"lt": 2003}}]}}]},
+        ):
+            assert ids_of(part, where=where) <= SEEN
+        many = part.post("/search", json={"queries": ["fox", "dog"], "k": 100}).json()["results"]
+        assert {hit["item"]["item_id"] for hits in many for hit in hits} <= SEEN
+    for token in (None, "0123456789abcdef-no", hashed(PART)):
+        with service.client(token) as nobody:
+            assert nobody.post("/search", json={"query": "fox"}).status_code == 401
+
+
+def test_every_other_route_is_refused_to_a_token_with_a_filter(service: Running) -> None:
+    with service.client(ALL) as everything, service.client(PART) as part:
+        routes = [
+            (path, method) for path, of_path in everything.get("/openapi.json").json()["paths"].items() for method in of_path
+        ]
+        shown = set()
+        for path, method in [*routes, ("/openapi.json", "get"), ("/metrics", "get"), ("/nothing", "get")]:
+            status = part.request(method.upper(), path, json={} if method == "post" else None).status_code
+            shown |= {path} if status not in (401, 403) else set()
+        assert shown == {"/search", "/submit_answer", "/livez", "/readyz"}
+
+
+def test_tools_show_what_the_token_may_see(service: Running) -> None:
+    async def ask(client: Client) -> None:
+        found = await called(client, "search", query="fox dog", k=100, where={"year": {"gte": 0}})
+        assert {hit["item"]["item_id"] for hit in found["results"]} == SEEN
+        assert (await called(client, "read_passage", item_id="p1"))["item_id"] == "p1"
+        assert "no item of this index has the id 'p5'" in await refused(client, "read_passage", item_id="p5")
+
+    over_http(service.url, PART, ask)
+
+
+def test_one_token_does_not_write_into_the_session_of_another(service: Running) -> None:
+    for token in (ALL, PART):
+        with service.client(token) as client:
+            headers = {"X-Session-Id": "s", "X-Question-Id": "q"}
+            client.post("/search", json={"query": "fox"}, headers=headers)
+            answer = client.post("/submit_answer", json={"answer": "A fox."}, headers=headers)
+            assert answer.json() == {"session": f"{'all' if token == ALL else 'part'}:s"}
+
+
+def test_a_project_shows_a_token_with_a_filter_its_search_alone(tmp_path: Path) -> None:
+    rows = {"all": {"sha256": hashed(ALL)}, "part": {"sha256": hashed(PART), "where": {"quality": "A"}}}
+    words = [tmp_path, "--as", "project", "-r", "bm25", "--mcp-http", "--tokens", written(tmp_path, rows)]
+    with running(words) as service, service.client(ALL) as everything, service.client(PART) as part:
+        sources = [
+            {"content": f"The river number {number} is long.", "url": f"https://example.org/{quality}", "quality": quality}
+            for number, quality in enumerate("AD")
+        ]
+        everything.post("/index", json={"documents": sources})
+        assert len(everything.post("/search", json={"query": "river", "k": 9}).json()["passages"]) == 2
+        found = part.post("/search", json={"query": "river", "k": 9, "where": {"quality": {"in": ["A", "D"]}}}).json()[
+            "passages"
+        ]
+        assert [passage["quality"] for passage in found] == ["A"]
+        assert part.post("/search", json={"query": "nothing"}).json() == {"passages": [], "notes": []}
+        for path, of_path in everything.get("/openapi.json").json()["paths"].items():
+            for method in of_path if path not in ("/search", "/livez", "/readyz") else ():
+                asked = part.request(method.upper(), path.replace("{key}", "x"), json={})
+                assert (path, method, asked.status_code) == (path, method, 403)
+
+        async def ask(client: Client) -> None:
+            for tool in (await client.list_tools()).tools:
+                arguments = dict.fromkeys(tool.input_schema.get("required", []), "x")
+                if tool.name != "search":
+                    said = await refused(client, tool.name, **arguments)
+                    assert "shows more than this token may see" in said, (tool.name, said)
+
+        over_http(service.url, PART, ask)
+
+
+def test_a_file_of_tokens_that_is_wrong_is_refused_with_its_place(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    good = {"sha256": hashed(ALL)}
+    for rows, said in (
+        ({}, "holds no token"),
+        ([good], "not a mapping"),
+        ({"a": good, "b": good}, "two tokens have the same sha256"),
+        ({"a": good | {"token": ALL}}, "a: write {sha256"),
+        ({"a": {"sha256": ALL}}, "a: sha256 has 64 hexadecimal digits"),
+        ({"a b": good}, "a b: the name of a token is a word"),
+        ({"a": good | {"where": {}}}, "a: where: expected conditions"),
+        ({"a": good | {"where": None}}, "found None; leave it out"),
+        ({"a": good | {"where": {"year": {"near": 1}}}}, "a: where.*near"),
+    ):
+        with subtests.test(said), pytest.raises(ConfigurationError, match=said):
+            read_tokens(written(tmp_path, rows))
+    assert hashed(ALL) not in repr(read_tokens(written(tmp_path, {"a": good})))
