@@ -24,7 +24,7 @@ MODULES: dict[tuple[str, str], ModuleType] = {
     ("policy", "loaders"): test_loaders,
     ("policy", "retrievers"): test_policy,
 }
-WITHOUT_RULES = {"index_types", "links", "searchers"}
+WITHOUT_RULES = {"index_types", "links", "searchers", "work_registers"}
 """Kinds that the kit has no class for."""
 
 

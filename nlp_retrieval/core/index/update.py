@@ -135,7 +135,7 @@ class IndexChange:
         for builder, identity, old in zip(self.builders, self.identities, self.manifest.retrievers, strict=True):
             segments, seconds = old.segments[:n_kept], old.seconds
             for rows, new_items in new:
-                if joined and not (n_kept and builder.joins_by_extending):
+                if joined and not (builder.joins_by_extending and n_kept):  # which says what cannot be joined
                     parts = checked_segments(self.directory, old.segments[n_kept:], self.items, contents=True)
                     write = partial(builder.join, parts, new_items)
                 else:

@@ -56,8 +56,8 @@ class Crossref(BaseWorkRegister):
         ConfigurationError: the address of the service is none, or holds a password or a key.
 
     Examples:
-        >>> Crossref(mailto="me@example.org").of_doi("10.1561/1500000019").title
-        'The Probabilistic Relevance Framework: BM25 and Beyond'
+        >>> Crossref(mailto="me@example.org")
+        Crossref(mailto='me@example.org')
     """
 
     name = "crossref"
