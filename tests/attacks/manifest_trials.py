@@ -11,13 +11,22 @@ import json
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.registry import component_class, names
+from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
+from nlp_retrieval.core.components.registry import (
+    asked_for,
+    build_from_manifest,
+    component_class,
+    kinds,
+    names,
+    plan,
+    require_trust,
+)
 from nlp_retrieval.core.index.update import add_items
 from nlp_retrieval.core.search.base_searcher import resolver, retrievers_of
 from nlp_retrieval.core.search.searcher import Searcher
@@ -60,24 +69,55 @@ def replaced(content: Any, path: tuple[Any, ...], value: Any) -> Any:
     return changed
 
 
+def hostile_configs(kind: str, outside: Path) -> Iterator[dict[str, Any]]:
+    """Every component of a kind with each parameter in turn set to every value."""
+    for name in names(kind):
+        for parameter in parameters_of(component_class(kind, name)):
+            yield from ({"name": name, parameter: value} for value in hostile_values(outside))
+
+
 def hostile_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str, Any]]:
     """A manifest with every field in turn set to every value, and with every retriever and encoder so."""
     for path in places(content):
         for value in hostile_values(outside):
             yield replaced(content, path, value)
     for kind in ("retrievers", "encoders"):
-        for name in names(kind):
-            for parameter in parameters_of(component_class(kind, name)):
-                for value in hostile_values(outside):
-                    config = {"name": name, parameter: value}
-                    whole = config if kind == "retrievers" else {"name": "faiss", "encoder": config}
-                    yield replaced(content, ("retrievers", 0, "config"), whole)
+        for config in hostile_configs(kind, outside):
+            whole = config if kind == "retrievers" else {"name": "faiss", "encoder": config}
+            yield replaced(content, ("retrievers", 0, "config"), whole)
 
 
 def use_index(folder: Path) -> None:
     """What the command line does with an index: search it with its own retrievers, and add to it."""
     Searcher(retrievers_of(folder)).open(folder).search(["whale"], 3)
     add_items(folder, [SearchableItem(item_id="another", content="whale")], resolver(), replace=True)
+
+
+def use_component(kind: str, config: dict[str, Any]) -> None:
+    """What is done with any component that a manifest describes, before anything is asked of it."""
+    described = plan(kind, config, kind)
+    require_trust(asked_for(described), "the manifest", "", trust=False)
+    made = build_from_manifest(Component, described, trust=False)
+    repr(made)
+    canonical_json([made.config, made.identity])
+    made.provenance()
+
+
+def trials(index: Path, outside: Path) -> Iterator[tuple[object, Callable[[], None]]]:
+    """Manifests of an index; without one, every component that is registered."""
+    if not index.exists():
+        for kind in kinds():
+            for config in hostile_configs(kind, outside):
+                yield config, partial(use_component, kind, config)
+        return
+    original = (index / "manifest.json").read_bytes()
+    for changed in hostile_manifests(json.loads(original), outside):
+        try:
+            write_forged(index, changed)
+        except ValueError:  # half of a surrogate pair, which no file of text holds
+            continue
+        yield changed, partial(use_index, index)
+        (index / "manifest.json").write_bytes(original)
 
 
 def main(index: Path, outside: Path) -> None:
@@ -96,16 +136,11 @@ def main(index: Path, outside: Path) -> None:
 
     sys.addaudithook(heard)
     outcomes, wrong = Counter[str](), []
-    original = (index / "manifest.json").read_bytes()
-    for changed in hostile_manifests(json.loads(original), outside):
-        try:
-            write_forged(index, changed)
-        except ValueError:  # half of a surrogate pair, which no file of text holds
-            continue
+    for changed, use in trials(index, outside):
         touched.clear()
         watching = True
         try:
-            use_index(index)
+            use()
             outcome = "used"
         except RetrievalError as error:
             outcome = type(error).__name__
@@ -114,7 +149,6 @@ def main(index: Path, outside: Path) -> None:
             touched.append(f"{type(error).__name__}: {error}")
         watching = False
         outcomes[outcome] += 1
-        (index / "manifest.json").write_bytes(original)
         if touched:
             wrong.append([*touched, repr(changed)[:3000]])
     sys.stdout.write(json.dumps({"outcomes": outcomes, "wrong": wrong[:20]}))

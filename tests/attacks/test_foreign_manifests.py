@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -32,25 +33,37 @@ class Installed(TermCount):
 """
 
 
-@pytest.mark.soak
-def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path) -> None:
-    index, outside = tmp_path / "index", tmp_path / "outside"
+def tried(index: Path, outside: Path) -> Counter[str]:
+    """How often trials of manifests ended in what; none of them touched what lies outside."""
     planted(outside, own_architecture, head=False)
     (outside / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
-    Searcher([Bm25Retriever()]).index(ITEMS, index)
     done = subprocess.run(
         [sys.executable, "-m", "attacks.manifest_trials", str(index), str(outside)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent.parent,
-        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
+        env=os.environ | {"XDG_CACHE_HOME": str(outside.parent / "cache")},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["wrong"] == []
-    assert found["outcomes"]["UntrustedError"] > 50
-    assert found["outcomes"]["used"] > 2, "harmless settings are obeyed"
+    return Counter(found["outcomes"])
+
+
+@pytest.mark.soak
+def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path) -> None:
+    Searcher([Bm25Retriever()]).index(ITEMS, tmp_path / "index")
+    outcomes = tried(tmp_path / "index", tmp_path / "outside")
+    assert outcomes["UntrustedError"] > 50
+    assert outcomes["used"] > 2, "harmless settings are obeyed"
+
+
+def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(tmp_path: Path) -> None:
+    """Of all kinds and names that the registry has, so that none can be forgotten."""
+    outcomes = tried(tmp_path / "none", tmp_path / "outside")
+    assert outcomes["UntrustedError"] > 200
+    assert outcomes["used"] > 20, "harmless settings are obeyed"
 
 
 def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path) -> None:

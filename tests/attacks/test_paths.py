@@ -13,6 +13,7 @@ import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25Retriever, Searcher
+from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
 
 from .planting import write_forged
@@ -110,3 +111,13 @@ def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_o
     assert (outside / "precious").read_text() == "precious"
     assert (index / "notes" / "mine.txt").read_text() == "mine"
     assert not folder.exists()
+
+
+def test_files_are_named_by_no_path() -> None:
+    odd = ["../../x", "..", ".", "NUL.txt", "a\nb", "\x1b[31m", "a\0b", "~/x", "x" * 400, "$(touch ran)", "a;b", "%2e%2e%2f",
+           "\u202egpj.exe", "\\\\host\\share", ".hidden", "é" * 200, " ", "A", "a"]  # fmt: skip
+    made = file_names(odd)
+    assert len({name.casefold() for name in made}) == len(odd)
+    for name in made:
+        assert re.fullmatch(r"(?!\.)[\w.-]+", name), name
+        assert len(f"{name}.trec".encode()) <= 255

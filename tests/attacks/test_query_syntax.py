@@ -62,6 +62,16 @@ def test_syntax_is_words(retriever: PyseriniRetriever | Bm25Retriever, index: Pa
         assert hits == wanted, text
 
 
+def test_the_value_of_a_filter_is_no_query(tmp_path: Path) -> None:
+    values = {"d0": "*:*", "d1": "of:[0 TO 9]", "d3": "0 OR 1", "d4": "+of:0", "d5": "0*", "d10": "0\\"}
+    items = [item.model_copy(update={"metadata": {"of": values.get(item.item_id, "0")}}) for item in ITEMS]
+    searcher = Searcher([PyseriniRetriever()])
+    searcher.index(items, tmp_path / "index")
+    for item_id, value in values.items():
+        for where, wanted in (({"of": value}, {item_id}), ({"not": {"of": value}}, values.keys() - {item_id})):
+            assert {hit for hit, _ in ranked(searcher, ["fox whale river tree"], where=where)[0]} == wanted, value
+
+
 def test_no_query_is_too_many_clauses_or_too_long_a_word(index: Path) -> None:
     searcher = Searcher([PyseriniRetriever()]).open(index)
     many = " ".join(f"word{number}" for number in range(20_000))

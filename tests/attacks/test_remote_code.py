@@ -22,13 +22,15 @@ CODE = """
 import os
 os.makedirs({ran!r}, exist_ok=True)
 from sentence_transformers.sentence_transformer.modules import Transformer
-from transformers import BertConfig, BertForSequenceClassification, BertModel
+from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 class OwnConfig(BertConfig):
     model_type = "own"
 class OwnModel(BertModel):
     config_class = OwnConfig
 class OwnHead(BertForSequenceClassification):
     config_class = OwnConfig
+class OwnTokenizer(PreTrainedTokenizerFast):
+    pass
 class OwnModule(Transformer):
     pass
 """
@@ -48,6 +50,12 @@ def edit(path: Path, **changes: object) -> None:
 def own_architecture(folder: Path, ran: Path) -> None:
     """``auto_map``, as models on the hub have it."""
     edit(folder / "config.json", auto_map=AUTO_MAP, model_type="own")
+
+
+def own_tokenizer(folder: Path, ran: Path) -> None:
+    own_architecture(folder, ran)
+    own = ["modeling_own.OwnTokenizer", "modeling_own.OwnTokenizer"]
+    edit(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": own}, tokenizer_class="OwnTokenizer")
 
 
 def own_module(folder: Path, ran: Path) -> None:
@@ -76,8 +84,13 @@ def any_module(folder: Path, ran: Path) -> None:
     (folder / "modules.json").write_text(json.dumps([TRANSFORMER | {"type": "this.s"}]))
 
 
+def module_elsewhere(folder: Path, ran: Path) -> None:
+    (folder / "modules.json").write_text(json.dumps([TRANSFORMER | {"path": "../elsewhere"}]))
+
+
 PLANTS: dict[str, Callable[[Path, Path], None]] = {
-    plant.__name__: plant for plant in (own_architecture, own_module, own_permission, pickled_weights, any_module)
+    plant.__name__: plant
+    for plant in (own_architecture, own_tokenizer, own_module, own_permission, pickled_weights, any_module, module_elsewhere)
 }
 
 
@@ -108,13 +121,20 @@ def test_an_encoder_runs_no_code_of_a_model(tmp_path_factory: pytest.TempPathFac
 
 
 def test_a_cross_encoder_runs_no_code_of_a_model(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
-    for plant in ["own_architecture", "pickled_weights"]:
+    for plant in ["own_architecture", "own_tokenizer", "pickled_weights"]:
         with subtests.test(plant=plant):
             tmp_path = tmp_path_factory.mktemp("case")
             model, ran = planted(tmp_path, PLANTS[plant], head=True)
             with pytest.raises(ModelError, match="does not load"):
                 rerank(model)
             assert not ran.exists()
+
+
+def test_an_activation_is_none_that_a_model_names(tmp_path: Path) -> None:
+    named = {"sbert_ce_default_activation_function": "this.s", "sentence_transformers": {"activation_fn": "this.s"}}
+    model, _ = planted(tmp_path, lambda folder, ran: edit(folder / "config.json", **named), head=True)
+    rerank(model)
+    assert "this" not in sys.modules
 
 
 def test_code_that_was_trusted_is_part_of_the_fingerprint(tmp_path: Path) -> None:

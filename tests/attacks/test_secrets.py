@@ -14,6 +14,8 @@ import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, configuration
 from cli.commands import run as run_command
 from hashed_words import HashedWords, items_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nlp_retrieval import (
     Bm25Retriever,
@@ -23,10 +25,12 @@ from nlp_retrieval import (
     RetrievalError,
     Searcher,
 )
+from nlp_retrieval.core import secrets
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
+from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets
 from nlp_retrieval.reports.write import write_run_files
 
@@ -35,17 +39,21 @@ FORMS = {
     "openai": "sk-proj-abcdefghijklmnopqrstuvwx",
     "hub": "hf_abcdefghijklmnopqrstuvwx",
     "github": "ghp_abcdefghijklmnopqrstuvwx",
+    "github, fine": "github_pat_abcdefghijklmnopqrstuvwx",
     "gitlab": "glpat-abcdefghijklmnopqrst",
     "slack": "xoxb-1234567890-abcdef",
     "amazon": "AKIAIOSFODNN7EXAMPLE",
     "google": "AIzaSyA1234567890abcdefghijklmnopqrstu",
     "web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
     "user and password": f"https://me:{SECRET}@host/v1",
+    "password alone": f"redis://:{SECRET}@host/0",
+    "odd password": f"postgresql://me:p@ss:w0rd{SECRET}@host/db",
     "token as user": f"https://{SECRET}@host/v1",
     "setting": f"postgresql://host/db?sslmode=on&sslpassword={SECRET}",
     "first setting": f"https://host/v1?api_key={SECRET}&model=x",
     "signature": f"https://host/blob?sv=1&sig={SECRET}",
     "bearer": f"Authorization: Bearer {SECRET}",
+    "basic": f"Authorization: Basic {SECRET}",
 }
 NAMES = (
     "api_key", "apiKey", "API-KEY", "OPENAI_API_KEY", "auth_token", "PGPASSWORD", "dbPassword", "pwd", "passphrase",
@@ -181,6 +189,14 @@ def test_nothing_that_a_benchmark_leaves_behind_holds_a_secret(written: tuple[Pa
     assert SECRET not in said
 
 
+def test_the_manifest_of_an_index_and_its_errors_show_no_secret(tmp_path: Path) -> None:
+    Searcher([FaissRetriever(HashedWords(api_key=SECRET))]).index(items_of(["red fox"]), tmp_path / "index")
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
+    with pytest.raises(IndexMismatchError) as found:
+        Searcher([FaissRetriever(HashedWords(api_key=f"{SECRET}2", seed=5))]).open(tmp_path / "index")
+    assert SECRET not in str(found.value)
+
+
 HOSTILE_ADDRESSES = [
     "correct horse battery tr0ub4dor",
     f"host='db.internal {SECRET}",
@@ -216,6 +232,14 @@ def check_not_quoted(ask: Callable[[str], object], monkeypatch: pytest.MonkeyPat
             error = None if error.__suppress_context__ else error.__cause__ or error.__context__
 
 
+def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBU", "plain-9x")
+    monkeypatch.setenv("OTHER", "correct horse battery")
+    assert [read_variable(name) for name in ("DBU", "OTHER", "NO_SUCH_NAME")] == ["plain-9x", "correct horse battery", ""]
+    shown = without_secrets(["a plain-9x, correct horse battery!", "plain-9xy"])
+    assert shown == [f"a {HIDDEN}, {HIDDEN}!", "plain-9xy"]
+
+
 def test_a_password_among_settings_is_hidden_in_any_text(subtests: pytest.Subtests) -> None:
     for text, shown in [
         (f"host=h password={SECRET} dbname=d", "host=h password=*** dbname=d"),
@@ -229,6 +253,26 @@ def test_a_password_among_settings_is_hidden_in_any_text(subtests: pytest.Subtes
             assert SECRET not in hide_secrets(text)
 
 
+def test_settings_with_a_password_in_the_place_of_a_source_are_not_printed(tmp_path: Path) -> None:
+    for source in (f"host=h user=me password={SECRET} dbname=d", f"host=h password = '{SECRET}'", f"me:{SECRET}@host/db"):
+        done = run_command("index", source, "-l", "database", "-o", "index", folder=tmp_path)
+        assert done.returncode != 0
+        loader = DatabaseLoader(source, table="docs")
+        with pytest.raises(RetrievalError) as found:
+            loader.load()
+        assert SECRET not in f"{done.stdout}{done.stderr}{found.value}{loader!r}"
+
+
+def test_a_language_model_takes_no_key(subtests: pytest.Subtests) -> None:
+    settings = [{"base_url": FORMS[form]} for form in ("user and password", "first setting", "token as user")]
+    for given_settings in (*settings, {"api_key_env": FORMS["openai"]}):
+        with subtests.test(settings=given_settings):
+            with pytest.raises(ConfigurationError) as found:
+                LanguageModel("openai/model", **given_settings)  # type: ignore[arg-type]
+            assert SECRET not in str(found.value)
+            assert FORMS["openai"] not in str(found.value)
+
+
 def test_a_command_that_fails_says_no_secret(tmp_path: Path) -> None:
     path = configuration(tmp_path, collection(tmp_path / "data"))
     text = path.read_text().replace(f"path: {tmp_path / 'data'}", f"path: https://me:{SECRET}@host/{SECRET}", 1)
@@ -238,3 +282,14 @@ def test_a_command_that_fails_says_no_secret(tmp_path: Path) -> None:
     assert "error: " in done.stderr
     assert HIDDEN in done.stderr
     assert SECRET not in done.stdout + done.stderr
+
+
+_PARTS = st.sampled_from([*FORMS.values(), *secrets._MARKS, "x" * 20, "A1_", *" /:@?&ß"])
+
+
+@given(st.lists(_PARTS).map("".join))
+def test_looking_for_marks_first_hides_the_same(text: str) -> None:
+    fast = without_secrets(text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(secrets, "_MARKS", ("",))  # which every text has
+        assert without_secrets(text) == fast

@@ -17,7 +17,7 @@ import pytest
 from nlp_retrieval.core.files.records import plain_value
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, DependencyError, SourceError
-from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.loaders.database import DatabaseLoader, scrub
 
 pytest.importorskip("sqlalchemy")
 
@@ -214,3 +214,9 @@ def test_no_secret_of_a_url_is_ever_shown(subtests: pytest.Subtests) -> None:
                 assert SECRET not in shown
                 assert "s3cr" not in shown
             assert caught.value.__cause__ is None or "s3cr" not in str(caught.value.__cause__)
+
+
+def test_a_message_of_a_driver_loses_the_secrets_in_every_spelling() -> None:
+    url = "postgresql://u:p%40ss@h/d?token=abc"
+    assert scrub("failed: p@ss p%40ss abc for u", url) == "failed: *** *** *** for u"
+    assert scrub("failed: spike", "postgresql://u:p@h/d?token=spike") == "failed: ***"

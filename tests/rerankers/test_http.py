@@ -86,6 +86,17 @@ def test_tokens_are_read_as_jina_and_as_cohere_tell_them(make, server, told, tok
 # keys and URLs
 
 
+def test_a_key_goes_to_the_server_and_into_nothing_else(make, server, monkeypatch):
+    monkeypatch.setenv("SOME_SERVER", KEY)
+    reranker = make(api_key_env="SOME_SERVER")
+    scores_of(reranker)
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    server.answer = lambda body: 401
+    with pytest.raises(ModelError, match=r"HTTP 401: .*check the key in SOME_SERVER") as error:
+        scores_of(reranker)
+    assert KEY not in f"{error.value} {reranker!r} {reranker.config} {reranker.identity} {vars(reranker)}"
+
+
 # what a server may answer
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +112,18 @@ def test_a_store_that_refuses_is_an_output_error_and_a_deleted_experiment_says_s
     client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
     with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted"):
         log_to_mlflow(report, MlflowSettings(), folder)
+
+
+def test_telemetry_of_mlflow_is_off(tmp_path: Path) -> None:
+    program = """
+from pathlib import Path
+from nlp_retrieval.benchmarks import MlflowSettings
+from nlp_retrieval.reports.trackers import check_tracker
+check_tracker(MlflowSettings(), Path())
+from mlflow.telemetry import get_telemetry_client
+print(get_telemetry_client())
+"""
+    bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}  # MLflow is silent in what it takes for a test by itself
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, env=bare, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "None"

@@ -182,3 +182,13 @@ def test_a_document_gives_its_best_passages_only():
 
 
 # hostile
+
+
+def test_patterns_that_blow_up_elsewhere_take_linear_time():
+    """A backtracking engine would need 2^1,000,000 steps for this; that the test ends is what it asserts, with the answer."""
+    evil = {"name": "evil", "subject": "s", "patterns": {"x": [r"(a+)+$b|z", r"(a|aa)+c", r"(.*a){20}b"]}}
+    reranker = MultiSignalReranker(evil, min_similarity=0.0, transformer_weight=0.0, word_vectors_weight=0.0, fuzzy_weight=0.0)
+    given = results(items({"long": "a" * 1_000_000, "hit": "a" * 1_000_000 + " z"}))
+    signals = signals_of(reranker, "z", given)
+    assert signals["hit"]["multi_signal.patterns"] == pytest.approx(0.5)
+    assert signals["long"]["multi_signal.patterns"] == 0.0

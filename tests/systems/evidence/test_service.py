@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from urllib.parse import quote
 
 import jsonschema
@@ -227,6 +228,20 @@ def test_what_cannot_be_used_is_refused_with_the_place(served):
         ("/audit", {"report": "x", "html": "/tmp/x"}, "html: there is no such field"),
     ]:
         assert said in error_of(served[1].post(path, json=body), 422, "invalid_request")
+
+
+def test_a_request_without_the_right_token_is_refused_before_it_is_read(served):
+    service, _, _ = served
+    bearer, wrong = f"Bearer {TOKEN}", b64encode(b"ann:" + TOKEN[:-1].encode()).decode()
+    for values in [
+        ["Bearer"], [f"Bearer {TOKEN}x"], [f"Bearer {TOKEN[:-1]}"], [TOKEN], [f"{bearer} {TOKEN}"], [b"Bearer \xff\xfe"],
+        ["Basic"], ["Basic Og=="], [f"Basic {TOKEN}"], [f"Basic {wrong}"], [bearer, bearer], ["Bearer wrong", bearer],
+    ]:  # fmt: skip
+        headers = [("Authorization", value) for value in values]
+        with service.client() as stranger:
+            for answer in (stranger.get("/nowhere", headers=headers), stranger.post("/index", content=b"[", headers=headers)):
+                error_of(answer, 401, "unauthorized")
+                assert TOKEN not in answer.text
 
 
 def test_a_browser_sends_the_token_as_a_password(served):

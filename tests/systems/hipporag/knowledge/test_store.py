@@ -229,3 +229,9 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     monkeypatch.delenv("STORE_URL")
     with pytest.raises(SourceError, match="STORE_URL"):
         KnowledgeStore("env:STORE_URL")
+
+
+def test_the_password_is_in_no_repr(postgresql):
+    with KnowledgeStore(postgresql.replace("postgres@", "postgres:s3cret-word@"), create=True) as store:
+        assert "***" in repr(store)
+        assert "s3cret" not in f"{store!r}{store._engine!r}"
