@@ -47,8 +47,10 @@ def drawing(config: Config, kind: str = "searchers", first: int | None = None) -
         first: of a reranker, how many candidates it reorders.
     """
     steps = _stages(config) if _is_composed(config) else [(f"first {first}" if first else "", _box(config, kind))]
+    depth = config.get("depth") if _is_composed(config) and len(steps) == 1 else None
+    ends = f"k, at most {depth}" if isinstance(depth, int) else "k"
     begin = _text("candidates" if kind == "rerankers" else "query")
-    shape = _row(begin, [*steps, ("k", _text("hits"))])
+    shape = _row(begin, [*steps, (ends, _text("hits"))])
     width, height = f"{shape.width + 8:.0f}", f"{shape.height + 8:.0f}"
     head = (
         f'<svg xmlns="{NAMESPACE}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
@@ -86,8 +88,8 @@ def _stages(config: Config) -> list[_Step]:
             shown = {label: f"{value:g} · {shown[label]}" for label, value in zip(labels, values, strict=False)}
         steps.append((arrow, _branches([(shown[label], shape) for label, shape in shapes.items()], _box(fusion, "fusions"))))
     for number, (label, part) in enumerate(rerankers.items()):
-        first = depths.get(label)
-        steps.append((f"first {first}" if first else "" if number else found, _box(part, "rerankers")))
+        first = f"first {depths[label]}" if depths.get(label) else ""
+        steps.append((", ".join(filter(None, ("" if number else found, first))), _box(part, "rerankers")))
     if is_apart:
         quota = [f"quota={config['quota']}"] if config.get("quota") else []
         steps.append(("", _labelled("interleave", quota, "the lists of the sub-queries, by rank")))

@@ -26,6 +26,8 @@ def test_stages_stand_in_their_order_with_the_depth_of_each() -> None:
     ]
     assert {"50", "20", "first 10", "k1=1.2"} <= set(shown)
     assert "b=0.4" not in shown  # which is the default
+    assert "50, first 10" in texts((BM25 % 50 >> OVERLAP % 10).draw())
+    assert "k, at most 10" in texts((BM25 % 10).draw())
 
 
 def test_a_searcher_inside_another_is_a_box_around_its_own_stages() -> None:
