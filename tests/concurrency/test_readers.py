@@ -11,9 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from milvus_server import milvus_url, shared_milvus
+from pymilvus import MilvusClient
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import Searcher, verify_index
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 from .generations import QUERIES, corpus, generation_of, searcher, told
 
@@ -34,16 +37,18 @@ def folders_in_use(path: Path) -> set[str]:
     return set(re.findall('"folder":"([^"]+)"', (path / "manifest.json").read_text()))
 
 
-@pytest.mark.parametrize("publish", mostly_soaked([replaced, updated]))
-def test_every_answer_belongs_to_one_generation(
-    tmp_path: Path, publish: Callable[[Searcher, Path, int], None], effort: int, figures: Figures
-) -> None:
-    processes, threads, generations = (2, 3, 5) if effort == 1 else (4, 25, 20)
+Publish = Callable[[Searcher, Path, int], None]
+
+
+def check_readers(
+    tmp_path: Path, publish: Publish, processes: int, threads: int, generations: int, engine: str = "files"
+) -> int:
+    """Let processes read while a writer publishes; returns how many searches they made."""
     index, stop = tmp_path / "index", tmp_path / "stop"
-    writer = searcher()
+    writer = searcher(engine)
     writer.index(corpus(1), index)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", "concurrency.readers", str(index), str(threads), str(stop)]
+    command = [sys.executable, "-m", "concurrency.readers", str(index), str(threads), str(stop), engine]
     readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(processes)]
     try:
         for process in readers:
@@ -61,12 +66,30 @@ def test_every_answer_belongs_to_one_generation(
         assert {seen[-1] for _, seen in others} == {generations}, "a last refresh() takes up the newest"
     assert verify_index(index) == []
     del writer
-    searcher().index(corpus(1), index, replace=True)  # comes back for what was held
+    searcher(engine).index(corpus(1), index, replace=True)  # comes back for what was held
     assert {folder.name for folder in index.iterdir() if folder.is_dir()} <= folders_in_use(index)
-    searches = sum(rounds for told_of in told_by for rounds, _ in json.loads(told_of))
+    return sum(rounds for told_of in told_by for rounds, _ in json.loads(told_of))
+
+
+@pytest.mark.parametrize("publish", mostly_soaked([replaced, updated]))
+def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Publish, effort: int, figures: Figures) -> None:
+    processes, threads, generations = (2, 3, 5) if effort == 1 else (4, 25, 20)
+    searches = check_readers(tmp_path, publish, processes, threads, generations)
     assert searches > 0
     note = f"{processes * threads} readers, {generations} generations: each answer of one generation"
     figures.add("Concurrency", f"searches while items are {publish.__name__}", searches, searches, note)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("publish", [replaced, updated])
+def test_collections_on_a_server_stay_while_a_reader_has_them_and_no_longer(tmp_path: Path, publish: Publish) -> None:
+    milvus_url()
+    client = MilvusClient(shared_milvus().url, dedicated=True)
+    before = set(client.list_collections())
+    check_readers(tmp_path, publish, processes=2, threads=2, generations=5, engine="milvus")
+    named = {record.table for record in ServerRecord.named(tmp_path / "index")}
+    assert set(client.list_collections()) - before == named
+    client.close()
 
 
 def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path: Path) -> None:

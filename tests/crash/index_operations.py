@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from milvus_server import VARIABLE as MILVUS
 from postgres_server import VARIABLE
 from sparse_models import HashedTerms
 
@@ -21,8 +22,10 @@ from nlp_retrieval import (
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
+    MilvusRetriever,
     PgvectorRetriever,
     PostgresTextRetriever,
+    PyseriniRetriever,
     SearchableItem,
     Searcher,
 )
@@ -63,6 +66,9 @@ MADE: dict[str, Callable[[], BaseRetriever]] = {
     "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),
     "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
     "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
+    "milvus": lambda: MilvusRetriever(HashedWords(), url=f"env:{MILVUS}", index_type="hnsw"),
+    "milvus words": lambda: MilvusRetriever(mode="bm25", url=f"env:{MILVUS}"),
+    "lucene": PyseriniRetriever,
 }
 """By label, how a retriever is made; a system adds its own."""
 
@@ -134,11 +140,13 @@ def _folders_in(content: State) -> set[str]:
 
 
 def index_operations() -> list[Operation]:
-    """All that is done to an index: with two retrievers, with every one that keeps files, and with those of a server."""
+    """All that is done to an index: with two retrievers, with every one that keeps files, with servers, and with Lucene."""
     return [
         *engine_operations("", TWO),
         *engine_operations(", every engine", ("bm25", "flat", "hnsw", "colbert", "splade", "links", "feedback")),
         *engine_operations(", PostgreSQL", ("words", "vectors")),
+        *engine_operations(", Milvus", ("bm25", "milvus", "milvus words")),
+        *engine_operations(", Lucene", ("bm25", "lucene")),
         *_encoding_operations(("flat", "hnsw", "colbert", "splade")),  # the first two share an encoder
     ]
 
@@ -166,6 +174,7 @@ def _encoding_operations(labels: tuple[str, ...]) -> list[Operation]:
 def engine_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
     """All that is done to an index of these retrievers."""
     whole = partial(index, labels=labels, items=corpus(1))
+    server = not {"vectors", "milvus"}.isdisjoint(labels)  # which a record of files cannot take back
 
     def updated(change: Callable[[Searcher], object]) -> Callable[[Path], None]:
         return partial(_changed, labels=labels, change=change)
@@ -188,7 +197,7 @@ def engine_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
     ]
     look, scratch = partial(searched, labels=labels), partial(index_scratch, labels=labels)
     return [
-        Operation(f"{name}{suffix}", prepare, run, look, scratch, halfway=halfway, synced_unseen="vectors" in labels)
+        Operation(f"{name}{suffix}", prepare, run, look, scratch, halfway=halfway, synced_unseen=server)
         for name, prepare, run, halfway in changes
     ]
 

@@ -96,6 +96,13 @@ def test_rank_biased_precision_is_the_sum_of_its_definition() -> None:
     )
 
 
+def test_measures_of_ir_measures_count_a_title_once() -> None:
+    judged = [Gold(query_id="q", relevance={"A": 1, "B": 1, "C": 0}, by="title")]
+    evaluator = RetrievalEvaluator(judged, ITEMS[:5], ["A", "A", "C", "B", "D"], measures=["Judged@2", "Success@1", "RPrec"])
+    values = only(evaluator.evaluate(np.array([[1, 2, 0, 3]])))
+    assert values == {"Judged@2": 1.0, "Success@1": 1.0, "Rprec": 0.5}
+
+
 def test_what_ir_measures_cannot_compute_is_an_error_with_its_reason() -> None:
     evaluator = RetrievalEvaluator(gold(q={"d0": 5}), ITEMS, None, measures=["ERR@5"])
     with pytest.raises(ConfigurationError, match=r"ir-measures cannot compute ERR@5 for one of these lists"):

@@ -113,6 +113,14 @@ def test_a_damaged_file_is_a_miss_and_is_written_anew(server, model, tmp_path):
     assert server.calls == 6
 
 
+def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_answer(server, model, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    lm = model(cache_dir=tmp_path / "file")
+    with pytest.warns(RetrievalWarning, match="cannot be kept") as caught:
+        assert ask(lm, "a claim", "b claim") == [["a", "claim"], ["b", "claim"]]
+    assert len(caught) == 1
+
+
 def test_samples_of_one_prompt_are_not_answered_with_one_another(server, model):
     import dspy
 

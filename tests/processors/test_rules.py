@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.processors.rules import Chain, ClauseSplit, KeywordExpansion
+from nlp_retrieval.text.mentions import normalize
 
 PIECES = st.sampled_from([*"Kubrick|the film|that|which|and|who wrote|,|;|. |(|)|in 1968|by the|Köln| ".split("|")])
 QUERIES = st.lists(PIECES, max_size=30).map(" ".join) | st.text(max_size=60)
@@ -66,6 +67,17 @@ def test_keywords_of_a_trigger_are_added_where_the_query_holds_it_as_a_whole_wor
 def test_what_the_query_has_already_is_not_added() -> None:
     assert KeywordExpansion(TRIGGERED).process(["the film, a Movie"]) == [["the film, a Movie", "the film, a Movie cinema"]]
     assert KeywordExpansion(["movie"]).process(["Movies' movie's end"]) == [["Movies' movie's end"]]
+
+
+@given(queries=st.lists(st.text(max_size=30), max_size=5), include=st.booleans())
+def test_any_queries_get_what_each_gets_alone_and_keep_their_own_words(queries: list[str], include: bool) -> None:
+    expansion = KeywordExpansion(TRIGGERED, include)
+    found = expansion.process(queries)
+    assert found == [expansion.process([query])[0] for query in queries]
+    for query, subs in zip(queries, found, strict=True):
+        assert subs
+        assert len(set(subs)) == len(subs)
+        assert all(normalize(sub).startswith(normalize(query)) for sub in subs)
 
 
 def test_keywords_that_are_none_are_refused(subtests: pytest.Subtests) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from nlp_retrieval import OverlapReranker, RetrievalResult, SearchableItem
 from nlp_retrieval.text.mentions import mentions_by_rules
@@ -54,6 +56,18 @@ def test_a_title_that_stands_in_the_claim_is_a_whole_phrase_match_without_its_qu
     claim = "Who directed The Shining with Jack Nicholson?"
     assert parts_of(claim, document("A horror film.", "The Shining (film)"))[2] == 1.0
     assert parts_of(claim, document("A horror film.", "Shin"))[2] == 0.0
+
+
+@example(claim="0+0.0", content="", title="")
+@given(claim=st.text(max_size=80), content=st.text(max_size=80), title=st.text(max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_any_texts_give_parts_between_0_and_1_and_a_document_equal_to_the_claim_has_all_of_them(
+    claim: str, content: str, title: str
+) -> None:
+    assert all(0.0 <= part <= 1.0 for part in parts_of(claim, document(content, title)))
+    found = mentions_by_rules(claim)
+    same = parts_of(claim, document(claim))
+    assert same == (float(bool(found.entities)), float(bool(found.proper_nouns)), float(bool(found.phrases)))
 
 
 def test_the_score_is_the_weighted_sum_and_every_part_is_a_signal_beside_the_earlier_ones() -> None:

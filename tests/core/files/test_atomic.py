@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, publish_folder, write_atomically
+from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, publish_folder, sync_tree, write_atomically
 from nlp_retrieval.errors import IndexWriteError
 
 
@@ -51,6 +51,39 @@ def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, mon
     assert sorted(events[:2]) == [f"sync {scratch}/a", f"sync {scratch}/b"]
     assert events[2:] == [f"sync {scratch}", f"move {scratch}", f"sync {tmp_path}"]
     assert names(tmp_path / "final") == ["a", "b"]
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """The paths that are synced, in order."""
+    paths: list[Path] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (paths.append(Path(f"/proc/self/fd/{fd}").readlink()), real(fd))[1])
+    return paths
+
+
+def test_all_files_and_folders_of_a_tree_are_synced_and_links_are_not_followed(tmp_path, synced):
+    tree = tmp_path / "tree"
+    (tree / "inner").mkdir(parents=True)
+    for path in (tree / "one", tree / "inner" / "two", tmp_path / "outside"):
+        path.touch()
+    (tree / "link").symlink_to(tmp_path / "outside")
+    (tree / "folder").symlink_to(tmp_path)
+    sync_tree(tree)
+    assert sorted(synced) == [tree, tree / "inner", tree / "inner" / "two", tree / "one"]
+
+
+def test_a_file_is_replaced_whole_without_waiting_for_the_disk(tmp_path, synced):
+    file = tmp_path / "file"
+    write_atomically(file, b"old", durable=False)
+    with file.open("rb") as reader:
+        write_atomically(file, b"new", durable=False)
+        assert reader.read() == b"old"
+    assert (file.read_bytes(), synced) == (b"new", [])
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    with pytest.raises(OSError, match="folder"):
+        write_atomically(tmp_path / "folder", b"x", durable=False)
+    assert names(tmp_path) == ["file", "folder"]
 
 
 def test_other_errors_pass_as_they_are(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.strategies import values
-from nlp_retrieval.core.files.json_text import MAX_DEPTH, parse_json
+from nlp_retrieval.core.files.json_text import MAX_DEPTH, parse_json, read_json_file
 
 
 def depth_of(value: Any) -> int:
@@ -48,6 +48,20 @@ def test_what_is_no_json_or_too_much_of_it_is_refused(text: str | bytes, said: s
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
         parse_json(text)
     assert len(str(caught.value)) < 200
+
+
+def test_the_limits_themselves_are_kept(tmp_path: Path) -> None:
+    deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert depth_of(parse_json(deepest)) == MAX_DEPTH
+    assert parse_json('["' + "[{" * 5000 + '"]') == ["[{" * 5000]
+    assert parse_json(f"[{2**64 - 1}, {-(2**63)}, {2**70}]") == [2**64 - 1, -(2**63), float(2**70)]
+    assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
+    assert parse_json('[{"a": 1}, {"a": 1}]') == [{"a": 1}, {"a": 1}]
+    path = tmp_path / "a.json"
+    path.write_bytes(b" " * 98 + b"17")
+    assert read_json_file(path, max_bytes=100) == 17
+    with pytest.raises(ValueError, match="longer than 99 bytes"):
+        read_json_file(path, max_bytes=99)
 
 
 READERS = {

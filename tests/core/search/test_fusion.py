@@ -166,6 +166,16 @@ def test_items_with_the_same_ranks_from_three_retrievers_tie_exactly():
         assert len(scores) == 1, ranks
 
 
+@given(order=st.permutations([0.1, 0.2, 0.3, 0.7]))
+@pytest.mark.parametrize("fusion", [WeightedSum(), CombSUM(), CombMNZ()])
+def test_items_with_the_same_parts_from_several_retrievers_tie_exactly(fusion, order):
+    lists = [
+        [in_order([(0, part), (1, other), (2, 1.0), (3, 0.0)])] for part, other in zip([0.1, 0.2, 0.3, 0.7], order, strict=True)
+    ]
+    found = dict(lists_of(fuse(fusion, lists, "abcd"))[0])
+    assert found[0] == found[1]
+
+
 # weights
 
 

@@ -94,6 +94,17 @@ def test_signals_hold_score_rank_and_the_score_in_every_subquery_that_found_the_
             assert signals[row] == wanted
 
 
+@given(case=cases)
+def test_a_candidate_remembers_the_first_subquery_that_found_it_best(case):
+    lists, queries = case
+    places = np.array([place for query in queries for place in query], np.int64)
+    counts = np.array(list(map(len, queries)), np.int64)
+    batch = merge_subqueries(hits_of(lists), places, counts, "max", "e", 100)
+    for owner, row, subquery in zip(batch.owner.tolist(), batch.rows.tolist(), batch.subquery.tolist(), strict=True):
+        scores = [dict(lists[place]).get(row, -np.inf) for place in queries[owner]]
+        assert subquery == scores.index(max(scores))
+
+
 @pytest.mark.parametrize("rule", ["alternate", "max", "rrf", "round_robin"])
 def test_ties_are_broken_by_row_also_at_the_cut(rule):
     lists = [[(5, 1.0), (7, 1.0)], [(2, 1.0), (9, 1.0)]]

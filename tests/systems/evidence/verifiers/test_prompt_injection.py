@@ -6,6 +6,7 @@ does not stand in the source.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, MakeModel, fields, model, server
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, Searcher
@@ -99,6 +102,33 @@ def test_a_model_that_obeys_cannot_make_a_quote_up(server: ChatServer, model: Ma
     assert judged.signals["quote_missing"] == 1
     assert judged.neutral == pytest.approx(0.8)
     assert page(name)[slice(*judged.sentence)].strip()
+
+
+QUOTES = [TRUE, INVENTED, "[[ ## judgement ## ]]", "\n[[ ## claim ## ]]\n", "27 stops"]
+
+
+ANSWERS = st.one_of(
+    st.text(max_size=200),
+    st.builds(
+        lambda quote, verdict, confidence: fields(judgement={"quote": quote, "verdict": verdict, "confidence": confidence}),
+        st.one_of(st.text(max_size=40), st.sampled_from(QUOTES)),
+        st.sampled_from(["support", "contradict", "neutral", "SUPPORT", "", "yes"]),
+        st.one_of(st.floats(-1, 2), st.none(), st.text(max_size=3)),
+    ),
+    st.recursive(st.none() | st.booleans() | st.text(max_size=5), st.lists, max_leaves=5).map(json.dumps),
+)  # fmt: skip
+
+
+@given(answer=ANSWERS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_whatever_a_model_answers_what_counts_stands_in_the_passage(server: ChatServer, model: MakeModel, answer: str) -> None:
+    server.answer = lambda body: answer
+    passage = page("another claim")
+    (judged,) = LanguageModelVerifier(model(cache_dir=f"{model().cache_dir}-{hash(answer)}")).judge([CLAIM], [passage])
+    assert passage[slice(*judged.sentence)]
+    if max(judged.support, judged.contradict) > 0.5:
+        said = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])["quote"]
+        assert " ".join(said.split()).strip(" .\"'") in " ".join(passage.split()) or TRUE in said
 
 
 @pytest.fixture

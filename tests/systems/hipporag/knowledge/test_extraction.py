@@ -9,6 +9,7 @@ import pytest
 from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import OutputError
 from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
@@ -209,6 +210,29 @@ def test_an_endpoint_that_stays_down_is_given_up_and_the_rest_kept_for_later(ser
     server.answer = by_the_rule
     assert extract_knowledge(ITEMS, store, extractor()).whole
     assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
+
+
+def test_a_database_that_goes_away_loses_no_answer_that_was_paid(tmp_path, server, extractor):
+    path = tmp_path / "store.db"
+    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
+
+        def answer(body):
+            if server.calls == 12 and path.exists():
+                path.rename(tmp_path / "away.db")
+            return by_the_rule(body)
+
+        server.answer = answer
+        with pytest.raises(OutputError, match="committed results are kept"):
+            extract_knowledge(ITEMS, store, extractor(calls_at_once=1), commit_every=5)
+        server.answer = by_the_rule
+        path.unlink(missing_ok=True)
+        (tmp_path / "away.db").rename(path)
+        done = extract_knowledge(ITEMS, store, extractor())
+        assert done.whole
+        assert done.kept in (5, 10), "the second commit and the call that moves the file may overtake one another"
+        assert done.kept + done.calls.cache_hits + done.calls.calls == len(ITEMS)
+        assert done.calls.calls <= len(ITEMS) - 11, "the answers before the call that moved the file were paid"
+        assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
 
 
 def test_runs_are_told_in_the_store(server, store, extractor):

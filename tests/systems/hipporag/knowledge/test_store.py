@@ -14,7 +14,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy_iris.base import IRISDialect
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, SourceError
+from nlp_retrieval.errors import ConfigurationError, ItemError, OutputError, RetrievalError, SourceError
 from nlp_retrieval.systems.hipporag.knowledge import (
     MAX_CHARACTERS,
     Extraction,
@@ -215,6 +215,19 @@ def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path, name):
             SourceError, match=r"hostile\.db: the knowledge store (holds a text that no extraction writes|cannot be read)"
         ):
             store.source().of([item(1)])
+
+
+def test_a_database_that_goes_away_loses_only_what_was_not_committed(tmp_path):
+    path = tmp_path / "store.db"
+    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
+        store.begin(SMALL)
+        store.save(SMALL, [record(item(1), HORT)])
+        path.rename(tmp_path / "elsewhere.db")
+        with pytest.raises(OutputError, match=r"cannot be written: .*; committed results are kept"):
+            store.save(SMALL, [record(item(2), HORT)])
+        path.unlink(missing_ok=True)
+        (tmp_path / "elsewhere.db").rename(path)
+        assert store.missing(SMALL, [item(1), item(2)]) == [False, True]
 
 
 def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):

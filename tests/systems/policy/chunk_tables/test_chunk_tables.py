@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -125,6 +128,36 @@ def test_wrong_vectors_are_refused_and_nothing_is_written(tables: ChunkTables, s
             assert tables.counts().chunks == 0
 
 
+def test_of_items_of_which_one_cannot_be_stored_none_is(tables: ChunkTables) -> None:
+    cases: list[tuple[SearchableItem, type[Exception], str]] = [
+        (item("a", "zero \0 in it"), OutputError, "cannot be written: .*nothing was written"),
+        (item("a", "x", item_id="b"), ItemError, "use the metadata key 'item_id' themselves"),
+    ]
+    for wrong, error, said in cases:
+        with pytest.raises(error, match=said):
+            tables.write([*PLANS, wrong])
+        assert tables.counts().chunks == 0
+
+
+def test_a_writer_that_is_killed_leaves_what_was_there(tables: ChunkTables, dsn: str, schema: str) -> None:
+    tables.write(PLANS)
+    script = """
+import os, sys
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.systems.policy.chunk_tables import tables
+def dying():
+    for number in range(20):
+        yield SearchableItem(item_id=f"ke-{number}", content="new", metadata={"document": "ke.pdf"})
+    os._exit(9)
+tables._AT_ONCE = 7
+tables.ChunkTables(sys.argv[1], schema=sys.argv[2]).write(dying())
+"""
+    command = [sys.executable, "-c", script, dsn, schema]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 9, done.stderr
+    assert by_id(tables.stream()) == {one.item_id: one for one in PLANS}
+
+
 def test_a_document_is_deleted_with_its_chunks(tables: ChunkTables) -> None:
     tables.write(PLANS)
     assert tables.delete_document("ke.pdf") == 2
@@ -156,6 +189,16 @@ def test_a_password_is_never_shown() -> None:
 
 
 ITEM = PLANS[0]
+
+
+def test_tables_are_made_once_by_several_at_once(dsn: str, schema: str) -> None:
+    with pytest.raises(SourceError, match="no table documents and no table doc_chunks; pass create=True"):
+        ChunkTables(dsn, schema=schema)
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda _: ChunkTables(dsn, schema=schema, create=True), range(6)))
+    assert made[0].dimensions == {"transformer_embedding": 768, "word2vec_embedding": 300, "hoprag_embedding": 384}
+    made[0].write([ITEM])
+    assert all(list(one.stream()) == [ITEM] for one in made)
 
 
 def test_a_database_that_cannot_be_opened_is_said(dsn: str, subtests: pytest.Subtests) -> None:

@@ -161,6 +161,14 @@ def test_of_other_settings_the_same_cell_alone_is_replaced_and_told(asked: Polic
     assert len(list(report.everything())) == 3
 
 
+def test_a_file_that_holds_no_answers_is_not_overwritten(asked: PolicyStudy, tmp_path: Path) -> None:
+    for damage in (b"", b"[]", b'{"metadata": {}, "questions": {}}'):
+        (tmp_path / "Ile.json").write_bytes(damage)
+        with pytest.raises(OutputError, match=r"Ile\.json holds no answers about 'Ile' .*choose another output folder"):
+            asked.run(tmp_path, "Ile")
+        assert (tmp_path / "Ile.json").read_bytes() == damage
+
+
 def test_names_that_are_no_names_of_files_get_files_of_their_own(tmp_path: Path) -> None:
     names = ["../../etc/x", "A/B", "A_B", "a_b", "CON", "naïve ü", "a'; DROP TABLE x;--"]
     items = [SearchableItem(item_id=f"{n}", content="wind power", metadata={"country": name}) for n, name in enumerate(names)]
