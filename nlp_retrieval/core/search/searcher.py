@@ -506,8 +506,10 @@ def _shared(x: Any, y: Any) -> Searcher:
     for reranker in filter(_is_reranker, (x, y)):
         raise _no_meaning(x, "&", y, f"write (a & b) >> {_name(reranker)}, with parentheses")
     parts = [_searcher(part, f"{_name(x)} & {_name(y)}") for part in (x, y)]
-    terms = [_terms(part) if len(part.retrievers) == 1 else [_Term("", part)] for part in parts]
-    return _changed(_sum([term._replace(weight=None) for (term,) in terms]), fusion=ReciprocalRankFusion(found_by=2))
+    terms = [term for part in parts for term in (_terms(part) if len(part.retrievers) == 1 else [_Term("", part)])]
+    if any(term.weight is not None for term in terms):
+        raise _no_meaning(x, "&", y, "what both find is fused by rank, without weights; leave them out")
+    return _changed(_sum(terms), fusion=ReciprocalRankFusion(found_by=2))
 
 
 def _followed(x: Any, y: Any) -> Searcher:

@@ -95,6 +95,7 @@ def test_an_expression_goes_through_yaml():
         ("0.5 * first", r"0.5 \* brief: only what retrieves has a weight; .*blend"),
         ("0.7 * a + b", r"share has no weight and the rest has; .*0.7 \* a \+ 0.3 \* b"),
         ("a & first", r"terms & brief: write \(a & b\) >> brief"),
+        ("0.7 * a & 0.3 * b", "terms & share: what both find is fused by rank, without weights; leave them out"),
         ("a + 3", "3 cannot be a part of an expression; write a retriever or a searcher"),
         ("unfiltered + b", r"unfiltered cannot be a part of an expression; of searchers, only a Searcher can"),
     ],
