@@ -242,7 +242,7 @@ class ClusterPool(WorkerPool):
         self._connected_here = not ray.is_initialized()
         if self._connected_here:
             _connect(ray, address)
-        elif address not in ("auto", there := ray.get_runtime_context().gcs_address):
+        elif address != "auto" and _node(ray, address) != _node(ray, there := ray.get_runtime_context().gcs_address):
             message = f"this process is connected to the Ray cluster at {there}, which is used and not {address}"
             warnings.warn(f"{message}; call ray.shutdown() before, for the other one", RetrievalWarning, stacklevel=2)
         n_cores = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
@@ -272,6 +272,13 @@ class ClusterPool(WorkerPool):
         if self._connected_here:
             with _handlers_kept():
                 self._ray.shutdown()
+
+
+def _node(ray: Any, address: str) -> tuple[str, str]:
+    """The IP address and port that Ray makes of the address of a cluster."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    return ray.util.get_node_ip_address() if host in ("localhost", "127.0.0.1", "::1") else host, port
 
 
 def _connect(ray: Any, address: str) -> None:

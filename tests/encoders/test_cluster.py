@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,13 @@ def test_another_cluster_than_the_one_that_is_used_is_told(cluster, tmp_path):
         with pytest.warns(RetrievalWarning, match=r"the Ray cluster at \S+, which is used and not 10\.0"):
             Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", ray="10.0.0.5:6379")
         assert ray.is_initialized(), "the caller's own connection stays open"
+        port = cluster.address.rpartition(":")[2]
+        for address in (cluster.address, *(f"{host}:{port}" for host in ("localhost", "127.0.0.1", "[::1]"))):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RetrievalWarning)
+                ClusterPool(address, None)
+        with pytest.warns(RetrievalWarning, match="which is used and not localhost:1;"):
+            ClusterPool("localhost:1", None)
     finally:
         ray.shutdown()
 
