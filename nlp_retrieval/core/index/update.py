@@ -54,8 +54,8 @@ Resolve = Callable[[Path, Manifest], Sequence[Builder]]
 class IndexChange:
     """One writer's work on an index: each change is published before the next begins."""
 
-    def __init__(self, writer: IndexWriter, manifest: Manifest, builders: Sequence[Builder]) -> None:
-        self._begin = time.perf_counter()
+    def __init__(self, writer: IndexWriter, manifest: Manifest, builders: Sequence[Builder], begin: float) -> None:
+        self._begin = begin
         self.writer, self.builders = writer, builders
         self.identities = [builder.identity for builder in builders]
         self.directory = writer.directory
@@ -272,11 +272,11 @@ def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
 @contextmanager
 def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
     """Be the only writer to an existing index; folders published by a failed update are removed."""
-    directory = index_directory(path)
+    begin, directory = time.perf_counter(), index_directory(path)
     require_manifest(directory)
     with writing(directory) as writer:
         manifest = require_manifest(directory)
-        update = IndexChange(writer, manifest, resolve(directory, manifest))
+        update = IndexChange(writer, manifest, resolve(directory, manifest), begin)
         try:
             yield update
             if auto_compact:

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,8 @@ from core.engines import TermCount, documents
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.files import atomic as durable
+from nlp_retrieval.core.index import update
+from nlp_retrieval.core.index.build import Builder
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, open_generation, read_manifest, verify_index
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.update import drop_retriever
@@ -61,6 +65,17 @@ def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(sear
         stranger.add([item("n", "omega")])
     assert before is not None
     assert ids(stranger, "omega") == []
+
+
+def test_the_seconds_of_an_update_are_those_of_the_whole_call(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(update.time, "perf_counter", lambda: clock[0])
+
+    def resolve(*of_index: Any) -> Sequence[Builder]:
+        clock[0] += 60
+        return resolver(searcher.retrievers.values())(*of_index)
+
+    assert update.delete_items(searcher.opened.path, ["d0"], resolve).seconds == 60
 
 
 @pytest.mark.parametrize(
