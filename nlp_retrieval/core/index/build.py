@@ -230,9 +230,10 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
             try:
                 writer.clear_scratch()
                 with suppress(OSError):
-                    if is_new and [file.name for file in directory.iterdir()] == [_LOCK_FILE]:  # nothing was published
+                    if [file.name for file in directory.iterdir()] == [_LOCK_FILE]:  # nothing was published
                         (directory / _LOCK_FILE).unlink()
-                        directory.rmdir()
+                        if is_new:
+                            directory.rmdir()
             finally:
                 lock.release()
 

@@ -157,6 +157,20 @@ def test_a_source_that_breaks_midway_leaves_nothing(path, built):
     assert names(built) == named_by_manifest(built)
 
 
+@pytest.mark.parametrize("was_there", [False, True])
+def test_a_source_that_breaks_before_anything_is_published_leaves_no_lock(path, was_there):
+
+    def items():
+        yield from ALPHA
+        raise OSError(5, "gone")
+
+    if was_there:
+        path.mkdir(parents=True)
+    with pytest.raises(SourceError):
+        TermCount().index(items(), path)
+    assert (names(path) if path.exists() else None) == (set() if was_there else None)
+
+
 # readers beside writers
 
 
