@@ -123,7 +123,7 @@ class KnowledgeExtractor:
 
         shown = [fenced(text[: self.passage_characters]) for text in ([texts] if isinstance(texts, str) else texts)]
         read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
-        failed = ExtractedPassage(None, "the answer left this passage out")
+        failed = ExtractedPassage(None)
         for _ in range(self.lm.endpoint.retries + 1):
             places = [position for position in range(len(shown)) if position not in read]
             if not places:
@@ -133,9 +133,8 @@ class KnowledgeExtractor:
             with using(self.lm):
                 outcome = self._line.ask(asking)
             read |= {places[number]: knowledge for number, knowledge in (outcome.value or {}).items()}
-            if outcome.reason:
-                asked = not outcome.endpoint_failed or outcome.reason != self._line.given_up
-                failed = ExtractedPassage(None, without_secrets(outcome.reason), asked)
+            asked = not outcome.endpoint_failed or outcome.reason != self._line.given_up
+            failed = ExtractedPassage(None, without_secrets(outcome.reason) or "the answer left this passage out", asked)
             if outcome.endpoint_failed:
                 break
         return [ExtractedPassage(read[position]) if position in read else failed for position in range(len(shown))]

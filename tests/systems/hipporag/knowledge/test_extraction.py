@@ -126,6 +126,15 @@ def test_an_unusable_answer_is_asked_again_then_counted_then_taken_up_by_the_nex
     assert statuses(store) == {"d0": "done"}
 
 
+def test_the_reason_of_a_passage_without_knowledge_is_that_of_the_last_call(server, extractor):
+    reading = extractor(passages_per_call=2, retries=1)
+    answers = iter(["It is plain.", fields(knowledge=json.dumps({"1": entry_of(ITEMS[0].content)}))])
+    server.answer = lambda body: next(answers)
+    first, left_out = reading.extract([item.content for item in ITEMS[:2]])
+    assert (server.calls, first.read.knowledge) == (2, knowledge_of(ITEMS[0]))
+    assert (left_out.read, left_out.error, left_out.asked) == (None, "the answer left this passage out", True)
+
+
 def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, store, extractor):
     triples = [["a", "is", "b"], ["a", "b"], [1, 2, None], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
     entry = {"entities": ["a", True, ["b", "PLACE "], ["c", "x", "y"], None, ["d", 7]], "triples": triples}
