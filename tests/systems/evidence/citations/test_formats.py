@@ -13,6 +13,7 @@ from documents_model.pdfs import content, pdf_of
 
 from nlp_retrieval.documents.bibliography import read_bibliography
 from nlp_retrieval.documents.child import read_as
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.citations.formats import read_report_file, read_text
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
 
@@ -244,6 +245,16 @@ def run(text: str) -> str:
 
 def docx_report(body: str, **parts: str) -> CitedReport:
     return read_report(read_as("docx", docx_of(body, **parts), "a.docx"))
+
+
+def test_a_docx_that_unpacks_to_far_more_than_a_document_is_refused() -> None:
+    with pytest.raises(SourceError, match=r"a\.docx: word/document\.xml unpacks from .*, far more than a document"):
+        docx_report(f"<w:p>{run('a' * 30_000_000)}</w:p>")
+
+
+def test_a_docx_that_declares_a_document_type_is_refused() -> None:
+    with pytest.raises(SourceError, match=r"a\.docx: word/styles\.xml declares a document type"):
+        docx_report("<w:p/>", styles=ENTITY)
 
 
 def test_footnotes_of_a_docx_are_read_and_what_a_field_shows() -> None:
