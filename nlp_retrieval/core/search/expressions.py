@@ -15,7 +15,7 @@ With retrievers or searchers ``x`` and ``y``:
 ==========================  ===================================================================
 
 Python evaluates ``*`` and ``%`` first, then ``+``, then ``>>``, each from left to right: most expressions need no parentheses.
-``&`` comes last: ``(x & y) >> reranker``.
+``&``, then ``|``, come last, also after ``>>``: ``(x & y) >> reranker``.
 
 >>> from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher
 >>> bm25, short, overlap = Bm25Retriever(), Bm25Retriever(b=0.2), OverlapReranker()
@@ -77,8 +77,14 @@ class Expression:
     def __or__(self, other: Any) -> Any:
         return _expressed(self, "+", other)
 
+    def __ror__(self, other: Any) -> Any:
+        return _expressed(other, "+", self)
+
     def __and__(self, other: Any) -> Any:
         return _expressed(self, "&", other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _expressed(other, "&", self)
 
     def __rshift__(self, other: Any) -> Any:
         return _expressed(self, ">>", other)

@@ -97,6 +97,8 @@ def test_an_expression_goes_through_yaml():
         ("a & first", r"terms & brief: write \(a & b\) >> brief"),
         ("0.7 * a & 0.3 * b", "terms & share: what both find is fused by rank, without weights; leave them out"),
         ("a + 3", "3 cannot be a part of an expression; write a retriever or a searcher"),
+        ("'bm25' | a", "'bm25' cannot be a part of an expression; write a retriever or a searcher"),
+        ("'bm25' & a", "'bm25' & terms: 'bm25' cannot be a part of an expression; write a retriever or a searcher"),
         ("unfiltered + b", r"unfiltered cannot be a part of an expression; of searchers, only a Searcher can"),
     ],
 )
