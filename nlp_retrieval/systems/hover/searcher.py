@@ -60,6 +60,7 @@ class MultiHopSearcher(BaseSearcher):
     Raises:
         SourceError: there is no such file, or it is not JSON.
         ConfigurationError: it is not the state of a DSPy program, or that of another program.
+        DependencyError: DSPy is not installed, and a program is given.
 
     Examples:
         >>> searcher = MultiHopSearcher(["bm25"], LanguageModel("openai/gpt-4o-mini"), hops=2, per_hop=5)
@@ -94,9 +95,7 @@ class MultiHopSearcher(BaseSearcher):
         self._searcher = Searcher(**resolved)
         self.retrievers = self._searcher.retrievers
         self._compiled = read_program(program) if program is not None else None
-        self._asked: Any = None
-        if program is not None:
-            self.as_program()  # that of another program is refused
+        self._asked: Any = None if program is None else self.as_program()  # that of another program is refused
 
     @property
     def fingerprint(self) -> str:
