@@ -22,7 +22,6 @@ from nlp_retrieval.agents.trajectory import Trajectory
 from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.context import search_context, suppress_empty_notes
-from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
 from nlp_retrieval.core.files.frames import Queries, queries_of, texts_of
 from nlp_retrieval.core.filters import Where
@@ -111,15 +110,6 @@ class BaseAgentSearcher(BaseSearcher):
     def stages(self) -> list[str]:
         """The agent itself with its language models, its searches, and the stages of these."""
         return ["agent", "search"]
-
-    @property
-    def explains(self) -> bool:
-        return False
-
-    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
-        """Return nothing: the trajectory says which search found an item."""
-        del query
-        return [{} for _ in results]
 
     def trajectories(self, queries: Queries | None = None) -> list[Trajectory]:
         """Return what the agent did for each question that it was asked: the last 10,000 of them.

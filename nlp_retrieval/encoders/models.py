@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from filelock import FileLock, Timeout
@@ -29,10 +29,6 @@ from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalError, first_line, install
-
-if TYPE_CHECKING:
-    pass
-
 
 # A model's files: a local folder, the hub's cache, an installed package that carries it, or the hub.
 

@@ -92,9 +92,9 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
         >>> side_by_side(lambda part, wanted: part.upper(), ["krill", "whale"], 2)
         ['KRILL', 'WHALE']
     """
-    ended = threading.Event()
     if len(parts) < 2 or at_once == 1:
         return [ask(part, lambda: True) for part in parts]
+    ended = threading.Event()
     waiting = iter(list(enumerate(parts)))
     done: SimpleQueue[tuple[int, MadeT] | BaseException] = SimpleQueue()
 

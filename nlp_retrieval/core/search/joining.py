@@ -70,9 +70,6 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]
 MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
 """How the lists of a query's sub-queries are merged."""
 
-FOUND_NOTHING = "found nothing for"
-"""What the note about queries without results says; it is in no other note."""
-
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
 
@@ -97,7 +94,7 @@ def note_empty(batch: CandidateBatch, processed: list[list[str]], retriever: str
             reason = "no item that may be found matches" if None in notes else str(notes[0])
         counted.setdefault(reason, []).append(repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries")
     reasons = "; ".join(f"{len(found)}: {reason} (the first: {found[0]})" for reason, found in counted.items())
-    add_note(f"{retriever} {FOUND_NOTHING} {len(empty)} of {len(processed)} queries: {reasons}")
+    add_note(f"{retriever} found nothing for {len(empty)} of {len(processed)} queries: {reasons}")
 
 
 def merge_subqueries(
