@@ -41,8 +41,10 @@ def command(
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.choosing import best_by_folds
     from nlp_retrieval.benchmarks.settings import BenchmarkConfig, read_benchmark_config
+    from nlp_retrieval.cli.runs import refuse_failures
     from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.evaluation.tuning import folds_of
     from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals
     from nlp_retrieval.retrievers.link_graph.tuning import tune
 
@@ -51,7 +53,13 @@ def command(
     settings = read_benchmark_config(config)
     chosen = _chosen(settings.searchers, searcher, str(config))
     if chosen is None:
-        typer.echo(str(best_by_folds(run_searchers(settings.loaded(), say), settings.main, folds=folds, seed=seed)))
+        if by is not None or output is not None:
+            raise ConfigurationError("--by and --output are for fitted weights; no searcher here has any")
+        loaded = settings.loaded()
+        folds_of([query.family for query in loaded.queries], folds, seed)  # too few families are an error before the run
+        run = run_searchers(loaded, say)
+        typer.echo(str(best_by_folds(run, folds=folds, seed=seed)))
+        refuse_failures(run.report)
         return
     name, composed, retriever = chosen
     if by is not None and retriever is not None:

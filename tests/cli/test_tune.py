@@ -166,3 +166,27 @@ def test_where_no_searcher_has_weights_one_configuration_is_chosen_by_folds(fold
     settings = read_benchmark_config(folder / "grid.yaml")
     expected = best_by_folds(run_searchers(settings.loaded(), lambda _: None), folds=4)
     assert done.stdout.strip() == str(expected)
+
+
+def test_what_is_wrong_with_a_choice_is_said_before_the_run_and_what_failed_after_it(
+    folder: Path, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    grid = GRID_CONFIGURATION.format(folder=folder).replace("grid-index", "not-built")
+    (folder / "unbuilt.yaml").write_text(grid)
+    for words, said in (
+        (("--by", "country"), "--by and --output are for fitted weights; no searcher here has any"),
+        (("--output", str(tmp_path / "weights.json")), "--by and --output are for fitted weights"),
+        (("--folds", "9"), "8 groups of queries for 9 folds"),
+    ):
+        with subtests.test(said, words=words):
+            refused(run("tune", str(folder / "unbuilt.yaml"), *words), 2, said)
+            assert not (folder / "not-built").exists()
+    two = "searchers:\n  words: {retrievers: [bm25]}\n  other: {retrievers: [{name: bm25, k1: 0.5}]}\n"
+    failing = "  broken: {name: trec_run, path: nowhere.trec}\n"
+    for more, code in (("main: nDCG@2\n" + two, 0), (two + failing, 1)):
+        with subtests.test(more):
+            (folder / "two.yaml").write_text(grid.partition("grid:")[0].replace("not-built", "two-index") + more)
+            done = run("tune", str(folder / "two.yaml"), "--folds", "4")
+            assert done.returncode == code, done.stderr
+            assert done.stdout.startswith(f"best by {'ndcg@5' if code else 'ndcg@2'}: ")
+            assert ("1 of 3 configurations failed: broken: " in done.stderr) == bool(code)
