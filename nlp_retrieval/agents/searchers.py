@@ -143,7 +143,8 @@ class BaseAgentSearcher(BaseSearcher):
         (ids, questions), cut = texts_of(queries), check_k(k)
         searcher = self._searching()
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
-        kept = {} if self.record is None else _read_kept(Path(self.record), self.agent_name)
+        if self.record is not None:
+            _read_kept(Path(self.record), self.agent_name)  # a file of something else is an error before the agent is asked
         names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
         what = f"agent {self.agent_name}"
         with suppress_empty_notes(), using_stages(Stages()), self.answering() as answer, progress(what, len(ids)) as advance:
@@ -155,9 +156,11 @@ class BaseAgentSearcher(BaseSearcher):
 
             runs = side_by_side(run, list(zip(names, questions, strict=True)), self.at_once)
         if self.record is not None:
-            kept |= {_key(ran.trajectory): ran.trajectory for ran in runs}
-            lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in kept.values())
-            write_output(Path(self.record), "".join(lines).encode())
+            path = Path(self.record)
+            with self._keeping:
+                kept = _read_kept(path, self.agent_name) | {_key(ran.trajectory): ran.trajectory for ran in runs}
+                lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in kept.values())
+                write_output(path, "".join(lines).encode())
         self._report(runs)
         return RankedLists(questions, (ran.results[:cut] for ran in runs), ids)
 

@@ -6,8 +6,10 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import dspy
@@ -197,6 +199,15 @@ def test_a_file_holds_each_trajectory_as_a_line(index: Path, tmp_path: Path) -> 
     assert timeless == [without_seconds(trajectory) for trajectory in searcher.trajectories()]
     opened(index, record=path).search(TEXTS[:2])
     assert [json.loads(line)["question"] for line in path.read_text("utf-8").splitlines()] == TEXTS
+
+
+def test_what_threads_ask_at_the_same_time_is_all_in_the_file(index: Path, tmp_path: Path) -> None:  # noqa: F811
+    both = Barrier(2)
+    searcher = opened(index, lambda question, tools: str(both.wait(60)), record=tmp_path / "a.jsonl")
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(searcher.search, TEXTS[:2]))
+    asked = {json.loads(line)["question"] for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()}
+    assert asked == set(TEXTS[:2])
 
 
 def test_a_question_that_went_otherwise_replaces_its_line(index: Path, tmp_path: Path) -> None:  # noqa: F811
