@@ -6,7 +6,6 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +223,7 @@ class _Sessions:
         self._sessions: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
 
     def add(self, row: Mapping[str, Any], location: str) -> None:
-        """Add a line; a SourceError says that it names no question, or a field that does not exist."""
+        """Add a line; a SourceError says that it names no question, an unknown field, or a step that is there already."""
         values = self._named(row, location)
         agent = str(values.pop("agent", "") or self._agent)
         question, session = values.pop("question_id", None), values.pop("session", None)
@@ -238,7 +237,7 @@ class _Sessions:
         name = next(reversed(questions), session) if question is None else str(question)  # that which the session is at
         questions[name] = parts = questions.pop(name, [])
         if not parts or "answer" in parts[-1]:
-            parts.append({"steps": [], "location": location})
+            parts.append({"steps": {}, "location": location})
         own = parts[-1]
         if text := values.pop("question", ""):
             own["question"] = str(text)
@@ -247,8 +246,10 @@ class _Sessions:
         if "answer" in values or (values and values.keys() <= set(_OF_ANSWERS)):
             own |= {name: values.pop(name) for name in list(values) if name in _OF_ANSWERS}
         if values:
-            place = number if type(number) is int else len(own["steps"]) + 1
-            own["steps"].append((place, _step(values, location)))
+            place = number if type(number) is int else max(own["steps"], default=0) + 1
+            if place in own["steps"]:
+                raise SourceError(f"{location}: step {place} of this session is there already; are two runs in one file?")
+            own["steps"][place] = _step(values, location)
 
     def _named(self, row: Mapping[str, Any], location: str) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -266,12 +267,12 @@ class _Sessions:
         for (agent, session), questions in self._sessions.items():
             for name, parts in questions.items():
                 for number, part in enumerate(parts, 1):
-                    steps, location = sorted(part.pop("steps"), key=itemgetter(0)), part.pop("location")
+                    steps, location = part.pop("steps"), part.pop("location")
                     own = {"question": self._texts.get(name, "")} | part
                     asked = self._ids.get(plain_question(own["question"]), name) if name == session else name
                     own |= {"agent": agent, "question_id": asked if number == 1 else f"{asked}:{number}"}
                     with _located(location):
-                        made.append(_made(own).model_copy(update={"steps": tuple(step for _, step in steps)}))
+                        made.append(_made(own).model_copy(update={"steps": tuple(steps[place] for place in sorted(steps))}))
         return made
 
 

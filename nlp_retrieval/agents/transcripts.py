@@ -104,14 +104,15 @@ def read_transcript(
     Raises:
         SourceError: it holds something else than messages, or a result that belongs to no call before it.
     """
-    given: Any = row.get("messages", row.get("input"))
-    if "messages" not in row and isinstance(row.get("steps"), list):
+    given: Any = row.get("messages")
+    if not isinstance(given, list) and isinstance(row.get("steps"), list):
         by = row["agent"] if isinstance(row.get("agent"), dict) else {}
         extra = row["extra"] if isinstance(row.get("extra"), dict) else {}
         given = list(_messages_of_atif(row["steps"], location))
         row = {**extra, "agent": by.get("name"), "model": by.get("model_name"), "usage": row.get("final_metrics")}
-    elif "messages" not in row:
-        given = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    elif not isinstance(given, list):
+        asked = row["input"]
+        given = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
         given = [*given, *(row.get("output") or ())]
     own = next((str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
     turns = _turns(given, own, questions)

@@ -121,7 +121,18 @@ def written(folder: Path, name: str, value: object) -> Path:
     return folder / name
 
 
-@pytest.mark.parametrize("value", [{"messages": CHAT}, CHAT, RESPONSES, ANTHROPIC, ATIF, {"messages": ANTHROPIC, "qid": "q1"}])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"messages": CHAT},
+        CHAT,
+        RESPONSES,
+        {**RESPONSES, "messages": None},
+        ANTHROPIC,
+        ATIF,
+        {"messages": ANTHROPIC, "qid": "q1"},
+    ],
+)
 def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: object) -> None:
     (trajectory,) = read_trajectories(written(tmp_path, "run_1.json", value), questions=QUESTIONS)
     assert (trajectory.question_id, trajectory.question) == ("q1", "What eats krill?")
@@ -235,6 +246,7 @@ def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages:
         (['{"qid": "q", "query": "a", "k": -1}'], "line 1: k: "),
         (['{"qid": "q", "query"', "{}"], "line 1 is no JSON"),
         (["[1]"], "line 1 is a list"),
+        (['{"qid": "q", "step": 1, "query": "a"}', '{"qid": "q", "step": 1, "query": "b"}'], "line 2: step 1 of this session"),
         (['{"question_id": "q", "steps": []}', '{"question_id": "q", "steps": []}'], "has two answers to question 'q'"),
     ],
 )
