@@ -265,6 +265,9 @@ def by_chance(report: BenchmarkReport) -> str:
         f"group, each corrected separately: if nothing differed, expect false positives in up to "
         f"{ALPHA * len(together):.3g} of these."
     )
+    least = min(comparison.least_p for _, comparison in compared)
+    if any(marked) and least * len(compared) > ALPHA and not all(comparison.exact for _, comparison in compared):
+        return f"{note} Too little was drawn to correct for all {len(compared):,} together; leave 'resamples' out."
     remaining = f"{stand:,} of the {sum(marked):,} marked differences remain significant"
     return f"{note} Corrected for all {len(compared):,} together, {remaining}." if any(marked) else note
 

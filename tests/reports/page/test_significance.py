@@ -16,7 +16,7 @@ from rich.console import Console
 from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import compare, verdict
-from nlp_retrieval.reports.figures import by_figure, mark_of, out_of_reach, p_text
+from nlp_retrieval.reports.figures import by_chance, by_figure, mark_of, out_of_reach, p_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
@@ -100,6 +100,21 @@ def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what
     assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
     assert f"expect false positives in up to {0.05 * len(pairs):.3g} of these" in said
     assert f"together, {marked - 1} of the {marked} marked differences remain significant" in said
+
+
+def test_marks_are_not_said_to_fall_where_the_resamples_are_too_few_to_correct_for_all_comparisons() -> None:
+    report = compared_report()
+    n = len(by_figure(report))
+
+    def drawn(resamples: int) -> str:
+        compared = {
+            group: [replace(one, exact=False, resamples=resamples, p=max(one.p, 1 / (resamples + 1))) for one in comparisons]
+            for group, comparisons in report.comparisons.items()
+        }
+        return by_chance(replace(report, comparisons=compared))
+
+    assert drawn(20 * n - 2).endswith(f"Too little was drawn to correct for all {n:,} together; leave 'resamples' out.")
+    assert drawn(20 * n - 1).endswith("marked differences remain significant.")
 
 
 def test_with_too_few_families_nothing_is_marked_however_large_the_difference() -> None:
