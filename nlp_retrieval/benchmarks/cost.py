@@ -212,7 +212,9 @@ def read_prices(value: object, where: str) -> Prices:
     if not isinstance(value, Mapping) or not set(value) - {_CURRENCY}:
         raise ConfigurationError(f"{where}: expected prices by model, such as {_EXAMPLE}, found {value!r}")
     models = {
-        model: read_settings(ModelPrice, price, f"{where}: {model}" if where else str(model))
+        model: price
+        if isinstance(price, ModelPrice)
+        else read_settings(ModelPrice, price, f"{where}: {model}" if where else str(model))
         for model, price in value.items()
         if model != _CURRENCY
     }

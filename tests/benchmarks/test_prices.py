@@ -14,6 +14,7 @@ from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import Bm25Retriever, ClaimPhrases, HyDE, Searcher, write_run_files
 from nlp_retrieval.benchmarks.cost import (
     Cost,
+    ModelPrice,
     ModelTokens,
     price_per_1000_queries,
     price_spent,
@@ -49,6 +50,10 @@ def test_a_table_that_is_none_is_refused_in_a_sentence(value: object, said: str)
     with pytest.raises(ConfigurationError) as caught:
         read_prices(value, "sweep.yaml: prices")
     assert said in str(caught.value)
+
+
+def test_prices_that_are_made_already_are_taken() -> None:
+    assert read_prices({"openai/a": ModelPrice(0.15, 0.6)}, "prices").models == {"openai/a": ModelPrice(0.15, 0.6)}
 
 
 # prices of configurations
