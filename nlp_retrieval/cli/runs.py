@@ -109,7 +109,7 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
 
     from nlp_retrieval.reports.tables import ALL, chosen_columns, csv_table, json_table, markdown_table
     from nlp_retrieval.reports.terminal import SummaryTable
-    from nlp_retrieval.reports.view import ReportView, view_of
+    from nlp_retrieval.reports.view import view_of
 
     view = view_of(report)
     if form in (TableFormat.CSV, TableFormat.JSON):
@@ -118,7 +118,7 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
         if view.counted:
             say(view.counted)  # outside the table, whose rows are for programs
         return
-    view = ReportView(report, chosen_columns(view, names_of(columns)))
+    view.summary = chosen_columns(view, names_of(columns))
     if form is TableFormat.MARKDOWN:
         typer.echo(markdown_table(view), nl=False)
         return
@@ -203,14 +203,12 @@ def refuse_failures(report: BenchmarkReport) -> None:
 
 def _check_output(folder: Path, trackers: Sequence[Settings]) -> None:
     """Check before the run that its output can be written, and report where runs are logged."""
+    from nlp_retrieval.reports.trackers import check_tracker
     from nlp_retrieval.reports.write import check_run_output
 
     check_run_output(folder)
-    if trackers:
-        from nlp_retrieval.reports.trackers import check_tracker
-
-        for tracker in trackers:
-            say(check_tracker(tracker, folder))
+    for tracker in trackers:
+        say(check_tracker(tracker, folder))
 
 
 def run_benchmark(
@@ -226,6 +224,7 @@ def run_benchmark(
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
     from nlp_retrieval.core.progress_bars import progress
+    from nlp_retrieval.reports.trackers import log_run
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output_folder
@@ -238,12 +237,9 @@ def run_benchmark(
     print_comparison(report, form, columns, verbose=verbose)
     say(f"page: {report.files['report']}")
     say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
-    if trackers:
-        from nlp_retrieval.reports.trackers import log_run
-
-        for tracker in trackers:
-            for line in log_run(report, tracker, folder):
-                say(line)
+    for tracker in trackers:
+        for line in log_run(report, tracker, folder):
+            say(line)
     return report
 
 

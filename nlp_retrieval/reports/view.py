@@ -283,11 +283,11 @@ class QueryGroup:
 class ReportView:
     """A report prepared for display: its cells, Pareto fronts and notes, computed once for all its forms."""
 
-    def __init__(self, report: BenchmarkReport, summary: Sequence[Column] | None = None) -> None:
+    def __init__(self, report: BenchmarkReport) -> None:
         costs, hopeless = cost_columns(report), out_of_reach(report)
         self.report = report
         self.columns = [*measure_columns(report), *costs]
-        self.summary = summary_columns(report) if summary is None else summary
+        self.summary = summary_columns(report)
         self.model_columns = [cost for cost in costs if cost not in COST_COLUMNS and cost.key != "price_per_1000_queries"]
         self.comparisons, self.fronts = by_figure(report), fronts(report)
         reason_of = {group: reason for reason, groups in hopeless.items() for group in groups}
