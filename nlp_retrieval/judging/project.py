@@ -409,9 +409,12 @@ class JudgingProject:
             The number of judgements written.
 
         Raises:
+            ConfigurationError: the file is called ``.csv``.
             OutputError: the file cannot be written.
         """
         target, judgements = Path(path).expanduser(), self.judgements()
+        if target.suffix == ".csv":
+            raise ConfigurationError(f"{target}: judgements are written as JSON lines (.jsonl) or TREC qrels (.qrels)")
         if target.suffix == ".jsonl":
             content, count = "".join(f"{canonical_json(asdict(each))}\n" for each in judgements), len(judgements)
         else:
