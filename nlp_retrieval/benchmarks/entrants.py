@@ -20,7 +20,6 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
-from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.core.files.frames import BaseLoader, Items
 from nlp_retrieval.core.index.build import IndexReport
@@ -71,18 +70,6 @@ class Benchmarkable(Protocol):
 
     def provenance(self) -> dict[str, str]:
         """Return the sources of its models."""
-
-
-@runtime_checkable
-class Explains(Protocol):
-    """A searcher that may be able to explain its results."""
-
-    @property
-    def explains(self) -> bool: ...
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]: ...
-
-    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]: ...
 
 
 @runtime_checkable

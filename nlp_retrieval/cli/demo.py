@@ -35,9 +35,9 @@ def command(
 
     Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
     """
-    from nlp_retrieval.benchmarks.entrants import Explains
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.cli.search import print_hits
+    from nlp_retrieval.core.search.base_searcher import BaseSearcher
     from nlp_retrieval.reports.trackers import trackers_of
 
     chosen, model = shipped_claims(claims), None
@@ -51,7 +51,7 @@ def command(
     settings = read_benchmark_config(config)
     refuse_failures(run_benchmark(settings, None, trackers_of(settings) if wandb else [], verbose=verbose))
     linked = settings.searchers["link graph"]
-    if isinstance(linked, Explains):
+    if isinstance(linked, BaseSearcher):
         say("how the link graph reaches what it finds, for one claim:")
         (hits,) = linked.search([CLAIM], 4)
         print_hits(CLAIM, hits, linked.explain(CLAIM, hits))
