@@ -226,10 +226,9 @@ def verify(
     one is damaged.
     """
     from nlp_retrieval.cli.serve import recognized_kind, service_class
-    from nlp_retrieval.core.index.generation import verify_index
 
-    kind = recognized_kind(index)
-    damaged = verify_index(index) if kind in (None, "index") else service_class(kind).damage_in(index)
+    kind = recognized_kind(index) or "index"
+    damaged = service_class(kind).damage_in(index)
     for message in damaged:
         say(message)
     if damaged:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.context import collected_notes, record_steps, search_steps
-from nlp_retrieval.core.index.generation import MANIFEST_FILE
+from nlp_retrieval.core.index.generation import MANIFEST_FILE, verify_index
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, retrievers_of
@@ -146,6 +146,11 @@ class IndexService(BaseService):
         self.searcher = searcher
         self._path: Path = searcher.opened.path
         self._refreshing = Lock()
+
+    @classmethod
+    def damage_in(cls, path: Path) -> list[str]:
+        """Return the files that do not match their checksums."""
+        return verify_index(path)
 
     @property
     def endpoints(self) -> list[Endpoint]:
