@@ -34,7 +34,7 @@ _ROWS, _LONGEST_QUERY = 5, 400
 _BUSY, _LONGEST_WAIT = (429, 503), 30.0
 _MOST_FAILURES = 3
 _RETRACTED = re.compile(
-    r"\W*(?:retracted|withdrawn|removed|retracted article)(?: article)?\s*[:\]\u2013\u2014-]\W*", re.IGNORECASE
+    r"\A\W*(?:retracted|withdrawn|removed|retracted article)(?: article)?\s*[:\]\u2013\u2014-]\W*", re.IGNORECASE
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _WITHDRAWS = frozenset(("retraction", "withdrawal", "removal"))
@@ -107,18 +107,20 @@ class Crossref(BaseWorkRegister):
         week = list(date.today().isocalendar()[:2])
         digest = digest_of_key([self.url, path, query, week])
         with self._lock:
-            body = self._cache.find(digest)
-            if body is None:
-                body = self._body(target)
+            kept = self._cache.find(digest)
+            body = self._body(target) if kept is None else kept
+            try:
+                content = parse_json(body, max_bytes=_LARGEST) if body else {"message": None}
+            except ValueError as error:
+                raise FetchError(
+                    f"{target.site} gave an answer that is not JSON ({shown(str(error))}); is it Crossref?"
+                ) from None
+            message = content.get("message", ()) if isinstance(content, dict) else ()
+            if message is not None and not isinstance(message, dict):
+                raise FetchError(f'{target.site} gave JSON without a "message"; is it Crossref?')
+            if kept is None:
                 self._cache.keep(digest, body)
-        try:
-            content = parse_json(body, max_bytes=_LARGEST) if body else {"message": None}
-        except ValueError as error:
-            raise FetchError(f"{target.site} gave an answer that is not JSON ({shown(str(error))}); is it Crossref?") from None
-        message = content.get("message", ()) if isinstance(content, dict) else ()
-        if message is None or isinstance(message, dict):
-            return message
-        raise FetchError(f'{target.site} gave JSON without a "message"; is it Crossref?')
+        return message
 
     def _body(self, target: WebTarget) -> bytes:
         """Return the body of an answer; an empty one if there is no such work."""
@@ -142,6 +144,8 @@ class Crossref(BaseWorkRegister):
             time.sleep(min(float(wait) if wait.isascii() and wait.isdigit() else 5 * self.pause, _LONGEST_WAIT))
         if answer.status not in (200, 404):
             raise FetchError(f"{target.site} answered with status {answer.status}; try again later")
+        if answer.status == 200 and not answer.body:
+            raise FetchError(f"{target.site} gave an empty answer; try again later")
         self._failures = 0
         return answer.body if answer.status == 200 else b""
 

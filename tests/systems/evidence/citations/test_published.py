@@ -100,6 +100,7 @@ def found(work: object) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     ("answer", "detail"),
     [
+        ((200, b""), "empty answer"),
         ((200, b"<html>"), "not JSON"),
         ((200, b"[" * 100_000), "not JSON"),
         ((200, b'{"message": "hello"}'), '"message"'),
@@ -113,6 +114,14 @@ def test_no_answer_claims_nothing(register: Register, answer: tuple[int, bytes],
     (done,) = check(register, ENTRY)
     assert done.status == "not asked"
     assert detail in done.detail
+    register.answers = [found(DANCE)]
+    assert check(register, ENTRY)[0].status == "as cited", "such an answer is not kept"
+
+
+def test_only_the_beginning_of_a_title_says_that_it_is_retracted(register: Register) -> None:
+    register.works = [{**DANCE, "title": ["The wax removed: effects on honey bees"]}]
+    (done,) = check(register, ("Frisch, K. (1965). The wax removed: effects on honey bees.", ""))
+    assert (done.status, done.detail) == ("as cited", '"The wax removed: effects on honey bees" (Frisch, doi 10.1000/dance)')
 
 
 def test_a_record_of_another_form_is_read_as_far_as_it_goes(register: Register) -> None:
