@@ -27,7 +27,9 @@ from nlp_retrieval.text import visible, words_of
 
 ReferenceStatus = Literal["retracted", "not there", "differs", "not asked", "as cited"]
 
-_DOI = re.compile(r"\b10\.[0-9]{4,9}/[^\s\"<>]{1,200}", re.IGNORECASE)
+_DOI = re.compile(r"\b(10\.[0-9]{4,9}/[^\s\"?#&]{1,200})[^\s\"]*")
+_AFTER_DOI = re.compile(r"(?:/|/(?:e?pdf|full|fulltext|abs|abstract|html|meta|summary)|\.pdf)+\Z", re.IGNORECASE)
+"""What the address of a page says after its DOI."""
 _ENDS = re.compile(r"[.,;:!?()\[\]\"\u201c\u201d\u201e\u00ab\u00bb|/*]+(?=\s|\Z)|(?:\s|\A)[\"(\[\u201c\u201e\u00ab\u2018*]")
 """Where a title in an entry begins or ends."""
 _YEAR = re.compile(r"(?<![\w./-])(?:1[89]|20)[0-9]{2}(?=[a-z]?(?![\w/]))")
@@ -194,7 +196,7 @@ class _Entry:
         self.reference = reference
         addresses = " ".join(map(unquote, (reference.url, *reference.other_urls)))
         doi = _DOI.search(f"{addresses} {reference.title}")
-        self.doi = doi[0].rstrip(".,;:)]}") if doi else ""
+        self.doi = _AFTER_DOI.sub("", doi[1].rstrip(".,;:)]}>")) if doi else ""
         self.text = re.sub("[{}]", "", _DOI.sub(" ", reference.title))[:_LONGEST_ENTRY]
         ends = [(0, 0), *(match.span() for match in _ENDS.finditer(self.text)), (len(self.text),) * 2]
         self._ends = ends[:_MOST_PARTS]

@@ -118,6 +118,29 @@ def test_no_answer_claims_nothing(register: Register, answer: tuple[int, bytes],
     assert check(register, ENTRY)[0].status == "as cited", "such an answer is not kept"
 
 
+@pytest.mark.parametrize(
+    ("cited", "doi"),
+    [
+        ("https://www.frontiersin.example/articles/10.1000/dance.2/full", "10.1000/dance.2"),
+        ("https://example.org/doi/epdf/10.1000/dance.2.pdf?utm_source=a", "10.1000/dance.2"),
+        ("https://example.org/get?doi=10.1000/dance.2/&type=html", "10.1000/dance.2"),
+        ("https://example.org/10.1000%2Fdance.2/Abstract/#start", "10.1000/dance.2"),
+        ("https://doi.org/10.1000/(SICI)1097-4571(199806)49:8%3C693::AID-ASI4%3E3.0.CO;2-O",) * 2,
+    ],
+)
+def test_the_address_of_a_page_says_the_doi_of_its_work(register: Register, cited: str, doi: str) -> None:
+    register.works = [{**DANCE, "DOI": unquote(doi.removeprefix("https://doi.org/"))}]
+    (done,) = check(register, (ENTRY[0], cited))
+    assert done.status == "as cited", done.detail
+    assert len(register.asked) == 1
+
+
+def test_a_doi_between_angle_brackets_ends_before_them(register: Register) -> None:
+    register.works = [DANCE]
+    (done,) = check(register, (f"{ENTRY[0]} <{ENTRY[1]}>.", ""))
+    assert (done.status, len(register.asked)) == ("as cited", 1)
+
+
 def test_only_the_beginning_of_a_title_says_that_it_is_retracted(register: Register) -> None:
     register.works = [{**DANCE, "title": ["The wax removed: effects on honey bees"]}]
     (done,) = check(register, ("Frisch, K. (1965). The wax removed: effects on honey bees.", ""))
