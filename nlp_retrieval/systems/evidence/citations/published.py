@@ -228,7 +228,11 @@ class _Entry:
             problems.append(f"it appeared in {' or '.join(map(str, sorted(set(work.years))))}, not in {min(years)}")
         if before.strip() and work.surnames:
             named = [name[1] or name[2] for name in _SURNAMES.finditer(before)]
-            others = [name for name in named if not any(_is_named(author, name) for author in work.surnames)]
+            others = [
+                name
+                for name in named
+                if not any(_is_named(author, name) or _is_named(name, author) for author in work.surnames)
+            ]
             if not _is_named(work.surnames[0], beside):
                 problems.append(f"its first author is {work.surnames[0]}")
             elif others:
@@ -255,9 +259,10 @@ def _likeness(title: str, text: str) -> float:
 
 def _is_named(surname: str, text: str) -> bool:
     """Return whether a text has a surname, also in other letters, as in "Buettcher"."""
-    name = _letters(surname)
+    name, words, count = _letters(surname), text.split(), len(surname.split())
     whole = len(name) >= _FEWEST_LETTERS and name in _letters(text)
-    return whole or any(fuzz.ratio(name, _letters(word)) >= _SAME_NAME for word in text.split())
+    parts = (" ".join(words[first : first + count]) for first in range(len(words) - count + 1))
+    return whole or any(fuzz.ratio(name, _letters(part)) >= _SAME_NAME for part in parts)
 
 
 def _letters(text: str) -> str:

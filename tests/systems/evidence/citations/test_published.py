@@ -141,6 +141,22 @@ def test_a_doi_between_angle_brackets_ends_before_them(register: Register) -> No
     assert (done.status, len(register.asked)) == ("as cited", 1)
 
 
+@pytest.mark.parametrize(
+    ("surnames", "named", "status"),
+    [
+        (["de Wit"], "de Wit, J.", "as cited"),
+        (["Le Roy", "von Frisch"], "A. Le Roy and K. von Frisch.", "as cited"),
+        (["Lind", "Van der Berg"], "Lind, A., & van der Berg, O.", "as cited"),
+        (["de Wit"], "Made with, J.", "differs"),
+        (["Lind", "Le Roy"], "Lind, A., & Doe, J.", "differs"),
+    ],
+)
+def test_surnames_of_several_words_are_found(register: Register, surnames: list[str], named: str, status: str) -> None:
+    register.works = [{**DANCE, "author": [{"family": surname} for surname in surnames]}]
+    (done,) = check(register, (f"{named} (1965). The dance of the honey bees. Springer.", ""))
+    assert done.status == status, done.detail
+
+
 def test_only_the_beginning_of_a_title_says_that_it_is_retracted(register: Register) -> None:
     register.works = [{**DANCE, "title": ["The wax removed: effects on honey bees"]}]
     (done,) = check(register, ("Frisch, K. (1965). The wax removed: effects on honey bees.", ""))
