@@ -43,12 +43,16 @@ class QualityRule:
     why: str = ""
 
     def fits(self, host: str, path: str) -> bool:
-        """Return whether a URL meets all conditions, by its host in lower case and its path without escapes."""
+        """Return whether a URL meets all conditions, by its host in lower case and its path without escapes.
+
+        A path is also compared with a slash at its end, which a canonical URL lacks.
+        """
+        paths = (path, f"{path.rstrip('/')}/")
         return (
             (not self.domain or registered_name(host) in self.domain)
             and (not self.suffix or any(host == end or host.endswith(f".{end}") for end in self.suffix))
             and (not self.host or any(fnmatchcase(host, pattern) for pattern in self.host))
-            and (not self.path or any(fnmatchcase(path, pattern) for pattern in self.path))
+            and (not self.path or any(fnmatchcase(form, pattern) for pattern in self.path for form in paths))
         )
 
 

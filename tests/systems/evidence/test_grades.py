@@ -24,6 +24,8 @@ GRADED = {
     "https://en.wikipedia.org/wiki/Talk:Rain": "D",
     "https://www.example.edu/~someone/paper.html": "D",
     "https://www.example.com/blog/post": "D",
+    "https://www.example.com/blog/": "D",
+    "https://www.example.com/blogger/": "C",
     "https://rain.blogspot.com/2020": "D",
     "https://old.reddit.com/r/rain": "D",
     "https://bit.ly/abc": "E",
