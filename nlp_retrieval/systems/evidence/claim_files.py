@@ -34,6 +34,7 @@ _BATCH = 16
 _TABLES, _JSON_LINES, _TEXTS = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson"), (".txt", ".text", ".md", "")
 _DASHED = re.compile(r"\s{0,40}[-*+\u2022\u2013]\s+")
 _NUMBERED = re.compile(r"\s{0,40}([0-9]{1,6})[.)]\s+")
+_ITEM = re.compile(rf"{_DASHED.pattern}|{_NUMBERED.pattern}")
 
 COLUMNS = (
     "id", "claim", "type", "status", "rule", "supporting_quote", "supporting_url", "supporting_page", "contradicting_quote",
@@ -117,7 +118,7 @@ def _rows(path: str) -> Iterator[tuple[str, JsonObject]]:
     lines = [(number, line) for number, line in read_lines(path) if line.strip()]
     numbers = [int(found[1]) for _, line in lines if (found := _NUMBERED.match(line))]
     # "3. Mai war nass." begins with no number of a list
-    mark = _NUMBERED if len(lines) > 1 and numbers == list(range(1, len(lines) + 1)) else _DASHED
+    mark = _ITEM if len(numbers) > 1 and numbers == list(range(1, len(numbers) + 1)) else _DASHED
     return ((f"{path}, line {number}", {"claim": mark.sub("", line, count=1)}) for number, line in lines)
 
 
@@ -169,11 +170,12 @@ def verdict_table(path: Path, claims: Sequence[FiledClaim]) -> Iterator[Callable
     with path.open("ab", buffering=0) as file:
 
         def add(verdicts: Verdicts) -> None:
-            content = _csv(_row(each, verdict, fields) for each, verdict in verdicts)
+            content, end = _csv(_row(each, verdict, fields) for each, verdict in verdicts), file.tell()
             try:
                 while content:
                     content = content[file.write(content) or 0 :]  # a full disk takes a part first
             except OSError as error:
+                file.truncate(end)
                 raise OutputError(f"{path} cannot be written ({error.strerror}); free some space") from error
 
         yield add

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import resource
 from pathlib import Path
 
 import pytest
 from cli.commands import refused, run
 
-from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.claim_files import COLUMNS, is_claim_file, read_claims, verdicts_of
+from nlp_retrieval.errors import OutputError, SourceError
+from nlp_retrieval.systems.evidence.claim_files import COLUMNS, is_claim_file, read_claims, verdict_table, verdicts_of
 from nlp_retrieval.systems.evidence.commands.project import open_project
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -99,6 +100,7 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
         ("- Rain fell.\n  * Wind rose.\n\u2022 May was dry.\n- \n", ["Rain fell.", "Wind rose.", "May was dry."]),
         ("3. Mai war trocken.\n1. Mai war nass.\n", ["3. Mai war trocken.", "1. Mai war nass."]),
         ("1. Mai war nass.\n", ["1. Mai war nass."]),
+        ("Weather\n1. Rain fell.\n2. Wind rose.\n- May was dry.\n", ["Weather", "Rain fell.", "Wind rose.", "May was dry."]),
         ("-5 degrees fell.\n1.5 million came.\n2.5 left.\n", ["-5 degrees fell.", "1.5 million came.", "2.5 left."]),
     ],
 )
@@ -151,3 +153,21 @@ def test_a_claim_is_verified_once_however_often_and_far_apart_it_comes(judging: 
     assert [each.id for each, _ in done] == [str(number) for number in range(1, 24)]
     assert sorted(judging.verified) == sorted([CLAIM, *fillers])
     assert len({json.dumps(verdict) for each, verdict in done if each.claim == CLAIM}) == 1
+
+
+def test_a_full_disk_leaves_whole_rows(judging: Counting, tmp_path: Path) -> None:
+    (tmp_path / "claims.txt").write_text(f"{CLAIM}\n{OTHER}\n")
+    claims, table = read_claims(str(tmp_path / "claims.txt")), tmp_path / "table.csv"
+    (first, second), limits = next(verdicts_of(claims, judging)), resource.getrlimit(resource.RLIMIT_FSIZE)
+    with verdict_table(table, claims) as add:
+        add([first])
+        whole = table.read_bytes()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, limits[1]))
+        try:
+            with pytest.raises(OutputError, match="free some space"):
+                add([second])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert table.read_bytes() == whole
+        add([second])
+    assert [row["claim"] for row in read_table(table)] == [CLAIM, OTHER]
