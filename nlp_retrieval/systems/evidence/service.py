@@ -314,7 +314,7 @@ class ProjectService(BaseService):
         for first in range(0, len(distinct), _TOGETHER):
             stop_where_nobody_waits()
             for verdict in self._claims.verify_all(distinct[first : first + _TOGETHER], claim_type):
-                answers[verdict.claim] = VerifyAnswer.model_validate(verdict.as_dict())
+                answers[verdict.claim] = verdict.answer()
         return [answers[claim] for claim in claims]
 
     def _audit(self, body: AuditBody) -> bytes:

@@ -275,12 +275,16 @@ class ClaimVerdict(ByKey):
         """Return the number of independent origins that support the claim."""
         return len(self.supporting_origins)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain values for JSON."""
+    def answer(self) -> VerifyAnswer:
+        """Return what a service answers."""
         sides = ("supporting_evidence", "weak_evidence", "contradicting_evidence", "neutral_evidence")
         evidence = {side: [_found(item) for item in getattr(self, side)] for side in sides}
         against = len(self.contradicting_origins)
-        return VerifyAnswer.of(self, contradicting_independence_count=against, **evidence).model_dump()
+        return VerifyAnswer.of(self, contradicting_independence_count=against, **evidence)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values for JSON."""
+        return self.answer().model_dump()
 
 
 class PlainAnswer(BaseModel):
