@@ -13,6 +13,7 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, summary_of
 from nlp_retrieval.systems.evidence.audit_report import summary_sentence
+from nlp_retrieval.systems.evidence.commands.reports import read_cited_report
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews, reviews_json
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -178,3 +179,23 @@ def test_reviews_decide_what_fails_on_the_command_line(tmp_path):
     listed = run("evidence", "review", "project", "report.md", folder=folder)
     assert "rejected by Bob" in listed.stdout
     assert "22 stops" not in listed.stdout, "an accepted citation is not open"
+
+
+def test_a_review_says_which_sources_were_found_by_their_titles_as_the_audit_does(tmp_path):
+    folder = make_project(tmp_path)
+    (folder / "more.jsonl").write_text(json.dumps({"url": TRAM, "title": "The stops of a tram", "content": TEXT}))
+    assert run("evidence", "add", "project", "more.jsonl", "-r", "bm25", folder=folder).returncode == 0
+    (folder / "titles.md").write_text("It has 27 stops [1].\n\n## References\n\n[1] Rehm, I. The stops of a tram.\n")
+    for command in ("audit", "review"):
+        done = run("evidence", command, "project", "titles.md", folder=folder)
+        assert "note: nothing is stored under their address, so these are judged by the source with their title: [1]" in (
+            done.stderr
+        )
+
+
+def test_a_work_without_a_title_is_none_that_a_citation_without_one_cites(tmp_path):
+    (tmp_path / "report.md").write_text("It has 27 stops [@a]. It is old [@nobody].\n")
+    (tmp_path / "works.json").write_text('[{"id": "a", "title": "Tram in figures"}, {"id": "b"}]')
+    read = read_cited_report(tmp_path / "report.md", tmp_path / "works.json")
+    assert [citation.title for citation in read.citations] == ["Tram in figures", ""]
+    assert [work.mark for work in read.references] == ["a"]

@@ -98,8 +98,7 @@ def audit(
         done = auditor.audit(read, lambda *_: advance(1))
     if resolve is not None:
         done = replace(done, report=replace(done.report, checked=_checked(done.report, resolve)))
-    for note in done.report.notes[len(read.notes) :]:
-        say(f"note: {note}")
+    _say_notes(done.report.notes[len(read.notes) :])
     if not done.rows:
         say(f"note: {report} has no readable citations: numbers, authors, footnotes, keys or links")
     paths = []
@@ -197,7 +196,9 @@ def review(
         from nlp_retrieval.systems.evidence.audit import CitationAuditor
 
         auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
-        read = auditor.located(read_cited_report(report, bibliography))
+        given = read_cited_report(report, bibliography)
+        read = auditor.located(given)
+        _say_notes(read.notes[len(given.notes) :])
         numbers = citations or []
         if unknown := [number for number in numbers if not 1 <= number <= len(read.citations)]:
             raise InputError(f"there is no citation {unknown[0]}; {report} has {counted(len(read.citations), 'citation')}")
@@ -256,8 +257,12 @@ def read_cited_report(report: Path, bibliography: Path | None = None) -> CitedRe
         works = read_bibliography_file(bibliography)
         read = read_report(replace(text, notes=[note for note in text.notes if "--bibliography" not in note]), works.entries)
         read.notes.extend(works.notes)
-        cited = {citation.title for citation in read.citations}
+        cited = {citation.title for citation in read.citations if citation.title}
         read.references.extend(work for work in works.entries if work.title in cited)
-    for note in read.notes:
-        say(f"note: {note}")
+    _say_notes(read.notes)
     return read
+
+
+def _say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        say(f"note: {note}")
