@@ -17,7 +17,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from nlp_retrieval.documents.blocks import Document, has_text
-from nlp_retrieval.documents.html import document_of, parse_page
+from nlp_retrieval.documents.html import document_of, parse_page, set_line
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import READ_ERRORS
 
@@ -70,7 +70,7 @@ def read_docx(data: bytes, where: str) -> Document:
     inner = [each for each in page.iter(*_PARAGRAPHS) if next(each.iterdescendants("p"), None) is None]
     for number, paragraph in enumerate(inner, start=1):
         for element in paragraph.iter():
-            element.sourceline = number
+            set_line(element, number)
     for row in page.iter("tr"):
         row.sourceline = next((each.sourceline for each in row.iter("p")), 1)
     document = document_of(page, where)

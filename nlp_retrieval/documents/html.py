@@ -90,6 +90,11 @@ def parse_page(text: str, where: str) -> Any:
     return page
 
 
+def set_line(element: Any, line: int) -> None:
+    """Give an element the line that it is of, or the last one that lxml, which keeps it in two bytes, gives back."""
+    element.sourceline = min(line, 65_534)
+
+
 class Tree:
     """A page in the making; its elements have the lines of the document that it is made of."""
 
@@ -116,7 +121,7 @@ class Tree:
     def add(self, element: Any, line: int = 0) -> None:
         """Add an element, and open it."""
         self._write()
-        element.sourceline = line or self.line
+        set_line(element, line or self.line)
         self._open[-1].append(element)
         self._open.append(element)
 
@@ -151,9 +156,10 @@ class Tree:
 
     def _write(self) -> None:
         around, text = self._open[-1], "".join(self._texts)
-        if text and len(around):
-            around[-1].tail = (around[-1].tail or "") + text
-        elif text:
+        before = next(around.iterchildren(reversed=True), None)  # the length would be counted each time
+        if before is not None:
+            before.tail = (before.tail or "") + text
+        else:
             around.text = (around.text or "") + text
         self._texts = []
 
@@ -192,7 +198,7 @@ class _Page:
         self.elements: list[Any] = []
         self.navigation: list[str] = []
         self._line = 1
-        self._quoted = self._depth = 0
+        self._quoted = self._depth = self._inside = 0
         self._item = self._note = ""
         self._footnotes: list[TextBlock] = []
         self._counts: dict[Any, int] = {}
@@ -235,6 +241,9 @@ class _Page:
         self._flush(body)
 
     def _add(self, element: Any, *blocks: TextBlock) -> None:
+        """Add blocks, and below them the footnotes within them, unless they become one part of a block."""
+        if not self._inside:
+            blocks, self._footnotes = (*blocks, *self._footnotes), []
         self.blocks += blocks
         self.elements += [element] * len(blocks)
 
@@ -252,8 +261,7 @@ class _Page:
             self._item = ""
         else:
             block = TextBlock("paragraph", line, [pieces], quoted=quoted)
-        self._add(element, block, *self._footnotes)
-        self._footnotes = []
+        self._add(element, block)
 
     def _content(self, element: Any, line: int) -> None:
         self.draft.add("text", _SPACES.sub(" ", element.text or ""), line)
@@ -323,12 +331,14 @@ class _Page:
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
-        kept = self.draft, self.blocks, self.elements, self._footnotes, self._item
-        self.draft, self.blocks, self.elements, self._footnotes = Draft(), [], [], []
+        kept = self.draft, self.blocks, self.elements, self._item
+        self.draft, self.blocks, self.elements = Draft(), [], []
+        self._inside += 1
         self._content(element, line)
         self._flush(element)
+        self._inside -= 1
         inner, removed = self.blocks, self.draft.removed
-        self.draft, self.blocks, self.elements, self._footnotes, self._item = kept
+        self.draft, self.blocks, self.elements, self._item = kept
         self.draft.removed += removed
         return [piece for block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
@@ -377,8 +387,11 @@ class _Page:
             or not _BLOCKS.isdisjoint(inner.tag for inner in anchor.iter())
         ):
             return False
-        for each in anchor.iter("br", LINE):
-            self._break(each)
+        for each in anchor.iter("br", LINE, MARK):
+            if each.tag == MARK:
+                self.draft.add("note", each.get("name"), each.sourceline or line)
+            else:
+                self._break(each)
         if label is not None:
             text = "" if shown in (href, href.removeprefix("mailto:")) else shown
             self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("Title", ""))

@@ -19,7 +19,7 @@ from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_add
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import LINE, MARK, NOTE, OTHER, Tree, parse_page
+from nlp_retrieval.documents.html import LINE, MARK, NOTE, OTHER, Tree, parse_page, set_line
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ def _add_html(tree: Tree, content: str) -> None:
     body = page if body is None else body
     body.tag = OTHER
     for element in body.iter():
-        element.sourceline = tree.line
+        set_line(element, tree.line)
     tree.add(body)
     tree.end()
 
@@ -326,7 +326,8 @@ def _write_tag(tree: Tree, written: str, outside: int) -> None:
     read = _TAG.match(written)
     if read is None:
         return
-    tag, href = read[2].lower(), unescape(read[3] or "")
+    # a style sheet is no text, but would be one of the page
+    tag, href = "script" if read[2].lower() == "style" else read[2].lower(), unescape(read[3] or "")
     if tag == "br":
         tree.one("br")
     elif tag in _TAGS and (read[1] or tag in ("a", "sup")):

@@ -48,6 +48,7 @@ SUFFIXES = {
 MEDIA_TYPES = {
     "text/plain": "text",
     "text/markdown": "markdown",
+    "text/x-markdown": "markdown",
     "text/html": "html",
     "application/xhtml+xml": "html",
     "application/pdf": "pdf",

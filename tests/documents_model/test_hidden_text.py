@@ -251,6 +251,8 @@ def test_markdown_hides_nothing_either() -> None:
     read = read_document(text.encode(), "rain.md")
     assert (read.title, read.text) == ("Rain", "Rain\n\nIt rose.\n\nA link and .")
     assert read.removed == Removed(hidden=1, unrendered=1)
+    read = read_document(b"It rose.\n\nIt <style>* {display: none}</style> <STYLE>p {display: none}</STYLE> fell.", "rain.md")
+    assert read.text == "It rose.\n\nIt fell."
 
 
 def test_what_was_left_out_is_said_in_words() -> None:

@@ -57,6 +57,19 @@ def test_marks_of_latex_are_data(written: str, marks: list[str]) -> None:
     assert notes_of(read_document(written.encode(), "a.tex")) == marks
 
 
+def test_a_footnote_in_a_cell_or_in_another_footnote_is_a_note_and_no_text_of_it() -> None:
+    written = r"""Bees dance.\footnote{See Roe.\footnote{See Doe.}}
+\begin{tabular}{ll}Animal & Dances \\ Bee & yes\footnote{See Poe.} \\ Ant & no \\ \end{tabular}"""
+    notes = [
+        (block.name, "".join(piece.text for piece in cell))
+        for block in read_document(written.encode(), "a.tex").blocks
+        for cell in block.pieces
+        if block.kind == "note" and cell
+    ]
+    assert sorted(notes) == [("footnote 1", "See Roe.footnote 2"), ("footnote 2", "See Doe."), ("footnote 3", "See Poe.")]
+    assert notes_of(read_document(written.encode(), "a.tex")) == ["footnote 1", "footnote 3"]
+
+
 def strict_docx() -> bytes:
     """A DOCX in the strict form, with a link and struck text."""
     form = "http://purl.oclc.org/ooxml"

@@ -173,6 +173,7 @@ def test_a_kind_that_is_not_read_is_an_error_that_says_which_are() -> None:
         read_document(b"\x89PNG", "a.html", "image/png")
     assert read_document(b"<p>x</p>", "https://example.org/a.html?x=.png#.jpg").text == "x"
     assert read_document(b"<p>x</p>", "https://example.org/", "TEXT/HTML").text == "x"
+    assert read_document(b"*x*", "https://example.org/", "text/x-markdown; charset=utf-8").text == "x"
 
 
 def test_ten_thousand_nested_tags_are_a_clear_error_and_not_a_page_cut_short() -> None:
@@ -203,6 +204,13 @@ def test_a_large_page_is_read_in_a_child_process_with_the_same_result() -> None:
     comment = b"<!--" + b"x" * READ_HERE["html"] + b"-->"
     read = read_document(ARTICLE.encode().replace(b"<nav>", comment + b"<nav>"), "rain.html")
     assert (read.title, read.text, read.removed.unrendered) == ("Rain in the valley", TEXT, 1)
+
+
+def test_markdown_of_more_lines_than_the_parser_of_html_counts_is_read() -> None:
+    gap = "\n" * 35_000
+    read = read_document(f"Rain.{gap}Fell.{gap}<b>So</b>\n\n<div>much</div>\n".encode(), "long.md")
+    assert read.text.split() == ["Rain.", "Fell.", "So", "much"]
+    assert [block.line for block in read.blocks] == [1, 35_001, 65_534, 65_534]
 
 
 def test_a_page_made_to_take_for_ever_is_given_up() -> None:

@@ -252,6 +252,11 @@ def test_footnotes_are_read():
     ]
     assert report.citations[1].title == "Hearsay"
     assert report.missing == []
+    report = read_report(f'Ants do not. Bees <a href="{B}">dance[^1]</a>.\n\n[^1]: Frisch 1965. {A}\n')
+    assert [(one.mark, one.sentence, one.url) for one in report.citations] == [
+        ("1", "Bees dance.", A),
+        ("", "Bees dance.", B),
+    ]
 
 
 @pytest.mark.parametrize(
