@@ -290,8 +290,12 @@ def diff(
     run_a: Annotated[str, typer.Argument(help="FOLDER:CONFIGURATION of a benchmark's output, or a TREC run file.")],
     run_b: Annotated[str, typer.Argument(help="The run to compare it with.")],
     query: Annotated[str | None, typer.Option(help="A query id; default: list the queries that change most.")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", help="Number of hits to compare in each list.")] = 10,
-    measure: Annotated[str, typer.Option(help="Measure of change: recall, ndcg, mrr, ...")] = "recall",
+    k: Annotated[
+        int | None, typer.Option("--k", "-k", help="Number of hits to compare; default: as of the main measure, or 10.")
+    ] = None,
+    measure: Annotated[
+        str | None, typer.Option(help="Measure of change: recall, ndcg, mrr, ...; default: the run's main one.")
+    ] = None,
     qrels: Qrels = None,
     across_corpora: AcrossCorpora = False,
     ignore_identical_ids: IdenticalIds = None,
@@ -307,6 +311,7 @@ def diff(
 
     from nlp_retrieval.benchmarks.comparing import relevant_from_of
     from nlp_retrieval.benchmarks.runs import read_sources
+    from nlp_retrieval.evaluation.measures import MEASURES, Measure
     from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
     from nlp_retrieval.reports.snippets import common_words
     from nlp_retrieval.reports.terminal import difference_view, queries_view
@@ -319,6 +324,9 @@ def diff(
     if sources.own.ignored:
         say(f"note: of {sources.own.ignored:,} queries the hit that is the query itself (same id) is left out")
     console = Console(highlight=False)
+    main = Measure.parse(sources.saved[0].report.main_measure if sources.saved else "recall@10")
+    measure = measure or (main.family if main.family in MEASURES else "recall")
+    k = (main.cutoff or 10) if k is None else k
     if query is None:
         changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)
         console.print(queries_view(lists, name_a, name_b, changed[:_MOST_LISTED], f"{measure}@{k}", len(changed)))

@@ -12,6 +12,7 @@ from benchmarks.small_benchmark import collection, configuration
 from evaluation.test_rankings import Hit, lists_of
 from rich.console import Console
 
+from nlp_retrieval.benchmarks import read_run_folder
 from nlp_retrieval.evaluation.ranking_difference import QueryDifference, changed_queries, difference
 from nlp_retrieval.evaluation.ranking_files import read_lists
 from nlp_retrieval.evaluation.rankings import RunLists
@@ -102,6 +103,8 @@ def test_without_a_query_those_that_change_most_are_listed(folder: Path) -> None
     assert "the 20 of 20 queries that change most" in one_line(done.stdout)
     wanted = changed_queries(read_lists(folder / "run"), "clauses", "bm25", 3, "ndcg")
     assert [query for query in done.stdout.split() if re.fullmatch(r"q\d+", query)] == [row.query_id for row in wanted]
+    main = read_run_folder(folder / "run").report.main_measure
+    assert one_line(run("diff", *pair).stdout).startswith(f"{main} from clauses to bm25: ")
 
 
 def test_a_file_of_another_tool_has_no_signals_and_that_is_said(folder: Path, tmp_path: Path) -> None:
