@@ -141,7 +141,7 @@ def test_each_searcher_is_drawn_and_what_no_searcher_has_written_is_not() -> Non
     first, *rest = report.configurations
     searcher = Bm25Retriever() % 50 >> OverlapReranker() % 10
     page = render_page(replace(report, configurations=[replace(first, config=searcher.config), *rest]))
-    assert page.count(">first 10</text>") == 1
+    assert page.count("first 10</text>") == 1
     for config in ({"name": "searcher", "retrievers": 3}, {"name": "searcher", "retrievers": [None]}):
         assert ">first 10<" not in render_page(replace(report, configurations=[replace(first, config=config), *rest]))
 
