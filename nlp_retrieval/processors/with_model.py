@@ -122,7 +122,7 @@ class ClaimPhrases(CompiledProcessor[list[str]]):
         max_phrases=2))
     """
 
-    name = "claim_decomposition"
+    name = "claim_phrases"
     manifest_may_set = may_set("lm", "keep_query", "max_phrases", "max_words", program=READS_FILE)
 
     def __init__(

@@ -125,7 +125,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     whole = benchmarker(tmp_path / "index", searchers=searchers, queries=queries, gold=gold, latency_queries=1)
     plan = plan_of(whole)
     assert server.calls == 0
-    assert plan.calls == {"claim_decomposition": 20, "hyde": 20}
+    assert plan.calls == {"claim_phrases": 20, "hyde": 20}
     assert {(one.name, one.kind, one.source) for one in plan.models} == {("openai/small", "language model", server.url)}
     with pytest.warns(match="found nothing for 1 of 22 queries"):
         whole.run()

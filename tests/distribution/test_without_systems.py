@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -106,7 +107,7 @@ def test_nothing_of_a_system_is_there(library: Library) -> None:
 def test_the_command_shows_what_is_left(library: Library) -> None:
     done = library.run("nlp_retrieval", "--help")
     assert done.returncode == 0, done.stderr
-    shown = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")}
+    shown = set(re.findall(r"^\W*([a-z]+)  ", done.stdout, re.MULTILINE))
     added = {entry.name for entry in entry_points(group="nlp_retrieval.commands")}
     assert {"index", "search", "benchmark", "serve"} <= shown
     assert shown & added == set()

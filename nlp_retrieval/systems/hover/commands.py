@@ -65,7 +65,7 @@ def command(
     ] = None,
     metric: Annotated[MetricName, typer.Option(help="Metric of a run, over its first 21 titles.")] = MetricName.perfect_recall,
     k: Annotated[
-        int, typer.Option("-k", min=1, max=21, help="Documents per run, for a claim_decomposition searcher; 21 titles count.")
+        int, typer.Option("-k", min=1, max=21, help="Documents per run, for a claim_phrases searcher; 21 titles count.")
     ] = 21,
     limit: Annotated[int | None, typer.Option(min=2, help="Maximum number of claims.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the split by family and of the search.")] = 0,
@@ -123,4 +123,4 @@ def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> 
         if isinstance(part.processor, ClaimPhrases):
             return searcher_name, HoverMultiHopPipeline.of_searcher(part, k)
     problem = "no searcher uses" if name is None else f"searcher {name!r} does not use"
-    raise ConfigurationError(f"{where}: {problem} a language model (claim_decomposition or multi_hop) to optimise")
+    raise ConfigurationError(f"{where}: {problem} a language model (claim_phrases or multi_hop) to optimise")

@@ -328,7 +328,7 @@ class HoverMultiHopPipeline(_HoverProgram):
             ConfigurationError: it has another processor, or none.
         """
         if not isinstance(searcher.processor, ClaimPhrases):
-            raise ConfigurationError(f"the searcher's processor is {searcher.processor!r}; it must be claim_decomposition")
+            raise ConfigurationError(f"the searcher's processor is {searcher.processor!r}; it must be claim_phrases")
         pipeline = cls.__new__(cls)
         dspy.Module.__init__(pipeline)
         pipeline._take(searcher, searcher.processor, k)

@@ -48,7 +48,7 @@ def sweep(server, tmp_path: Path) -> Path:  # noqa: F811
             "plain": {"retrievers": ["bm25"]},
             "phrases": {
                 "retrievers": ["bm25"],
-                "processor": {"name": "claim_decomposition", "lm": lm},
+                "processor": {"name": "claim_phrases", "lm": lm},
                 "scope": "per_subquery",
                 "reranker": "overlap",
             },

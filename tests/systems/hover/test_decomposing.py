@@ -73,14 +73,14 @@ def found(index, claims):
 
 
 def test_a_searcher_that_does_not_decompose_makes_no_program():
-    with pytest.raises(ConfigurationError, match="claim_decomposition"):
+    with pytest.raises(ConfigurationError, match="claim_phrases"):
         HoverMultiHopPipeline.of_searcher(Searcher([Bm25Retriever()], processor=ClauseSplit()))
 
 
 def test_an_answer_that_cannot_be_used_leaves_the_claim_to_be_searched(played, model, index, claims):
     played.answer = lambda body: 500
     program = HoverMultiHopPipeline([Bm25Retriever()], model(retries=0)).open(index)
-    with pytest.warns(RetrievalWarning, match="claim_decomposition: no usable answer"):
+    with pytest.warns(RetrievalWarning, match="claim_phrases: no usable answer"):
         prediction = program(claim=claims[0].text)
     assert prediction.phrases == [claims[0].text]
     assert len(prediction.results) == 7

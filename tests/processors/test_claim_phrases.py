@@ -36,7 +36,7 @@ UNUSABLE = ["", "[[ ## phrases ## ]]\n\n", fields(phrases=[]), fields(phrases=["
 def test_an_answer_that_cannot_be_used_leaves_the_claim_with_one_warning_that_counts(server, model, answer):
     server.answer = lambda body: fields(phrases=["x y"]) if asked(body, "claim").startswith("good") else answer
     lm = model()
-    with pytest.warns(RetrievalWarning, match=r"claim_decomposition: no usable answer.*2 of 3 queries.*2 times") as caught:
+    with pytest.warns(RetrievalWarning, match=r"claim_phrases: no usable answer.*2 of 3 queries.*2 times") as caught:
         found = ClaimPhrases(lm, keep_query=False).process(["a claim", "good claim", "A CLAIM"])
     assert found == [["a claim"], ["x y"], ["A CLAIM"]]
     assert len(caught) == 1
