@@ -7,6 +7,7 @@ ranked by the configuration that is best on the other folds, and this is compare
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.resampling import bootstrap_interval
-from nlp_retrieval.evaluation.tuning import fitted_by_fold, folds_of
+from nlp_retrieval.evaluation.tuning import best_row, fitted_by_fold, folds_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +80,11 @@ def best_by_folds(run: BenchmarkRun, measure: str | None = None, *, folds: int =
     names = list(values)
     table = np.stack([values[name][main] for name in names])
     fold_of = folds_of(run.families, folds, seed)
-    chosen = fitted_by_fold(lambda queries: int(np.argmax(table[:, queries].mean(axis=1))), fold_of)
+    chosen = fitted_by_fold(partial(best_row, table), fold_of)
     out_of_fold = table[np.array(chosen)[fold_of], np.arange(table.shape[1])]
     of_baseline = values[run.report.baseline][main]
     difference = out_of_fold - of_baseline
-    best = int(np.argmax(table.mean(axis=1)))
+    best = best_row(table, np.arange(table.shape[1]))
     return BestByFolds(
         measure=main,
         best=names[best],

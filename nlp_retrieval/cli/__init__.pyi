@@ -1,7 +1,7 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
 from nlp_retrieval.cli.console import Trust as Trust
-from nlp_retrieval.cli.console import parse_component as parse_component
+from nlp_retrieval.cli.console import built as built
 from nlp_retrieval.cli.console import parse_options as parse_options
 from nlp_retrieval.cli.console import say as say
 from nlp_retrieval.cli.demo import yaml_value as yaml_value

@@ -109,12 +109,7 @@ def _refuse_constant(literal: str) -> NoReturn:
 
 
 def parse_component(text: str) -> dict[str, Any]:
-    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component; commas in brackets do not separate.
-
-    Examples:
-        >>> parse_component("bm25:k1=1.2,language=de")
-        {'name': 'bm25', 'k1': 1.2, 'language': 'de'}
-    """
+    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component; commas in brackets do not separate."""
     name, _, options = text.partition(":")
     parts, depth = [""], 0
     for character in options:
@@ -127,7 +122,21 @@ def parse_component(text: str) -> dict[str, Any]:
 
 
 def built(base: type[T], option: str, text: str) -> T:
-    """Build the component that an option names."""
+    """Build the component that an option names.
+
+    Args:
+        base: the class that it must be of, which says its kind.
+        option: for messages, such as ``--retriever``.
+        text: ``name`` or ``name:key=value,key=value``.
+
+    Raises:
+        ConfigurationError: there is no such component, it is of another class, or a setting is wrong.
+
+    Examples:
+        >>> from nlp_retrieval.core import BaseRetriever
+        >>> built(BaseRetriever, "--retriever", "bm25:k1=1.2")
+        Bm25Retriever(k1=1.2)
+    """
     from nlp_retrieval.core.components.registry import build_as
 
     return build_as(base, base.kind, parse_component(text), option)

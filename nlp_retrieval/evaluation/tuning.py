@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.candidates import Mask, Rows, Scores
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import GoldError
 from nlp_retrieval.evaluation.evaluator import Evaluation
@@ -65,6 +65,11 @@ def folds_of(groups: Sequence[str | None], folds: int, seed: int) -> NDArray[np.
     if folds < 2 or n_groups < folds:
         raise GoldError(f"{n_groups} groups of queries for {folds} folds; at least 2 folds, and a group for each, are needed")
     return np.random.default_rng(seed).permutation(np.arange(n_groups) % folds)[numbers]
+
+
+def best_row(table: Scores, queries: Rows, allowed: Mask | bool = True) -> int:
+    """Return the row of ``[choices, queries]`` with the highest mean over some queries; of equal ones the first."""
+    return int(np.argmax(np.where(allowed, table[:, queries].mean(axis=1), -1.0)))
 
 
 def fitted_by_fold(fit: Callable[[Rows], Fitted], folds: NDArray[np.int64]) -> list[Fitted]:

@@ -23,7 +23,7 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import gold_of
-from nlp_retrieval.evaluation.tuning import TuningReport, fitted_by_fold, folds_of, gold_among
+from nlp_retrieval.evaluation.tuning import TuningReport, best_row, fitted_by_fold, folds_of, gold_among
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS, weighted_mean
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
 
@@ -116,9 +116,7 @@ def tune_signals(
     table = np.stack([evaluation.per_query[measure] for evaluation in evaluations])
 
     def best(chosen: Rows, without: str = "") -> int:
-        """The point of the grid with the highest mean over some queries; of equal ones the first."""
-        allowed = np.array([weights.get(without, 0.0) == 0 for weights in grid])
-        return int(np.argmax(np.where(allowed, table[:, chosen].mean(axis=1), -1.0)))
+        return best_row(table, chosen, np.array([weights.get(without, 0.0) == 0 for weights in grid]))
 
     def out_of_fold(without: str = "") -> tuple[list[int], Evaluation]:
         points = fitted_by_fold(lambda chosen: best(chosen, without), fold_of)

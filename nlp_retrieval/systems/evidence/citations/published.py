@@ -134,9 +134,7 @@ def checked_sentence(checked: Sequence[CheckedReference]) -> str:
 
 
 def check_references(
-    references: Iterable[Reference],
-    register: BaseWorkRegister,
-    progress: Callable[[], object] = lambda: None,
+    references: Iterable[Reference], register: BaseWorkRegister, progress: Callable[[], object] = lambda: None
 ) -> list[CheckedReference]:
     """Ask a register about each entry of a list of references.
 
@@ -200,6 +198,7 @@ class _Entry:
         self.text = re.sub("[{}]", "", _DOI.sub(" ", reference.title))[:_LONGEST_ENTRY]
         ends = [(0, 0), *(match.span() for match in _ENDS.finditer(self.text)), (len(self.text),) * 2]
         self._ends = ends[:_MOST_PARTS]
+        self._titles: dict[PublishedWork, tuple[float, int, int]] = {}
 
     def likeness(self, work: PublishedWork) -> float:
         """Return how like the title of a work is to a part of the entry, from 0 to 100."""
@@ -207,6 +206,8 @@ class _Entry:
 
     def _title(self, work: PublishedWork) -> tuple[float, int, int]:
         """Return how like a title is to the part of the entry that is most like it, and where that part begins and ends."""
+        if work in self._titles:
+            return self._titles[work]
         best = (0.0, 0, 0)
         full, short = f"{work.title} {work.subtitle}".strip(), work.title.partition(": ")[0]
         for title in {full, work.title, short if len(words_of(short)) >= _FEWEST_WORDS else full}:
@@ -215,6 +216,7 @@ class _Entry:
                 whole = title == full or ":" not in self.text[end:after]
                 if whole and 0.7 * len(title) <= end - start <= 1.4 * len(title):
                     best = max(best, (_likeness(title, self.text[start:end]), start, end))
+        self._titles[work] = best
         return best
 
     def compared(self, work: PublishedWork, problems: list[str]) -> CheckedReference:

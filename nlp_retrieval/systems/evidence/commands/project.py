@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli import parse_component
+from nlp_retrieval.cli import built
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,22 +50,19 @@ _FOLDERS = ("index", "colbert_index")
 def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None) -> EvidenceIndex:
     """Return a project's index of sources."""
     from nlp_retrieval import Searcher
-    from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, build_as, retrievers_of
+    from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, retrievers_of
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
 
     try:
-        built = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
+        existing = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
     except OSError as error:
         raise SourceError(f"{project} cannot be the folder of a project: {error.strerror or error}") from None
-    name = built or _FOLDERS[0]
+    name = existing or _FOLDERS[0]
     if retrievers:
-        chosen = [
-            build_as(BaseRetriever, "retrievers", parse_component(each), "--retriever") if isinstance(each, str) else each
-            for each in retrievers
-        ]
+        chosen = [built(BaseRetriever, "--retriever", each) if isinstance(each, str) else each for each in retrievers]
         return EvidenceIndex(project, Searcher(chosen), name)
-    if built is not None:
+    if existing is not None:
         return EvidenceIndex(project, Searcher(retrievers_of(project / GRAPH_FOLDER / name)), name)
     return EvidenceIndex(project)
 
@@ -89,7 +86,9 @@ def chosen_verifier(chosen: str | Config) -> BaseVerifier:
     from nlp_retrieval.core import build_as
     from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
-    return build_as(BaseVerifier, "verifiers", parse_component(chosen) if isinstance(chosen, str) else chosen, "--verifier")
+    if isinstance(chosen, str):
+        return built(BaseVerifier, "--verifier", chosen)
+    return build_as(BaseVerifier, BaseVerifier.kind, chosen, "--verifier")
 
 
 def console() -> Console:

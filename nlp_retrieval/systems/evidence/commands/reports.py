@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli import say
+from nlp_retrieval.cli import built, say
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.audit import CitationAudit
@@ -125,11 +125,10 @@ def audit(
 
 def _checked(report: CitedReport, register: str) -> list[CheckedReference]:
     """Ask a register about the references of a report."""
-    from nlp_retrieval.cli import parse_component
-    from nlp_retrieval.core import build_as, progress
+    from nlp_retrieval.core import progress
     from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, check_references
 
-    asked = build_as(BaseWorkRegister, "work_registers", parse_component(register), "--resolve")
+    asked = built(BaseWorkRegister, "--resolve", register)
     with progress("asking about references", len(report.references)) as advance:
         return check_references(report.references, asked, lambda: advance(1))
 

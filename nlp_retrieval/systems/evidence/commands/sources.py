@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli import parse_component, say
+from nlp_retrieval.cli import built, say
 
 if TYPE_CHECKING:
     from nlp_retrieval import HyDE
@@ -64,7 +64,7 @@ def add(
     Columns of a .csv: file or url, canonical url, grade, date, title, doi; others become metadata. Its files are below its
     folder.
     """
-    from nlp_retrieval.core import build_as, progress
+    from nlp_retrieval.core import progress
     from nlp_retrieval.documents import LeftOut, is_json_lines, is_manifest
     from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
     from nlp_retrieval.reports import counted
@@ -82,7 +82,7 @@ def add(
     left_out = LeftOut()
     fetch = None
     if fetcher is not None:
-        fetch = partial(fetch_page, build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch"))
+        fetch = partial(fetch_page, built(BaseFetcher, "--fetch", fetcher))
     try:
         with progress("reading", None) as advance:
             for document in read_sources(sources, quality, rules, fetch_date, url or "", left_out, fetch):
@@ -289,13 +289,12 @@ def research(
     Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
     fetched again. The result for each page is reported; a page that fails does not stop the others.
     """
-    from nlp_retrieval.core import build_as
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
     from nlp_retrieval.systems.evidence.web_research.research import research as find
     from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch
 
-    engine = build_as(BaseWebSearch, "search_engines", parse_component(search_engine), "--search")
-    fetching = build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch")
+    engine = built(BaseWebSearch, "--search", search_engine)
+    fetching = built(BaseFetcher, "--fetch", fetcher)
     index = open_project(project, retriever)
     report = find(subquestion, index, engine, fetching, _hyde(hyde), pages=pages, k=k, rules=rules, refetch=refetch)
     if as_json:
@@ -307,11 +306,10 @@ def research(
 
 def _hyde(text: str | None) -> HyDE | None:
     from nlp_retrieval import HyDE, LanguageModel
-    from nlp_retrieval.core import build_as
 
     if text is None:
         return None
-    return HyDE(build_as(LanguageModel, "language_models", parse_component(text), "--hyde"))
+    return HyDE(built(LanguageModel, "--hyde", text))
 
 
 def _print_problems(report: ResearchReport) -> None:

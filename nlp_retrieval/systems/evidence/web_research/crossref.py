@@ -12,16 +12,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import (
-    ContentCache,
-    Lock,
-    cache_folder,
-    digest_of_key,
-    given,
-    may_set,
-    parse_json,
-    without_secrets,
-)
+from nlp_retrieval.core import ContentCache, Lock, cache_folder, digest_of_key, given, may_set, parse_json, without_secrets
 from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, PublishedWork
@@ -153,14 +144,8 @@ class Crossref(BaseWorkRegister):
 def _work(record: dict[str, Any]) -> PublishedWork:
     """Return a work by its record; what has another form than documented is left out."""
     authors = [author.get("family") for author in _list(record.get("author")) if isinstance(author, dict)]
-    dates = [record.get(name) for name in ("issued", "published", "published-print", "published-online")]
-    years = [
-        day[0]
-        for given_date in dates
-        if isinstance(given_date, dict)
-        for day in _list(given_date.get("date-parts"))
-        if isinstance(day, list) and day and isinstance(day[0], int)
-    ]
+    dates = (record.get(name) for name in ("issued", "published", "published-print", "published-online"))
+    days = [day for each in dates if isinstance(each, dict) for day in map(_list, _list(each.get("date-parts"))) if day]
     notices = [notice.get("type") for notice in _list(record.get("updated-by")) if isinstance(notice, dict)]
     title = _first_line(record.get("title"))
     return PublishedWork(
@@ -168,7 +153,7 @@ def _work(record: dict[str, Any]) -> PublishedWork:
         _RETRACTED.sub("", title),
         _first_line(record.get("subtitle")),
         tuple(clean_title(name)[0] for name in authors if isinstance(name, str)),
-        tuple(dict.fromkeys(years)),
+        tuple(dict.fromkeys(day[0] for day in days if isinstance(day[0], int))),
         bool(_RETRACTED.match(title)) or not _WITHDRAWS.isdisjoint(filter(_is_text, notices)),
     )
 
