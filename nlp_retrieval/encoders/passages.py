@@ -12,7 +12,6 @@ itself (Moritz et al., OSDI 2018, https://arxiv.org/abs/1712.05889).
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import multiprocessing
 import os
@@ -43,7 +42,7 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.context import Workers, search_context
 from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
-from nlp_retrieval.core.processes import Lock, limit_cores, threads_of
+from nlp_retrieval.core.processes import FAULTS, Lock, limit_cores, set_signal_actions, signal_actions, threads_of
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.encoders.base import (
     BaseEncoder,
@@ -298,22 +297,14 @@ def _connect(ray: Any, address: str) -> None:
         raise WorkerError(f"the Ray cluster at {address} cannot be used: {' '.join(str(error).split())}") from error
 
 
-_SIGNALS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM)
-_LARGEST_ACTION = 512
-"""Bytes, more than a ``struct sigaction`` has on any platform."""
-
-
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
-    """Restore the handlers of signals that end a process: Ray replaces them, and Java, which Lucene runs in, needs its own."""
-    library = ctypes.CDLL(None)
-    handlers = {number: ctypes.create_string_buffer(_LARGEST_ACTION) for number in _SIGNALS}
-    saved = [number for number, handler in handlers.items() if library.sigaction(int(number), None, handler) == 0]
+    """Restore the handlers of signals that end a process, which Ray replaces."""
+    actions = signal_actions((*FAULTS, signal.SIGABRT, signal.SIGTERM))
     try:
         yield
     finally:
-        for number in saved:
-            library.sigaction(int(number), handlers[number], None)
+        set_signal_actions(actions)
 
 
 def pool_at_hand() -> WorkerPool | None:

@@ -213,3 +213,21 @@ except KeyboardInterrupt:
 
 def test_control_c_still_reaches_python() -> None:
     assert run_python(SEARCH + INTERRUPT).stdout == "caught\n"
+
+
+def test_a_library_that_takes_javas_signals_does_not_end_the_process(tmp_path: Path) -> None:
+    """As Ray does at its end: without its own handler of faults, Java ends the process at a null pointer."""
+    program = (
+        "import signal\n"
+        "from nlp_retrieval.errors import EngineError\n"
+        "from nlp_retrieval.retrievers.pyserini.jvm import calling, java_class, start\n"
+        "start()\n"
+        "signal.signal(signal.SIGSEGV, signal.SIG_DFL)\n"
+        "try:\n"
+        "    with calling(EngineError, 'failed'):\n"
+        "        java_class('java.lang.Integer').decode(None)\n"
+        "except EngineError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, "NullPointerException" in done.stdout) == (0, True), done.stderr
