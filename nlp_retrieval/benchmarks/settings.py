@@ -362,10 +362,12 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
     for query in queries:
         refuse_lone_surrogates([query.query_id, query.text, query.family], f"query {query.query_id!r}", QueryError)
     judged = [query for query in queries if query.query_id in by_id]
+    if not by_id:
+        raise GoldError(f"the {len(queries):,} queries come without judgements; give them, such as qrels of the loader topics")
     if not judged:
         raise GoldError(
             f"none of the {len(queries):,} queries has gold (the first: {queries[0].query_id!r}; gold is of "
-            f"{', '.join(map(repr, list(by_id)[:3])) or 'none'}); are both of the same collection?"
+            f"{', '.join(map(repr, list(by_id)[:3]))}); are both of the same collection?"
         )
     return judged, [by_id[query.query_id] for query in judged]
 

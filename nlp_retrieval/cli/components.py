@@ -96,7 +96,7 @@ def _overview() -> RenderableType:
     table.add_column()
     for kind in kinds():
         table.add_row(kind, Text(", ".join(names(kind)) or "none"))
-    return Group(table, Text("\nnlp-retrieval components NAME explains one; with a kind, what each of its components does."))
+    return Group(table, Text("\nnlp-retrieval components NAME explains one; components KIND lists what a kind has."))
 
 
 def _listed(kind: str) -> RenderableType:

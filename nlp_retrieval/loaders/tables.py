@@ -236,7 +236,7 @@ def _number(location: str, field: str, cell: str, decimal: str) -> JsonValue:
                 return number
     raise SourceError(
         f'{location}: "{field}" is {cell[:40]!r}, which is no number with the decimal mark {decimal!r}; correct this cell, '
-        f"pass decimal=, or take {field} out of number_fields"
+        f'pass decimal="{"." if decimal == "," else ","}", or take {field} out of number_fields'
     )
 
 

@@ -24,7 +24,7 @@ from nlp_retrieval import (
     Searcher,
     write_run_files,
 )
-from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError
+from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError
 
 from .small_benchmark import GOLD, QUERIES, benchmarker, searchers
 
@@ -139,6 +139,8 @@ def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(t
 def test_no_queries_no_searchers_and_no_items_are_errors(tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="no queries"):
         benchmarker(tmp_path, queries=[])
+    with pytest.raises(GoldError, match="come without judgements; give them, such as qrels"):
+        benchmarker(tmp_path, gold=[])
     with pytest.raises(ConfigurationError, match="at least one searcher"):
         benchmarker(tmp_path, searchers={})
     with pytest.raises(ItemError):

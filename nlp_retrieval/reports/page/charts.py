@@ -154,8 +154,8 @@ def over_coverage(report: BenchmarkReport, lists: RunLists, per_query: Mapping[s
         )
     if not said:
         return Markup()
-    title = f"1 less {label}, over the share of queries answered"
-    chart = line_chart("chart-coverage", title, (f"1 less {label}", "% of the queries, by the score of the first hit"), curves)
+    title = f"Risk, 1 - {label}, over the share of queries answered"
+    chart = line_chart("chart-coverage", title, (f"risk: 1 - {label}", "% of queries answered, surest first"), curves)
     return Markup("{}<figcaption>{}.</figcaption>").format(chart, said)
 
 
