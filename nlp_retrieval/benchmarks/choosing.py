@@ -13,7 +13,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.evaluation.measures import measure_among
 from nlp_retrieval.evaluation.resampling import bootstrap_interval
 from nlp_retrieval.evaluation.tuning import best_row, fitted_by_fold, folds_of
 
@@ -73,11 +73,8 @@ def best_by_folds(run: BenchmarkRun, measure: str | None = None, *, folds: int =
         >>> best.best, best.gain[0]
         ('b=0.4', 0.0)
     """
-    values, main = run.per_query, measure or run.report.main_measure
-    for of_configuration in values.values():
-        if main not in of_configuration:
-            raise ConfigurationError(f"the run has no measure {main!r}; {nearest(main, of_configuration)}")
-    names = list(values)
+    values, names = run.per_query, list(run.per_query)
+    main = run.report.main_measure if measure is None else measure_among(measure, list(values[names[0]]), "best_by_folds")
     table = np.stack([values[name][main] for name in names])
     fold_of = folds_of(run.families, folds, seed)
     chosen = fitted_by_fold(partial(best_row, table), fold_of)

@@ -45,6 +45,7 @@ from nlp_retrieval.evaluation.measures import (
     usual_main,
 )
 from nlp_retrieval.lm.answering import BaseAnswerer
+from nlp_retrieval.text.printing import visible
 
 
 def _searchers(value: object) -> dict[str, Entry]:
@@ -56,6 +57,9 @@ def _searchers(value: object) -> dict[str, Entry]:
     if not value:
         raise ConfigurationError("a benchmark needs at least one searcher")
     if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str) or not visible(name).strip():
+                raise ConfigurationError(f"a searcher is called {name!r}; give it a name of visible characters")
         return {name: _composed(searcher, f"searchers.{name}") for name, searcher in value.items()}
     return named_searchers([_composed(searcher, f"searchers[{number}]") for number, searcher in enumerate(value)])
 

@@ -117,15 +117,20 @@ def _say_prospects(made: JudgingProject) -> None:
     from nlp_retrieval.evaluation.resampling import family_numbers
     from nlp_retrieval.judging.pool import choose, is_sum
     from nlp_retrieval.judging.sequences import families_to_decide
+    from nlp_retrieval.reports import counted
 
     pool, settings = made.pool(), made.settings
     compared = list(settings.comparisons or combinations(pool.systems, 2))
     if not compared or not is_sum(settings.measure):
         return
-    needed = [families_to_decide(pool, settings.measure, one, other, _DIFFERENCE) for one, other in compared[:_MOST_COMPARED]]
+    needed = [
+        families_to_decide(pool, settings.measure, one, other, _DIFFERENCE, len(compared))
+        for one, other in compared[:_MOST_COMPARED]
+    ]
     if most := max((number for number in needed if number is not None), default=None):
         has = len(set(family_numbers(pool.families)[pool.drawn].tolist()))
-        takes = f"A difference of {_DIFFERENCE:g} in {settings.measure} takes about {most:,} families of questions"
+        families = counted(most, "family", "families")
+        takes = f"A difference of {_DIFFERENCE:g} in {settings.measure} takes about {families} of questions"
         say(f"{takes}; this project has {has:,}")
     deciding = choose(pool, "decisive", None, 0, settings.measure, settings.comparisons).chosen & pool.drawn[pool.pair_query]
     if settings.design != "decisive" and 0 < deciding.sum() < _MUCH_LESS * pool.chosen.sum():
@@ -238,8 +243,10 @@ def _report_lines(made: JudgingReport) -> Iterator[str]:
         rows = []
         for each in made.decisions:
             value, found = each.decision.value, each.decision
-            interval = found.reason or f"[{found.low:.3f}, {found.high:.3f}]"
-            rows.append((f"{each.system} - {each.baseline}", "" if value is None else f"{value:+.3f}", interval, found.verdict))
+            interval = found.reason or f"[{found.low:z.3f}, {found.high:z.3f}]"
+            rows.append(
+                (f"{each.system} - {each.baseline}", "" if value is None else f"{value:+z.3f}", interval, found.verdict)
+            )
         yield from _table(rows)
     if known := {name: means for name, means in made.means.items() if means}:
         yield "\nMeans of the questions that are judged completely; the pool is taken for all that is relevant:"

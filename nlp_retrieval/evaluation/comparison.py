@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.resampling import (
     ROUNDING,
     bootstrap_intervals,
@@ -423,11 +424,11 @@ def limits(comparison: Comparison, alpha: float = 0.05, *, of_many: bool = False
 
 def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
     """Return the comparison in words, with its numbers; p is the corrected one."""
-    outcome = verdict(comparison, alpha)
+    outcome, label = verdict(comparison, alpha), Measure.parse(comparison.measure).label
     if outcome == "not distinguishable":
-        text = f"{comparison.system} and {comparison.baseline} are not distinguishable in {comparison.measure}"
+        text = f"{comparison.system} and {comparison.baseline} are not distinguishable in {label}"
     else:
-        text = f"{comparison.system} is {outcome} than {comparison.baseline} in {comparison.measure}"
+        text = f"{comparison.system} is {outcome} than {comparison.baseline} in {label}"
     low, high = comparison.interval
     text += f": {comparison.difference:+z.4f} ({comparison.level * 100:g}% interval {low:+z.4f} to {high:+z.4f})"
     text += ", p < 1e-12" if comparison.p_holm < 1e-12 else f", p = {comparison.p_holm:.3g}"
@@ -435,6 +436,7 @@ def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
         text += f" corrected for {comparison.comparisons} comparisons"
     if comparison.effect_size is not None:
         text += f", d_z = {comparison.effect_size:z.2f}"
-    text += f"; {comparison.wins} queries won, {comparison.ties} tied, {comparison.losses} lost"
+    text += f"; {comparison.wins} {'query' if comparison.wins == 1 else 'queries'} won, {comparison.ties} tied, "
+    text += f"{comparison.losses} lost"
     reason = limits(comparison, alpha) if outcome == "not distinguishable" else ""
     return f"{text} ({reason})." if reason else f"{text}."

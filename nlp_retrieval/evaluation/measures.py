@@ -244,12 +244,15 @@ def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: st
     try:
         measure = library.parse_measure(name + cutoff)
         supported = library.DefaultPipeline.supports(measure)
-        if supported:  # what it cannot compute is refused before a search
-            list(library.iter_calc([measure], {"1": {"d": 1, "e": 0}}, {"1": {"d": 3.0, "e": 2.0, "f": 1.0}}))
+        sample = {"1": {"d": 1, "e": 0, "g": 1}}, {"1": {"d": 3.0, "e": 2.0, "f": 1.0, "g": 0.5}}
+        # what it cannot compute is refused before a search
+        most = max((metric.value for metric in library.iter_calc([measure], *sample)), default=0) if supported else 0
     except Exception as error:  # it raises what its parser and its assertions do
         raise ConfigurationError(f"{written!r}: ir-measures cannot read it as {name}{cutoff} ({error})") from None
     if not supported:
         raise ConfigurationError(f"{written!r}: ir-measures has this measure, and nothing installed here computes it")
+    if most > 1:
+        raise ConfigurationError(f"{written!r} is not between 0 and 1, as measures that are compared are; choose another")
     chosen = {name: value for name, value in measure.params.items() if name != measure.AT_PARAM}
     # its own name leaves out parameters that have the default; relevant_from must not replace a level that was written
     shown = ",".join(f"{name}={measure._param_repr(value)}" for name, value in chosen.items())

@@ -21,7 +21,7 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError, RetrievalError
+from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError, RetrievalError, nearest
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator, evaluate_rankings
 from nlp_retrieval.evaluation.gold import MissingGold
 from nlp_retrieval.evaluation.measures import Measure
@@ -97,7 +97,7 @@ class Gate:
         searcher: that is checked, with its index opened; by default that of the settings, indexed as needed.
 
     Raises:
-        ConfigurationError: there is no searcher, or no margin although the queries have gold.
+        ConfigurationError: there is no searcher, no margin although the queries have gold, or no query with a group.
         QueryError: there are no queries.
 
     Examples:
@@ -125,6 +125,11 @@ class Gate:
         if not settings.margins and (self.gold or settings.judging is not None):
             raise ConfigurationError(
                 "the gate has no margins, the largest losses that are acceptable; write 'margins: {ndcg@10: 0.02}'"
+            )
+        keys = {key: None for query in self.queries for key in query.metadata}
+        if settings.group_by is not None and settings.group_by not in keys:
+            raise ConfigurationError(
+                f"group_by: no query has {settings.group_by!r} in its metadata; {nearest(settings.group_by, keys)}"
             )
         others = [name for name in settings.margins if Measure.parse(name).family != "precision"]
         if settings.judging is not None and not self.gold and others:
@@ -209,8 +214,8 @@ class Gate:
 
         Args:
             reason: why it is accepted, for the file.
-            accept_losses: whether to accept it even if gold is missing from the corpus, or a measure falls by more than its
-                margin.
+            accept_losses: whether to accept it even if gold is missing from the corpus, or a measure is 0 or falls by more than
+                its margin.
 
         Returns:
             Each measure before and after, and notes on what this baseline cannot see.
@@ -218,7 +223,7 @@ class Gate:
         Raises:
             ConfigurationError: there is no reason, or a measure falls by more than its margin.
             QueryError: the searcher finds nothing for any query.
-            GoldError: gold is missing from the corpus.
+            GoldError: gold is missing from the corpus, or a measure is 0 for every query.
             OutputError: the file cannot be written.
         """
         if not reason.strip():
@@ -230,6 +235,11 @@ class Gate:
         measured = [query for query in self.queries if query.query_id in self.gold]
         lines = [] if not self.settings.baseline.exists() else self._before_and_after(current, measured, accept_losses)
         values = self._values(current, measured, self.gold) if measured else {}
+        if (zero := [name for name, column in values.items() if not column.any()]) and not accept_losses:
+            raise GoldError(
+                f"{zero[0]} is 0 for every query and could never fall, so the baseline is not written; check that gold and "
+                "results have the same ids, or pass accept_losses=True"
+            )
         queries = dict(current.queries)
         for number, query in enumerate(measured):
             own = {name: float(column[number]) for name, column in values.items()}
@@ -242,8 +252,8 @@ class Gate:
             margin = self.settings.margins[name]
             if (needed := queries_needed(column, margin)) > len(column):
                 lines.append(
-                    f"{name}: about {needed:,} queries can show that no more than {margin:g} was lost, and there are "
-                    f"{len(column):,}; the gate will often not be able to tell"
+                    f"{Measure.parse(name).label}: it takes about {needed:,} queries to show that no more than {margin:g} was "
+                    f"lost, and the gate has {len(column):,}: it will often not be able to tell"
                 )
         return lines
 

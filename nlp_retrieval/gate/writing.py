@@ -26,8 +26,9 @@ _LONGEST = 80
 def headline(report: GateReport) -> str:
     """Return the report in one sentence: ``"Worse: nDCG@10 fell from .712 to .655."``."""
     if report.verdict is None:
-        least = "agree with" if report.passes else "differ from"
-        return f"Rankings {least} the baseline by {report.agreement:.2f}; without gold, this says nothing about quality."
+        enough = "" if report.passes else ", which is too little"
+        said = f"Rankings agree with those of the baseline by {report.agreement:.2f} of 1{enough}"
+        return f"{said}; without gold, this says nothing about quality."
     of_kind = [each for each in report.measures if each.verdict == report.verdict]
     falls = listed([f"{each.label} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
     queries = counted(report.queries, "query", "queries")
@@ -48,7 +49,8 @@ def _why_open(report: GateReport, of_kind: Sequence[MeasureVerdict]) -> str:
     more = f"about {max(each.more for each in of_kind):,} more queries could tell"
     if fell := [each.label for each in of_kind if each.difference < 0]:
         return f"{listed(fell)} fell, and may have lost more than the margin; {more}"
-    return f"nothing fell, but so few queries do not rule out a loss of {listed([each.label for each in of_kind])}; {more}"
+    what = listed([each.label for each in of_kind])
+    return f"{what} did not fall, but so few queries do not rule out a loss beyond the margin; {more}"
 
 
 def lines_of(report: GateReport) -> Iterator[str]:
@@ -70,10 +72,8 @@ def lines_of(report: GateReport) -> Iterator[str]:
         yield from (f"  {visible(line)}" for line in lines_to_judge(report.change))
     yield from (f"note: {visible(note)}" for note in report.notes)
     if report.verdict is not None:
-        yield (
-            f"Among {report.looks:,} changes judged by one baseline, a false \u201cworse\u201d has a chance of at most "
-            f"{report.level:.0%}."
-        )
+        changes = counted(report.looks, "change")
+        yield f"Among {changes} judged by one baseline, a false \u201cworse\u201d has a chance of at most {report.level:.0%}."
 
 
 def markdown(report: GateReport) -> str:

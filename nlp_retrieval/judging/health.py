@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nlp_retrieval.judging.project import JudgingProject
+from nlp_retrieval.reports import counted
 from nlp_retrieval.text.surfaces import words_of
 
 _FEWEST = 0.95
@@ -78,19 +79,19 @@ def _warnings(systems: list[SystemHealth], k: int, without: list[str], duplicate
     least, most = (pick(systems, key=lambda each: each.judged) for pick in (min, max))
     if least.judged < _FEWEST:
         yield (
-            f"{least.unjudged:,} passages among the first {k} of {least.system} are unjudged ({1 - least.judged:.0%}), and "
-            "count as not relevant in the table below"
+            f"{counted(least.unjudged, 'passage')} among the first {k} of {least.system} unjudged ({1 - least.judged:.0%}), "
+            "counted as not relevant in the table below"
         )
     if most.judged - least.judged > 1 - _FEWEST:
         yield f"{most.system} is judged further ({most.judged:.0%}) than {least.system} ({least.judged:.0%})"
     relies = max(systems, key=lambda each: each.relevant_alone)
     if relies.relevant_alone and len(systems) > 1:
-        yield (
-            f"{relies.relevant_alone:,} relevant passages were found by {relies.system} alone: a system outside the pool may "
-            "lose as much"
-        )
+        alone = counted(relies.relevant_alone, "relevant passage")
+        yield f"{alone} found by {relies.system} alone: a system outside the pool may lose as much"
     if without:
-        yield f"{len(without):,} questions have no relevant passage (first: {without[0]!r}); they tell no systems apart"
+        questions = counted(len(without), "question")
+        yield f"{questions} without a relevant passage (first: {without[0]!r}), which cannot tell systems apart"
     if duplicates:
         one, other = duplicates[0]
-        yield f"{len(duplicates):,} pairs of passages have the same words (first: {one!r} and {other!r})"
+        pairs = counted(len(duplicates), "pair of passages", "pairs of passages")
+        yield f"{pairs} with the same words (first: {one!r} and {other!r})"

@@ -13,7 +13,7 @@ from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.judging.agreement import PairAgreement, measure_agreement
 from nlp_retrieval.judging.pool import JudgingPool, known_system, values_by_query, why_unknown
 from nlp_retrieval.judging.project import JudgingProject
-from nlp_retrieval.judging.sequences import DifferenceVerdict, decide
+from nlp_retrieval.judging.sequences import SAME_RANKINGS, DifferenceVerdict, decide
 
 _FEWEST_PAIRS = 10
 """Fewest pairs that people and a model both judged for which its agreement and bias are shown."""
@@ -193,6 +193,8 @@ def _sentence(measure: str, decisions: Sequence[NamedDecision], left: int) -> st
         return f"{better} is better than {worse} by {amount}, after {_after(each.decision)}{others}."
     if not still_open:
         return f"No difference is larger than the margin in {measure}, after {_after(first)}."
+    if all(each.decision.reason == SAME_RANKINGS for each in decisions):
+        return f"There is nothing to decide in {measure}: {SAME_RANKINGS}."
     known = [each for each in still_open if each.decision.value is not None and not each.decision.reason]
     if not known:
         waiting = [each.decision.reason for each in still_open if each.decision.reason]
@@ -201,8 +203,8 @@ def _sentence(measure: str, decisions: Sequence[NamedDecision], left: int) -> st
     one = max(known, key=lambda each: abs(each.decision.value or 0) / (each.decision.high - each.decision.low))
     decision = one.decision
     said = (
-        f"It is open whether {one.system} or {one.baseline} is better: {decision.value:.3f} [{decision.low:.3f}, "
-        f"{decision.high:.3f}] in {measure}, after {_after(decision)}"
+        f"It is open whether {one.system} or {one.baseline} is better: {decision.value:z.3f} [{decision.low:z.3f}, "
+        f"{decision.high:z.3f}] in {measure}, after {_after(decision)}"
     )
     more = decision.more_families
     if more is not None:
@@ -212,6 +214,8 @@ def _sentence(measure: str, decisions: Sequence[NamedDecision], left: int) -> st
             said += f", and {left:,} {'is' if left == 1 else 'are'} left: make a project with more questions"
     elif decision.families >= _FEWEST_PAIRS:
         said += "; thousands more would not decide it: say with --margin which differences do not matter"
+    elif not left:
+        said += "; nothing is left to judge: make a project with more questions"
     return said + "."
 
 

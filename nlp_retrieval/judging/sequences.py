@@ -30,7 +30,7 @@ _MOST = 0.75  # share of the stake that a single bet may lose
 _ALPHA = 0.05
 _FEWEST = 5
 _FARTHEST = 3_000
-_SAME = "both systems have the same rankings as far as the measure looks"
+SAME_RANKINGS = "both systems have the same rankings as far as the measure looks"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def decide(
     values, lowest, highest = values_by_family(pool, measure, system, baseline)
     if lowest == highest:
         verdict: Verdict = "smaller than the margin" if margin > 0 else "open"
-        return DifferenceVerdict(verdict, 0.0, 0.0, 0.0, len(done), judgements, reason=_SAME)
+        return DifferenceVerdict(verdict, 0.0, 0.0, 0.0, len(done), judgements, reason=SAME_RANKINGS)
     if not done:
         return DifferenceVerdict("open", None, max(-1.0, lowest), min(1.0, highest), 0, 0)
     alpha, bounds = _ALPHA / together, (lowest, highest)
@@ -123,7 +123,9 @@ def decide(
     return DifferenceVerdict(verdict, float(values[done].mean()), low, high, len(done), judgements, more)
 
 
-def families_to_decide(pool: JudgingPool, measure: str, system: str, baseline: str, difference: float) -> int | None:
+def families_to_decide(
+    pool: JudgingPool, measure: str, system: str, baseline: str, difference: float, together: int = 1
+) -> int | None:
     """Return about how many families of questions it takes to decide a difference in precision@k, before anybody judges.
 
     Half of the pairs that one system alone finds are taken to be relevant, shifted so far that the difference comes out. None
@@ -142,7 +144,7 @@ def families_to_decide(pool: JudgingPool, measure: str, system: str, baseline: s
     while len(values) * len(sizes) < _FARTHEST:
         sums = np.bincount(numbers[pool.pair_query], weights * (draw.random(len(weights)) < chance), len(sizes))
         values.append(draw.permutation(sums / sizes.mean()))
-    return _first_decided(np.concatenate(values)[:_FARTHEST], (lowest, highest), _ALPHA, 0.0)
+    return _first_decided(np.concatenate(values)[:_FARTHEST], (lowest, highest), _ALPHA / together, 0.0)
 
 
 def confidence_sequence(values: Sequence[float] | Scores, bounds: tuple[float, float], alpha: float = _ALPHA) -> Scores:

@@ -72,7 +72,7 @@ def _summary(plan: Plan) -> list[str]:
     if (grid := plan.grid) is not None:
         drawn = len(grid.searchers) + len(grid.equal)
         sampled = f", {drawn:,} of them drawn" if drawn < grid.combinations else ""
-        equal = f", {len(grid.equal):,} duplicates removed" if grid.equal else ""
+        equal = f", {counted(len(grid.equal), 'duplicate')} removed" if grid.equal else ""
         lines.append(f"grid: {counted(grid.combinations, 'combination')}{sampled}{equal}")
     states = [f"{name}: {state}" for name, state in plan.indexes.items()]
     lines.append(f"indexes in {settings.index_path}: {', '.join(states) or 'none'}")

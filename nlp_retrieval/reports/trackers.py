@@ -205,8 +205,17 @@ def _comparison(runs: Sequence[LoggedRun]) -> Table:
     differ = [key for key in keys if len({str(run.config.get(key)) for run in runs}) > 1]
     made_of = [key for key in keys if key in differ or (key in _PARTS and any(key in run.config for run in runs))]
     figures = list(dict.fromkeys(key for run in runs for key in run.figures if "=" not in key))
-    rows = [[run.name, *map(run.config.get, made_of), *map(run.figures.get, figures)] for run in runs]
+    settings = [_of_one_type([run.config.get(key) for run in runs]) for key in made_of]
+    rows = [
+        [run.name, *own, *map(run.figures.get, figures)] for run, own in zip(runs, zip(*settings, strict=True), strict=True)
+    ]
     return ["configuration", *made_of, *figures], rows
+
+
+def _of_one_type(values: Sequence[Any]) -> list[Any]:
+    """A column of a table, as text unless all of it are numbers: W&B refuses a column of several types, as 10 and "all"."""
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values if value is not None)
+    return [value if numbers or value is None else str(value) for value in values]
 
 
 def _lists(report: BenchmarkReport, name: str) -> list[Path]:

@@ -120,13 +120,13 @@ def test_a_verdict_is_what_the_corrected_test_bears_out() -> None:
 
 def test_a_sentence_holds_the_numbers_and_calls_nothing_better_that_the_test_does_not() -> None:
     assert sentence(certain()) == (
-        "hybrid is better than bm25 in recall@5: +0.0320 (95% interval +0.0110 to +0.0540), p = 0.0036 corrected for "
+        "hybrid is better than bm25 in Recall@5: +0.0320 (95% interval +0.0110 to +0.0540), p = 0.0036 corrected for "
         "9 comparisons, d_z = 0.21; 120 queries won, 800 tied, 80 lost."
     )
     unsure = sentence(certain(p=0.01, p_holm=0.06))
-    assert unsure.startswith("hybrid and bm25 are not distinguishable in recall@5: +0.0320 ")
+    assert unsure.startswith("hybrid and bm25 are not distinguishable in Recall@5: +0.0320 ")
     assert "better" not in unsure
-    assert sentence(certain(difference=-0.01)).startswith("hybrid is worse than bm25 in recall@5: -0.0100 ")
+    assert sentence(certain(difference=-0.01)).startswith("hybrid is worse than bm25 in Recall@5: -0.0100 ")
     assert "p = 0.0036, d_z" in sentence(certain(comparisons=1))
 
 

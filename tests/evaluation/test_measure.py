@@ -93,6 +93,7 @@ def test_a_measure_is_read_as_people_write_it(written: str, name: str) -> None:
         ("P(rel=3)", "P needs its cutoff; write P\\(rel=3\\)@10"),
         ("INST", "needs its max_rel; write INST\\(max_rel=3\\)"),
         ("alpha_nDCG@5", "nothing installed here computes it"),
+        ("NumRet", "is not between 0 and 1"),
         (10, "is not the name of a measure"),
     ],
 )

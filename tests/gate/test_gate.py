@@ -17,7 +17,7 @@ import pytest
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
-from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, Query, SearchableItem, Searcher, TopicsLoader
+from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, Query, RetrievalResult, SearchableItem, Searcher, TopicsLoader
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError
@@ -267,11 +267,26 @@ def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSett
     assert "cannot be compared" in Gate(accepted, searcher(tmp_path / "again")).update("a new one")[0]
 
 
+class Blind:
+    """A searcher of another kind, whose corpus is not known."""
+
+    def search(self, queries: list[str], k: int) -> list[list[RetrievalResult]]:
+        del k
+        return [[RetrievalResult(item=SearchableItem(item_id="d1", content="fox"), score=1.0)] for _ in queries]
+
+
 def test_a_baseline_is_renewed_where_the_queries_that_it_shares_have_no_relevant_gold(tmp_path: Path) -> None:
     made = searcher(tmp_path / "index", [SearchableItem(item_id="d1", content="fox")])
     nothing, something = Gold(query_id="q", relevance={"d1": 0}), Gold(query_id="r", relevance={"d1": 1})
     first = GateSettings(tmp_path / "base.jsonl", Judged([Gold(query_id="q", relevance={"d1": 1})]), {"P@1": 0.1})
     Gate(first, made).update("the first")
+    with (
+        pytest.warns(RetrievalWarning, match="no result"),
+        pytest.raises(GoldError, match="recall@5 is 0 for every query and could never fall"),
+    ):
+        Gate(
+            replace(first, query_loader=Judged([Gold(query_id="q", relevance={"e": 1})]), margins={"R@5": 0.1}), Blind()
+        ).update("x")
     lines = Gate(replace(first, query_loader=Judged([nothing, something])), made).update("other gold")
     assert lines[0] == "the earlier baseline has none of these queries with relevant gold, so nothing can be compared"
 
@@ -298,7 +313,9 @@ def test_a_group_that_gained_is_not_said_to_have_fallen_and_rows_of_junit_are_by
     assert headline(report(-0.01, 0.1)) == (
         "Cannot tell: nDCG@10 fell, and may have lost more than the margin; about 40 more queries could tell."
     )
-    assert headline(report(0.01, 0.1)).startswith("Cannot tell: nothing fell, but so few queries do not rule out")
+    assert headline(report(0.01, 0.1)).startswith(
+        "Cannot tell: nDCG@10 and nDCG@10, hops=2 did not fall, but so few queries do"
+    )
     mixed = report(-0.01, 0.1, -0.2)
     assert (
         headline(mixed) == "Beyond the margin, and whether by chance cannot be told: nDCG@10, hops=3 fell from 0.500 to 0.300."
@@ -331,6 +348,8 @@ def test_groups_and_new_queries(accepted: GateSettings, tmp_path: Path) -> None:
     grouped = GateSettings(accepted.baseline, accepted.query_loader, {"ndcg@10": 0.05}, group_by="half")
     report = Gate(grouped, searcher(tmp_path / "again")).check()
     assert [each.group for each in report.measures] == ["", "half=even", "half=odd"]
+    with pytest.raises(ConfigurationError, match="no query has 'halves' in its metadata; did you mean 'half'"):
+        Gate(replace(grouped, group_by="halves"), searcher(tmp_path / "again"))
     assert report.notes == ["1 query is not in the baseline, and not compared"]
 
 
@@ -347,6 +366,7 @@ def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: G
     other = Gate(blind, searcher(tmp_path / "now", ITEMS[60:])).check()
     assert (other.verdict, other.passes) == (None, False)
     printed = "\n".join(lines_of(other))
+    assert re.search(r"Rankings agree with those of the baseline by 0\.\d\d of 1, which is too little", printed)
     assert "says nothing about quality" in printed
     assert f"Queries whose results changed most:\n  {other.lost[0].query_id}: agreement " in printed
     assert other.lost[0].text in printed
@@ -422,4 +442,5 @@ def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_p
     assert "FAIL  Worse: nDCG@10 fell" in done.stdout
     renewed = [*command, "--update-gate", "both", "--accept-losses"]
     done = subprocess.run(renewed, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "base.jsonl was renewed by test_search.py::test_search[good]" in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout

@@ -177,6 +177,7 @@ def test_the_families_that_are_said_to_be_missing_are_about_those_that_are() -> 
     assert 0.7 < np.median(ratios) < 1.6
     needed = families_to_decide(pool, "precision@5", "b", "a", 0.05)
     assert needed is not None
+    assert families_to_decide(pool, "precision@5", "b", "a", 0.05, together=10) > needed  # type: ignore[operator]
     assert families_to_decide(pool, "precision@5", "b", "a", 0.1) < needed  # type: ignore[operator]
     assert families_to_decide(pool, "precision@5", "b", "a", 0.9) is None
 

@@ -67,6 +67,13 @@ def test_before_and_between_the_sentence_says_what_is_missing(tmp_path):
     assert "stop" not in decided(few)
     alone = simulated(tmp_path / "alone", {"one": answers(0, 1)}, lambda n, rank: rank == 0)
     assert report_of(alone).sentence == "There is one system alone; a comparison needs two."
+    twins = simulated(tmp_path / "twins", {"one": answers(0, 1), "two": answers(0, 1)}, lambda n, rank: rank == 0)
+    assert report_of(twins).sentence.startswith(
+        "There is nothing to decide in precision@2: both systems have the same rankings"
+    )
+    of_three = {name: dict(list(run.items())[:3]) for name, run in TWO.items()}
+    all_judged = simulated(tmp_path / "three", of_three, lambda n, rank: rank == 0)
+    assert report_of(all_judged).sentence.endswith("nothing is left to judge: make a project with more questions.")
 
 
 def test_a_difference_that_these_questions_cannot_decide_asks_for_more_of_them(tmp_path):

@@ -122,6 +122,8 @@ def _answers(view: ReportView) -> list[tuple[str, str, list[str]]]:
 
 
 def _certainty(test: Comparison) -> tuple[str, list[str]]:
+    if test.wins == test.losses == 0:
+        return "there is no difference", ["the same in every query"]
     said = "it may be chance" if verdict(test) == "not distinguishable" else "yes"
     many = f"corrected for {counted(test.comparisons, 'comparison')}" if test.comparisons > 1 else ""
     outcome = f"{counted(test.wins, 'query', 'queries')} won, {test.ties:,} tied, {test.losses:,} lost"

@@ -185,3 +185,13 @@ def test_configurations_that_failed_are_named_with_their_reason() -> None:
     assert any(f"no such model {ATTACK}" in text for text in page.texts("li"))
     assert f"line 1 {ATTACK}\nline 2" in page.texts("pre")
     assert len(page.of("script")) == 1
+
+
+def test_two_that_are_the_same_in_every_query_are_not_said_to_differ_by_chance() -> None:
+    report = compared_report()
+    two = [result for result in report.configurations if result.name in ("bm25", "same")]
+    tests = {group: [test for test in each if test.system == "same"] for group, each in report.comparisons.items()}
+    shown = Page(render_page(replace(report, configurations=two, comparisons=tests))).texts("bdi")
+    assert "there is no difference" in shown
+    assert "the same in every query" in shown
+    assert not any("may be chance" in text for text in shown)

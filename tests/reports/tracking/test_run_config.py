@@ -16,7 +16,7 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.benchmarks.grid import build_grid
-from nlp_retrieval.reports.trackers import flat_config
+from nlp_retrieval.reports.trackers import LoggedRun, _comparison, flat_config
 
 LEXICAL = Bm25Retriever()
 
@@ -69,6 +69,15 @@ def test_parts_are_columns_and_every_value_is_plain() -> None:
         "bm25/b": 0.4,
     }
     assert all(isinstance(value, str | bool | int | float | list) for value in found.values())
+
+
+def test_a_column_of_the_comparison_is_of_one_type() -> None:
+    """W&B refuses a table with a column of numbers and texts."""
+    searchers = [Searcher([LEXICAL], depth=depth) for depth in (None, 10, "all")]
+    runs = [LoggedRun(str(each.depth), flat_config(each.config), [], {"mrr@5": 0.5}) for each in searchers]
+    columns, rows = _comparison(runs)
+    assert [row[columns.index("depth")] for row in rows] == [None, "10", "all"]
+    assert [row[columns.index("mrr@5")] for row in rows] == [0.5] * 3
 
 
 def test_a_grid_has_the_columns_of_the_same_searchers_without_one() -> None:
