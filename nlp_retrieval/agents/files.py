@@ -17,9 +17,9 @@ from nlp_retrieval.agents.transcripts import (
     ITEM_IDS,
     QUESTION_IDS,
     TranscriptReading,
-    is_transcript,
     plain_question,
     read_transcript,
+    transcript_in,
 )
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.json_text import parse_json
@@ -73,9 +73,9 @@ def read_trajectories(
     """Read trajectories, in whatever form they were kept.
 
     Args:
-        path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI or
-            Anthropic, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions is one
-            trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2`` for the second turn of 31.
+        path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI,
+            Anthropic or LangChain, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions
+            is one trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2`` for the second turn of 31.
         agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
         fields: names in JSON lines that differ from those of :class:`AgentStep` and :class:`Trajectory`:
@@ -102,8 +102,8 @@ def read_trajectories(
         sessions = _Sessions(named, _ALIASES | dict(fields or {}), questions, ids)
         for location, row in _rows(file):
             with _located(location):
-                if is_transcript(row):
-                    trajectories += read_transcript(row, location, file.name.partition(".")[0], named, ids, reading)
+                if (transcript := transcript_in(row, location)) is not None:
+                    trajectories += read_transcript(transcript, location, file.name.partition(".")[0], named, ids, reading)
                 elif "steps" in row:
                     own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if name in row), {})
                     values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
@@ -159,17 +159,19 @@ def _files(place: Path) -> list[Path]:
 
 
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the objects of a file with their locations."""
+    """Yield the objects of a file with their locations; a file with a message each is one transcript."""
     try:
         with open_bytes(file) as stream:
             content = stream.read()
     except READ_ERRORS as error:
         raise read_error(str(file), error) from error
-    rows = _lines(file, content) if ".jsonl" in file.name else _objects(file, content)
+    rows = list((_lines if ".jsonl" in file.name else _objects)(file, content))
     for location, row in rows:
         if not isinstance(row, dict):
             raise SourceError(f"{location} is {kind(row)}; an object is expected")
-        yield location, row
+    if rows and ("role" in rows[0][1] or (".jsonl" not in file.name and len(rows) > 1 and "type" in rows[0][1])):
+        rows = [(str(file), {"messages": [row for _, row in rows]})]
+    yield from rows
 
 
 def _objects(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
@@ -179,12 +181,10 @@ def _objects(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
         raise SourceError(
             f"{file} is no JSON ({error}); was it cut off? Write it again, or give .jsonl for JSON lines"
         ) from None
-    if not isinstance(value, list):
-        yield str(file), value
-    elif value and isinstance(value[0], dict) and ("role" in value[0] or "type" in value[0]):
-        yield str(file), {"messages": value}
-    else:
+    if isinstance(value, list):
         yield from ((f"{file}: object {number}", row) for number, row in enumerate(value, 1))
+    else:
+        yield str(file), value
 
 
 def _lines(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses) and Anthropic, and ATIF.
+"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses), Anthropic and LangChain, and ATIF.
 
 A transcript is data: nothing in it is run, and no text in it decides what is read.
 """
@@ -18,7 +18,7 @@ from nlp_retrieval.core.files.records import kind, quoted
 from nlp_retrieval.errors import SourceError
 
 QUESTION_IDS = ("question_id", "query_id", "qid", "id", "_id")
-ITEM_IDS = ("item_id", "docid", "doc_id", "docno", "document_id", "pid", "passage_id", "id", "_id", "url")
+ITEM_IDS = ("item_id", "docid", "doc_id", "docno", "document_id", "pid", "passage_id", "file_id", "id", "_id", "url")
 _LISTS = ("results", "hits", "documents", "passages", "items", "chunks", "data", "result", "structuredContent", "content")
 _QUERIES = ("query", "q", "search_query", "question", "text", "input", "queries")
 _COUNTS = ("k", "top_k", "topk", "n", "num_results", "limit")
@@ -26,13 +26,29 @@ _FILTERS = ("where", "filter", "filters")
 _SEARCHES = ("search", "retriev", "query", "lookup")
 _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "browse")
 _TEXTS = ("text", "output_text", "input_text")
+_LANGCHAIN = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "tool": "tool", "system": "system"}
+_HOSTED = ("web_search_call", "file_search_call", "mcp_call", "code_interpreter_call", "image_generation_call")
+"""Calls of tools that OpenAI runs itself; others have a result of their own."""
+
 _WRITTEN_ID = re.compile(
     r"""\b(?:docid|doc_id|docno|item_id|document_id)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})""", re.IGNORECASE
 )
 _FAILURE = re.compile(r"error\s*(?::|\Z)", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"(?:found )?(?:no|0)\b[^.:\n]{0,60}\b(?:results?|documents?|matches|hits|passages?|items?)\b", re.IGNORECASE
+)
 NO_IDS = "no ids can be read in what came back"
 
-_Tokens = tuple[int | None, int | None]
+
+class _Spent(NamedTuple):
+    """Tokens and price of a message, or of all; None if unknown."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    price: float | None = None
+
+
+_UNKNOWN = _Spent()
 
 
 @dataclass
@@ -57,15 +73,11 @@ class TranscriptReading:
         return "other"
 
 
-class _Utterance(NamedTuple):
+class _Text(NamedTuple):
     by: Literal["user", "agent"]
     text: str
-
-
-class _Call(NamedTuple):
-    call_id: str
-    tool: str
-    arguments: object
+    cited: tuple[str, ...] = ()
+    """Ids in its annotations."""
 
 
 class _Result(NamedTuple):
@@ -75,20 +87,40 @@ class _Result(NamedTuple):
 
 
 @dataclass
-class _Made:
-    """A call with its result, once that came, and the tokens of the message that made it."""
+class _Call:
+    """A call with its result, once that came, and what the message spent that made it."""
 
-    call: _Call
+    call_id: str
+    tool: str
+    arguments: object
     result: _Result | None = None
-    tokens: _Tokens = (None, None)
+    spent: _Spent = _UNKNOWN
 
 
-def is_transcript(row: Mapping[str, Any]) -> bool:
-    """Return whether an object holds messages, or steps in the Agent Trajectory Interchange Format."""
-    given = row.get("input")
-    if isinstance(row.get("messages"), list) or isinstance(given, list) or (isinstance(given, str) and "output" in row):
-        return True
-    return isinstance(row.get("steps"), list) and str(row.get("schema_version")).startswith("ATIF-")
+def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | None:
+    """Return an object in any form of a transcript as one with ``messages``; None if it is something else.
+
+    Raises:
+        SourceError: it is a trajectory in the Agent Trajectory Interchange Format with something else than steps.
+    """
+    traced = row.get("outputs")  # of LangSmith
+    if isinstance(traced, dict) and isinstance(traced.get("messages"), list):
+        return {**row, **traced}
+    if isinstance(row.get("messages"), list):
+        return row
+    if isinstance(row.get("steps"), list) and str(row.get("schema_version")).startswith("ATIF-"):
+        by = row["agent"] if isinstance(row.get("agent"), dict) else {}
+        extra = row["extra"] if isinstance(row.get("extra"), dict) else {}
+        about = {"agent": by.get("name"), "model": by.get("model_name"), "usage": row.get("final_metrics")}
+        return {**extra, **about, "messages": list(_messages_of_atif(row["steps"], location))}
+    asked, answered = row.get("input"), row.get("output")
+    if isinstance(asked, list) or isinstance(answered, list) or (isinstance(asked, str) and "output" in row):
+        return {**row, "messages": [*_messages_of("user", asked), *_messages_of("assistant", answered)]}
+    return None
+
+
+def _messages_of(role: str, given: object) -> list[Any]:
+    return given if isinstance(given, list) else [] if given is None else [{"role": role, "content": given}]
 
 
 def plain_question(text: str) -> str:
@@ -104,32 +136,28 @@ def read_transcript(
     Raises:
         SourceError: it holds something else than messages, or a result that belongs to no call before it.
     """
-    given: Any = row.get("messages")
-    if not isinstance(given, list) and isinstance(row.get("steps"), list):
-        by = row["agent"] if isinstance(row.get("agent"), dict) else {}
-        extra = row["extra"] if isinstance(row.get("extra"), dict) else {}
-        given = list(_messages_of_atif(row["steps"], location))
-        row = {**extra, "agent": by.get("name"), "model": by.get("model_name"), "usage": row.get("final_metrics")}
-    elif not isinstance(given, list):
-        asked = row["input"]
-        given = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
-        given = [*given, *(row.get("output") or ())]
-    own = next((str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
-    turns = _turns(given, own, questions)
-    if len(turns) > 1:
+    ids = {name: str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)}
+    own = next(iter(ids.values()), None)
+    if turns := _turns(row["messages"], own, questions):
         row = {**row, "usage": None}
+    elif ids.keys() & {"question_id", "query_id", "qid"} or own in questions.values():
+        turns = [(own, row["messages"])]
+    else:  # the id of a response or a run is no more than a name
+        turns, named = [(None, row["messages"])], own or named
     return [_trajectory(messages, turn, row, location, named, agent, questions, reading) for turn, messages in turns]
 
 
 def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -> list[tuple[str | None, list[Any]]]:
-    """Return the messages of each turn with its question: known by its text, or as ``31_2``, the second turn of topic 31."""
+    """Return the messages of each turn, if at least two are known: by their text, or as ``31_2``, the second turn of 31."""
     begins, known = list[tuple[str, int]](), set(questions.values())
-    asked = (at for at, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user")
-    for number, (at, text) in enumerate(((at, text) for at in asked if (text := _plain(messages[at].get("content")))), 1):
+    asked = (at for at, message in enumerate(messages) if isinstance(message, dict) and _plain_form(message)["role"] == "user")
+    for number, (at, text) in enumerate(
+        ((at, text) for at in asked if (text := _plain(_plain_form(messages[at]).get("content")))), 1
+    ):
         turn = questions.get(plain_question(text)) or (numbered if (numbered := f"{own}_{number}") in known else None)
         begins += [(turn, at)] if turn is not None else []
     if len(begins) < 2:
-        return [(own, messages)]
+        return []
     ends = [*(at for _, at in begins[1:]), len(messages)]
     return [
         (turn, messages[at if number else 0 : end]) for number, ((turn, at), end) in enumerate(zip(begins, ends, strict=True))
@@ -146,29 +174,27 @@ def _trajectory(
     questions: Mapping[str, str],
     reading: TranscriptReading,
 ) -> Trajectory:
-    events, usage = _events(messages, location)
-    asked = next((event for event in events if isinstance(event, _Utterance) and event.by == "user"), _Utterance("user", ""))
+    events, spent = _events(messages, location)
+    asked = next((event for event in events if isinstance(event, _Text) and event.by == "user"), _Text("user", ""))
     events = [event for event in events if event is not asked]
-    while events and isinstance(events[-1], _Utterance) and events[-1].by == "user":  # the user's last words are no answer
+    while events and isinstance(events[-1], _Text) and events[-1].by == "user":  # the user's last words are no answer
         events.pop()
     last = events[-1] if events else None
-    answer = last.text if isinstance(last, _Utterance) else ""
-    events = events[:-1] if isinstance(last, _Utterance) else events
-    steps = [
-        AgentStep(kind="note", text=event.text) if isinstance(event, _Utterance) else _step(event, reading) for event in events
-    ]
-    complete = bool(answer) and not any(isinstance(event, _Made) and event.result is None for event in events)
+    answer = last if isinstance(last, _Text) else _Text("agent", "")
+    events = events[:-1] if last is answer else events
+    steps = [AgentStep(kind="note", text=event.text) if isinstance(event, _Text) else _step(event, reading) for event in events]
+    complete = bool(answer.text) and not any(isinstance(event, _Call) and event.result is None for event in events)
     reading.cut += not complete
-    total = _usage(row.get("usage"))
+    whole = _spent(row.get("usage"))
     return Trajectory(
         question_id=own if own is not None else questions.get(plain_question(asked.text), named),
         question=asked.text,
         agent=str(row.get("agent") or agent),
         steps=tuple(steps),
-        answer=answer,
+        answer=answer.text,
+        citations=tuple(dict.fromkeys(answer.cited)) or None,
         complete=complete,
-        input_tokens=usage[0] if total[0] is None else total[0],
-        output_tokens=usage[1] if total[1] is None else total[1],
+        **{name: summed if value is None else value for name, value, summed in zip(_Spent._fields, whole, spent, strict=True)},
         metadata={"model": row["model"]} if isinstance(row.get("model"), str) else {},
     )
 
@@ -178,13 +204,10 @@ def _messages_of_atif(steps: list[Any], location: str) -> Iterator[dict[str, Any
     for number, step in enumerate(steps, 1):
         if not isinstance(step, dict):
             raise SourceError(f"{location}: step {number} is {kind(step)}; an object with a source is expected")
-        called = [call for call in step.get("tool_calls") or () if isinstance(call, dict)]
         calls = [
-            {
-                "id": call.get("tool_call_id"),
-                "function": {"name": call.get("function_name"), "arguments": call.get("arguments")},
-            }
-            for call in called
+            {"id": call.get("tool_call_id"), "name": call.get("function_name"), "arguments": call.get("arguments")}
+            for call in step.get("tool_calls") or ()
+            if isinstance(call, dict)
         ]
         role = "assistant" if step.get("source") == "agent" else step.get("source")
         usage = None if step.get("is_copied_context") else step.get("metrics")
@@ -192,62 +215,60 @@ def _messages_of_atif(steps: list[Any], location: str) -> Iterator[dict[str, Any
         observed = step.get("observation")
         results = observed.get("results") if isinstance(observed, dict) else None
         waiting = [str(call["id"]) for call in calls]
-        for result in results if isinstance(results, list) and called else ():
-            answered = str(result.get("source_call_id") or (waiting[0] if waiting else "")) if isinstance(result, dict) else ""
+        for result in results if isinstance(results, list) and waiting else ():
+            answered = str(result.get("source_call_id") or next(iter(waiting), "")) if isinstance(result, dict) else ""
             if answered in waiting:  # a result of no call is the environment's own
                 waiting.remove(answered)
                 yield {"role": "tool", "tool_call_id": answered, "content": result.get("content")}
 
 
-def _step(made: _Made, reading: TranscriptReading) -> AgentStep:
-    tool, arguments = made.call.tool, made.call.arguments
-    given = _as_object(arguments)
-    values: dict[str, Any] = {"kind": reading.kind_of(tool), "tool": tool[:200]}
-    error = "the transcript ends before its result" if made.result is None else _error_in(made.result)
+def _step(call: _Call, reading: TranscriptReading) -> AgentStep:
+    given = _as_object(call.arguments)
+    values: dict[str, Any] = {"kind": reading.kind_of(call.tool), "tool": call.tool[:200], **call.spent._asdict()}
+    error = "the transcript ends before its result" if call.result is None else _error_in(call.result)
     if given is None:
         given, error = {}, error or "its arguments are no JSON object"
     if values["kind"] == "search":
         values |= {"query": _query_in(given), "k": _first_count(given)}
         values["where"] = next((value for name in _FILTERS if isinstance(value := given.get(name), dict) and value), None)
-        if made.result is not None and not error:
-            ids = ids_in(made.result.output)
+        if call.result is not None and not error:
+            ids = ids_in(call.result.output)
             if ids is None:
                 error, reading.unreadable = NO_IDS, reading.unreadable + 1
             values["results"] = tuple(ids or ())
     elif values["kind"] == "open":
-        read = _first_id(given) or next(iter(given.values()), "")
-        values["item_id"] = read if isinstance(read, str) else ""
+        values["item_id"] = _first_id(given) or next((value for value in given.values() if isinstance(value, str)), "")
         error = error if values["item_id"] else error or "it does not say what it reads"
-    return AgentStep(**values, error=error, input_tokens=made.tokens[0], output_tokens=made.tokens[1])
+    return AgentStep(**values, error=error)
 
 
-def _events(messages: list[Any], location: str) -> tuple[list[_Utterance | _Made], _Tokens]:
-    """Return the texts and the calls with their results, in order, and the tokens of all messages."""
-    events: list[_Utterance | _Made] = []
-    calls: dict[str, _Made] = {}
-    spent: list[_Tokens] = []
-    for number, message in enumerate(messages, 1):
+def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _Spent]:
+    """Return the texts and the calls with their results, in order, and what all messages spent."""
+    events: list[_Text | _Call] = []
+    calls: dict[str, _Call] = {}
+    all_spent = [_UNKNOWN]
+    for number, given in enumerate(messages, 1):
         where = f"{location}: message {number}"
-        if not isinstance(message, dict):
-            raise SourceError(f"{where} is {kind(message)}; an object with a role is expected")
-        tokens = _usage(message.get("usage"))
-        spent.append(tokens)
+        if not isinstance(given, dict):
+            raise SourceError(f"{where} is {kind(given)}; an object with a role is expected")
+        message = _plain_form(given)
+        spent = _spent(message.get("usage") or message.get("usage_metadata"))
+        all_spent.append(spent)
         for part in _parts(message, where):
-            if isinstance(part, _Utterance):
-                events.append(part)
-            elif isinstance(part, _Call):
+            if isinstance(part, _Result):
+                _give(calls, part, where)
+                continue
+            events.append(part)
+            if isinstance(part, _Call):
                 if part.call_id in calls and calls[part.call_id].result is None:
                     raise SourceError(f"{where}: the call {part.call_id!r} is there already; is a part repeated?")
-                events.append(made := _Made(part, tokens=tokens))
-                calls[part.call_id or f"call {len(calls) + 1}"] = made
-                tokens = (None, None)  # they count once
-            else:
-                _give(calls, part, where)
-    totals = [[tokens[side] for tokens in spent if tokens[side] is not None] for side in (0, 1)]
-    return events, (sum(totals[0]) if totals[0] else None, sum(totals[1]) if totals[1] else None)  # type: ignore[arg-type]
+                part.spent, spent = spent, _UNKNOWN  # it counts once
+                calls[part.call_id or f"call {len(calls) + 1}"] = part
+    known = [[value for value in column if value is not None] for column in zip(*all_spent, strict=True)]
+    return events, _Spent(*(sum(column) if column else None for column in known))  # type: ignore[arg-type]
 
 
-def _give(calls: Mapping[str, _Made], result: _Result, where: str) -> None:
+def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
     call = calls.get(result.call_id)
     if call is None and not result.call_id:  # forms without ids answer the calls in order
         call = next((waiting for waiting in calls.values() if waiting.result is None), None)
@@ -261,68 +282,90 @@ def _give(calls: Mapping[str, _Made], result: _Result, where: str) -> None:
     call.result = result
 
 
-def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Utterance | _Call | _Result]:
-    form, role, content = message.get("type"), message.get("role"), message.get("content")
-    if form in ("function_call", "tool_call"):
-        yield _Call(str(message.get("call_id") or message.get("id") or ""), str(message.get("name")), message.get("arguments"))
-    elif form in ("function_call_output", "tool_result"):
-        yield _Result(str(message.get("call_id") or ""), message.get("output"))
-    elif form in ("web_search_call", "file_search_call", "mcp_call"):
-        yield from _hosted(form, message)
-    elif form == "reasoning":
-        if text := _plain(message.get("summary")):
-            yield _Utterance("agent", text)
-    elif role in ("tool", "function"):
-        yield _Result(str(message.get("tool_call_id") or ""), content)
+def _plain_form(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message with a role, also one that LangChain wrote, in any of its three forms."""
+    inner = message.get("data") or message.get("kwargs")
+    message = {**message, **inner} if isinstance(inner, dict) and "role" not in message else message
+    return {**message, "role": message.get("role") or _LANGCHAIN.get(str(message.get("type")))}
+
+
+def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _Result]:
+    form, role, content = str(message.get("type") or ""), message["role"], message.get("content")
+    call_id = str(message.get("call_id") or message.get("tool_call_id") or "")
+    if role in ("tool", "function"):
+        artifact = message.get("artifact")  # of LangChain: what the tool found, as objects
+        yield _Result(call_id, artifact if ids_in(artifact) else content, message.get("status") == "error")
     elif role in ("user", "assistant"):
-        by: Literal["user", "agent"] = "user" if role == "user" else "agent"
-        if isinstance(content, list):
-            yield from _blocks(content, by)
-        elif text := _plain(content):
-            yield _Utterance(by, text)
         called = message.get("tool_calls") or ([message] if message.get("function_call") else [])
+        yield from _blocks(content, message, "user" if role == "user" else "agent", calls=not called)
         for call in called if isinstance(called, list) else []:
-            function = (call.get("function") or call.get("function_call") or call) if isinstance(call, dict) else None
+            function = (
+                (call.get("function") or call.get("function_call") or call.get("custom") or call)
+                if isinstance(call, dict)
+                else None
+            )
             if not isinstance(function, dict):
                 raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
-            yield _Call(str(call.get("id") or ""), str(function.get("name")), function.get("arguments", function.get("args")))
-    elif role not in ("system", "developer"):
+            yield _Call(str(call.get("id") or ""), str(function.get("name")), _arguments(function))
+    elif form in _HOSTED:
+        yield from _hosted(form, message)
+    elif form.endswith("_call"):
+        tool = str(message.get("name") or form.removesuffix("_call"))
+        yield _Call(call_id or str(message.get("id") or ""), tool, _arguments(message))
+    elif form.endswith(("_output", "tool_result")):
+        yield _Result(call_id, message.get("output"))
+    elif form == "reasoning":
+        if text := _plain(message.get("summary")):
+            yield _Text("agent", text)
+    elif role not in ("system", "developer") and (role is not None or not form):
         raise SourceError(f"{where} has the role {role!r}; known are {quoted(['system', 'user', 'assistant', 'tool'])}")
 
 
+def _arguments(call: Mapping[str, Any]) -> object:
+    return next((call[name] for name in ("arguments", "args", "input", "action") if name in call), None)
+
+
 def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
-    """Yield a call of a tool that OpenAI runs itself, and its result; the id of a file is that of the item."""
-    call_id, unlisted = str(call.get("id") or ""), {"results": "not in the transcript"}
+    """Yield a call of a tool that OpenAI runs itself, and its result."""
+    unlisted = {"results": "not in the transcript"}
+    tool, arguments, output = form.removesuffix("_call"), _arguments(call), call.get("output")
     if form == "mcp_call":
-        tool, arguments, output = str(call.get("name")), call.get("arguments"), call.get("output")
+        tool = str(call.get("name"))
     elif form == "file_search_call":
-        listed = call.get("results")
-        found = [{"item_id": row["file_id"]} for row in listed if "file_id" in row] if isinstance(listed, list) else unlisted
-        tool, arguments, output = "file_search", {"queries": call.get("queries")}, found
-    else:
-        arguments = action if isinstance(action := call.get("action"), dict) else {}
-        does = str(arguments.get("type") or "search")
-        tool, output = "web_search" if does == "search" else does, arguments.get("sources") or unlisted
-    yield _Call(call_id, tool, arguments)
-    yield _Result(call_id, call.get("error") or output, bool(call.get("error")) or call.get("status") == "failed")
+        arguments, listed = {"queries": call.get("queries")}, call.get("results")
+        output = unlisted if listed is None else listed
+    elif form == "web_search_call":
+        does = arguments if isinstance(arguments, dict) else {}
+        tool = tool if does.get("type") in (None, "search") else str(does["type"])
+        output = does.get("sources") or unlisted
+    yield _Call(str(call.get("id") or ""), tool, arguments)
+    yield _Result(
+        str(call.get("id") or ""), call.get("error") or output, bool(call.get("error")) or call.get("status") == "failed"
+    )
 
 
-def _blocks(content: list[Any], by: Literal["user", "agent"]) -> Iterator[_Utterance | _Call | _Result]:
-    """Yield the parts of a list of blocks; texts in a row are one text."""
+def _blocks(
+    content: object, message: Mapping[str, Any], by: Literal["user", "agent"], *, calls: bool
+) -> Iterator[_Text | _Call | _Result]:
+    """Yield the parts of a message's content; texts in a row are one text. Calls are left out where the message lists them."""
     texts: list[str] = []
-    for block in content:
-        form = block.get("type") if isinstance(block, dict) else None
-        if form in ("tool_use", "server_tool_use", "mcp_tool_use"):
+    marks: list[Any] = list(message.get("annotations") or ())
+    for block in content if isinstance(content, list) else [content, message.get("refusal")]:
+        form = str(block.get("type")) if isinstance(block, dict) else ""
+        if form.endswith("tool_use") and calls:
             if texts:
-                yield _Utterance(by, "\n".join(texts))
-                texts = []
+                yield _Text(by, "\n".join(texts))
+                texts, marks = [], []
             yield _Call(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
-        elif form in ("tool_result", "web_search_tool_result", "mcp_tool_result"):
-            yield _Result(str(block.get("tool_use_id") or ""), block.get("content"), bool(block.get("is_error")))
+        elif form.endswith("tool_result"):
+            output = block.get("content")
+            failed = bool(block.get("is_error")) or (isinstance(output, dict) and "error_code" in output)
+            yield _Result(str(block.get("tool_use_id") or ""), output, failed)
         elif text := _plain([block]):
             texts.append(text)
+            marks += (block.get("annotations") or block.get("citations") or ()) if isinstance(block, dict) else ()
     if texts:
-        yield _Utterance(by, "\n".join(texts))
+        yield _Text(by, "\n".join(texts), tuple(filter(None, map(_id_of, marks))))
 
 
 def ids_in(output: Any) -> list[str] | None:
@@ -330,9 +373,8 @@ def ids_in(output: Any) -> list[str] | None:
     if isinstance(output, str):
         return _ids_in_text(output.strip())
     if isinstance(output, list):
-        texts = [part["text"] for part in output if isinstance(part, dict) and part.get("type") in _TEXTS and "text" in part]
-        if output and len(texts) == len(output):
-            return _ids_in_blocks([str(text) for text in texts])
+        if texts := [str(part.get("text")) for part in output if isinstance(part, dict) and part.get("type") in _TEXTS]:
+            return _ids_in_blocks(texts)
         listed = [item_id for part in output if (item_id := _id_of(part))]
         return listed if listed or not output else None
     for name in _LISTS if isinstance(output, dict) else ():
@@ -355,16 +397,16 @@ def _ids_in_text(text: str) -> list[str] | None:
         with suppress(ValueError):
             return ids_in(parse_json(text))
     written: list[str] = _WRITTEN_ID.findall(text)
-    return written or (None if text else [])
+    return written or (None if text and not _NOTHING.match(text) else [])
 
 
 def _id_of(part: object) -> str:
     if not isinstance(part, dict):
         return part if isinstance(part, str) else ""
-    inner: Mapping[str, Any] = next(
-        (part[name] for name in ("item", "document", "metadata") if isinstance(part.get(name), dict)), {}
-    )
-    return _first_id(part) or _first_id(inner)
+    wrapped = (part.get(name) for name in ("item", "document", "metadata", "kwargs", "url_citation"))
+    inner: Mapping[str, Any] = next((value for value in wrapped if isinstance(value, dict)), {})
+    source = part.get("source")  # of a block with a search result
+    return _first_id(part) or _first_id(inner) or (source if isinstance(source, str) else "")
 
 
 def _first_id(given: Mapping[str, Any]) -> str:
@@ -388,10 +430,13 @@ def _first_count(given: Mapping[str, Any]) -> int | None:
 
 
 def _as_object(arguments: object) -> dict[str, Any] | None:
-    """Return arguments as an object, {} if there are none; None if they are no object."""
+    """Return arguments as an object, {} if there are none, a plain text as ``input``; None if they are no object."""
     if isinstance(arguments, str):
+        text = arguments.strip()
+        if text[:1] not in ("{", "["):
+            return {"input": text} if text else {}
         try:
-            arguments = parse_json(arguments) if arguments.strip() else {}
+            arguments = parse_json(text)
         except ValueError:
             return None
     return {} if arguments is None else arguments if isinstance(arguments, dict) else None
@@ -399,31 +444,35 @@ def _as_object(arguments: object) -> dict[str, Any] | None:
 
 def _error_in(result: _Result) -> str:
     text, value = _plain(result.output), result.output
-    if result.failed or (_FAILURE.match(text) and not ids_in(value)):
+    if result.failed:
         return text[:500] or "the call failed"
     if text[:1] == "{":
         with suppress(ValueError):
             value = parse_json(text)
-    return _plain(value["error"])[:500] if isinstance(value, dict) and value.get("error") else ""
+    said = text if _FAILURE.match(text) else _plain(value["error"]) if isinstance(value, dict) and value.get("error") else ""
+    return "" if said and ids_in(result.output) else said[:500]
 
 
 def _plain(value: object) -> str:
     """The text of a message's content."""
     if isinstance(value, dict):
-        value = value.get("text") or value.get("message") or ""
+        value = next((value[name] for name in ("text", "message", "error_code") if value.get(name)), "")
     if isinstance(value, list):
-        texts = [part.get("text") if isinstance(part, dict) else part for part in value]
+        texts = [part.get("text") or part.get("refusal") if isinstance(part, dict) else part for part in value]
         value = "\n".join(text for text in texts if isinstance(text, str))
     return value.strip() if isinstance(value, str) else ""
 
 
-def _usage(given: object) -> _Tokens:
+def _spent(given: object) -> _Spent:
     if not isinstance(given, dict):
-        return None, None
-    counts = {name: count for name, count in given.items() if type(count) is int and 0 <= count <= MOST}
-    cached = [counts[name] for name in ("cache_creation_input_tokens", "cache_read_input_tokens") if name in counts]
-    counts |= {name.removeprefix("total_"): count for name, count in counts.items()}  # as ATIF has them
-    incoming = counts.get("input_tokens", counts.get("prompt_tokens"))
-    if incoming is not None or cached:  # Anthropic counts what it cached beside the rest
-        incoming = min((incoming or 0) + sum(cached), MOST)
-    return incoming, counts.get("output_tokens", counts.get("completion_tokens"))
+        return _UNKNOWN
+    known = {name: value for name, value in given.items() if type(value) in (int, float) and 0 <= value <= MOST}
+    known |= {name.removeprefix("total_"): value for name, value in known.items()}  # as ATIF has them
+    counts = {name: value for name, value in known.items() if type(value) is int}
+    incoming = counts.get("prompt_tokens")
+    if incoming is None:
+        parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # Anthropic counts them apart
+        counted = [counts[name] for name in parts if name in counts]
+        incoming = min(sum(counted), MOST) if counted else None
+    outgoing = counts.get("output_tokens", counts.get("completion_tokens"))
+    return _Spent(incoming, outgoing, next((known[name] for name in ("cost_usd", "cost") if name in known), None))

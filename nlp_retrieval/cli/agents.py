@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,6 +39,7 @@ _COLUMNS = {
     "recall_by_search": "by\nsearch",
     "citation_precision": "cited\nright",
     "redundancy": "seen\nbefore",
+    "words_read": "words\nread",
 }
 _COSTS = {"searches": ",.1f", "tokens": ",.0f", "price": ",.4f", "seconds": ",.2f"}
 
@@ -66,16 +67,15 @@ def evaluate(
 
     for path in filter(None, (page, csv_file)):
         check_file_for_output(path)
-    gold = _gold(config, qrels)
-    trajectories = _read(files, tool, field, gold.queries)
-    evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold.settings)
+    trajectories, gold = _read_with_gold(files, tool, field, config, qrels)
+    evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold)
     comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
     typer.echo(headline_of(evaluation, comparisons, measure))
     _print_table(evaluation)
     for comparison in comparisons[:10]:
         typer.echo(sentence(comparison))
     if page is not None:
-        html = trajectories_page(evaluation, trajectories, measure=measure, titles=gold.settings["titles"])
+        html = trajectories_page(evaluation, trajectories, measure=measure, titles=gold["titles"])
         write_output(page, html.encode("utf-8", "replace"))
         say(f"written: {page}")
     if csv_file is not None:
@@ -101,16 +101,19 @@ def show(
     from nlp_retrieval.agents.measures import evaluate_trajectories
     from nlp_retrieval.errors import QueryError, nearest
 
-    gold = None if config is None and qrels is None else _gold(config, qrels)
-    trajectories = _read(files, tool, field, gold.queries if gold else ())
+    gold: dict[str, Any] = {}
+    if config is None and qrels is None:
+        trajectories = _read(files, tool, field, ())
+    else:
+        trajectories, gold = _read_with_gold(files, tool, field, config, qrels)
     own = [trajectory for trajectory in trajectories if trajectory.question_id == question]
     if not own:
         known = list(dict.fromkeys(trajectory.question_id for trajectory in trajectories))
         raise QueryError(f"no agent was asked {question!r}; {nearest(question, known)}")
-    evaluation = evaluate_trajectories(own, **gold.settings) if gold else None
+    evaluation = evaluate_trajectories(own, **gold) if gold else None
     typer.echo(next((trajectory.question for trajectory in own if trajectory.question), question))
     for each in own:
-        _print_steps(each, evaluation, gold.settings["titles"] if gold else None)
+        _print_steps(each, evaluation, gold.get("titles"))
 
 
 @app.command("replay")
@@ -150,31 +153,27 @@ def replay(
     say(f"written: {output}")
 
 
-class _Gold(NamedTuple):
-    """The questions of a benchmark, and what :func:`evaluate_trajectories` takes from it."""
-
-    queries: Sequence[Query]
-    settings: dict[str, Any]
-
-
-def _gold(config: Path | None, qrels: Path | None) -> _Gold:
+def _read_with_gold(
+    files: Sequence[Path], tool: list[str] | None, field: list[str] | None, config: Path | None, qrels: Path | None
+) -> tuple[list[Trajectory], dict[str, Any]]:
+    """Return the trajectories, and what :func:`evaluate_trajectories` takes from a benchmark or from judgements."""
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.errors import ConfigurationError
 
     if (config is None) == (qrels is None):
         raise ConfigurationError("say what is relevant: --config BENCHMARK.yaml (its queries, gold and corpus) or --qrels FILE")
     if config is None:
-        return _Gold((), {"qrels": qrels, "titles": None})
+        return _read(files, tool, field, ()), {"qrels": qrels, "titles": None}
     settings: Any = read_benchmark_config(config).loaded()
-    queries: Sequence[Query] = settings.queries
-    return _Gold(
-        queries,
-        {
-            "qrels": list(settings.gold),
-            "titles": {item.item_id: item.title for item in settings.loader.stream()},
-            "families": {query.query_id: query.family for query in queries},
-        },
-    )
+    trajectories = _read(files, tool, field, settings.queries)
+    came = {item_id for trajectory in trajectories for step in trajectory.steps for item_id in step.came}
+    titles, texts = dict[str, str](), dict[str, str]()
+    for item in settings.loader.stream():
+        titles[item.item_id] = item.title
+        if item.item_id in came:
+            texts[item.item_id] = item.text
+    families = {query.query_id: query.family for query in settings.queries}
+    return trajectories, {"qrels": list(settings.gold), "titles": titles, "texts": texts, "families": families}
 
 
 def _read(
@@ -207,14 +206,15 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
     from rich.table import Table
 
     means = {agent: evaluation.means(agent) for agent in evaluation.agents}
-    costs = [name for name in _COSTS if not all(math.isnan(of_agent[name]) for of_agent in means.values())]
+    known = {name for of_agent in means.values() for name, value in of_agent.items() if not math.isnan(value)}
+    measures, costs = [name for name in _COLUMNS if name in known], [name for name in _COSTS if name in known]
     table = Table(box=None, padding=(0, 1, 0, 0))
     table.add_column("agent", overflow="fold", min_width=8)
-    for head in ("recall", "95%", *_COLUMNS.values(), *costs):
+    for head in ("recall", "95%", *(_COLUMNS[name] for name in measures), *costs):
         table.add_column(head, justify="right", no_wrap=True)
     for agent, mean in means.items():
         low, high = evaluation.intervals[agent]["recall"]
-        quality = [f"{mean[name]:.3f}" for name in _COLUMNS]
+        quality = ["n/a" if math.isnan(mean[name]) else f"{mean[name]:.3f}" for name in measures]
         table.add_row(
             agent,
             f"{mean['recall']:.3f}",

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,6 +114,28 @@ ATIF = {
     "final_metrics": {"total_prompt_tokens": 60, "total_completion_tokens": 15, "total_steps": 5},
 }
 QUESTIONS = [Query(query_id="q1", text="What eats krill?")]
+LANGCHAIN: list[dict[str, Any]] = [
+    {"type": "system", "content": "You search."},
+    {"type": "human", "content": "What eats krill?", "id": "h1"},
+    {
+        "type": "ai",
+        "content": [
+            {"type": "text", "text": "I search first."},
+            {"type": "tool_use", "id": "c1", "name": "search", "input": {"query": "krill", "k": 2}},
+        ],
+        "tool_calls": [{"name": "search", "args": {"query": "krill", "k": 2}, "id": "c1", "type": "tool_call"}],
+        "usage_metadata": {"input_tokens": 10, "output_tokens": 4, "input_token_details": {"cache_read": 8}},
+    },
+    {"type": "tool", "content": "found", "artifact": [{"id": "whale"}, {"id": "krill"}], "tool_call_id": "c1"},
+    {
+        "type": "ai",
+        "content": "",
+        "tool_calls": [{"name": "get_document", "args": {"docid": "whale"}, "id": "c2"}],
+        "usage_metadata": {"input_tokens": 20, "output_tokens": 5},
+    },
+    {"type": "tool", "content": "A whale eats krill.", "tool_call_id": "c2", "status": "success"},
+    {"type": "ai", "content": "The blue whale [whale].", "usage_metadata": {"input_tokens": 30, "output_tokens": 6}},
+]
 
 
 def written(folder: Path, name: str, value: object) -> Path:
@@ -131,6 +154,11 @@ def written(folder: Path, name: str, value: object) -> Path:
         ANTHROPIC,
         ATIF,
         {"messages": ANTHROPIC, "qid": "q1"},
+        {"messages": CHAT, "id": "chatcmpl-7"},
+        {"messages": LANGCHAIN},
+        [{"type": message["type"], "data": message} for message in LANGCHAIN],
+        [{"lc": 1, "type": "constructor", "id": ["langchain"], "kwargs": message} for message in LANGCHAIN],
+        {"id": "run-7", "inputs": {}, "outputs": {"messages": LANGCHAIN}},
     ],
 )
 def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: object) -> None:
@@ -228,7 +256,7 @@ def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: 
         ([CHAT[1], CHAT[3], CHAT[2]], "message 2 is the result of the call 'c1', which is not before it"),
         ([*CHAT[:4], CHAT[3]], "message 5 is a second result of the call 'c1'"),
         ([*CHAT[:3], CHAT[2]], "message 4: the call 'c1' is there already"),
-        ([CHAT[1], "hello"], "message 2 is text"),
+        ([CHAT[1], "hello"], "object 2 is text"),
         ([{"role": "robot", "content": "x"}], "message 1 has the role 'robot'"),
     ],
 )
@@ -317,16 +345,76 @@ def test_after_an_answer_another_question_begins(tmp_path: Path) -> None:
     assert by_text.question_id == "k", "a question without an id is found by its text"
 
 
-def test_calls_in_the_forms_before_tools_are_read(tmp_path: Path) -> None:
-    older = [
-        {"role": "user", "content": "What eats krill?"},
-        {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": '{"query": "krill"}'}},
-        {"role": "function", "name": "search", "content": '[{"id": "whale"}]'},
-        {"role": "assistant", "content": "A whale.", "tool_calls": "none"},
-    ]
-    (trajectory,) = read_trajectories(written(tmp_path, "a.json", older))
-    assert [(step.query, step.results) for step in trajectory.searches] == [("krill", ("whale",))]
-    assert trajectory.answer == "A whale."
+def asked_and_answered(*parts: object) -> dict[str, Any]:
+    return {"input": "What eats krill?", "output": [*parts, {"role": "assistant", "content": "A whale."}]}
+
+
+def tool_used(name: str, arguments: object, content: object, **more: object) -> list[object]:
+    """A call of a tool in Anthropic's form, and its result."""
+    result = {"type": f"{name}_tool_result", "tool_use_id": "t", "content": content, **more}
+    blocks = [{"type": "server_tool_use", "id": "t", "name": name, "input": arguments}, result]
+    return [CHAT[1], {"role": "assistant", "content": [*blocks, {"type": "text", "text": "A whale."}]}]
+
+
+MCP_CALL = {"type": "mcp_call", "id": "m", "name": "search", "arguments": '{"query": "krill"}', "output": '[{"id": "whale"}]'}
+OLDER = {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": '{"query": "krill"}'}}
+SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": [{"type": "text", "text": "krill"}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "steps"),
+    [
+        (asked_and_answered(MCP_CALL, {"type": "mcp_list_tools"}), [("search", "krill", ("whale",), "")]),
+        (
+            asked_and_answered(
+                {"type": "custom_tool_call", "call_id": "c", "name": "search", "input": "krill"},
+                {"type": "custom_tool_call_output", "call_id": "c", "output": "No documents found."},
+            ),
+            [("search", "krill", (), "")],
+        ),
+        (asked_and_answered({"type": "code_interpreter_call", "id": "c", "code": "1 + 1"}), [("other", "", (), "")]),
+        ([CHAT[1], OLDER, {"role": "function", "content": '{"error": "1 shard", "results": [{"id": "w"}]}'}, CHAT[-1]],
+         [("search", "krill", ("w",), "")]),
+        (tool_used("web_search", {"query": "krill"}, {"error_code": "max_uses_exceeded"}),
+         [("search", "krill", (), "max_uses_exceeded")]),
+        (tool_used("web_fetch", {"limit": 9, "path": "whale"}, {"type": "web_fetch_result"}), [("open", "whale", (), "")]),
+        (tool_used("search", {"query": "krill"}, [SEARCH_RESULT, {"type": "image"}]),
+         [("search", "krill", ("https://a.org",), "")]),
+    ],
+)  # fmt: skip
+def test_calls_of_every_kind_are_read(tmp_path: Path, value: object, steps: list[object]) -> None:
+    (trajectory,) = read_trajectories(written(tmp_path, "a.json", value), tools={"code_interpreter": "other"})
+    assert [(step.kind, step.query or step.item_id, step.results, step.error) for step in trajectory.steps] == steps
+    assert trajectory.complete
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "cited"),
+    [
+        ({"role": "assistant", "content": None, "refusal": "I cannot."}, "I cannot.", []),
+        ({"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]}, "I cannot.", []),
+        ({"role": "assistant", "content": "Yes.", "annotations": [{"url_citation": {"url": "https://a.org"}}]}, "Yes.",
+         ["https://a.org"]),
+        ({"role": "assistant", "content": [{"type": "text", "text": "Yes.", "citations": [{"url": "https://a.org"}]}]}, "Yes.",
+         ["https://a.org"]),
+    ],
+)  # fmt: skip
+def test_an_answer_may_be_a_refusal_and_cites_by_its_annotations(
+    tmp_path: Path, answer: object, text: str, cited: list[str]
+) -> None:
+    (trajectory,) = read_trajectories(written(tmp_path, "a.json", [CHAT[1], answer]))
+    assert (trajectory.answer, trajectory.cited(), trajectory.complete) == (text, cited, True)
+
+
+def test_lines_of_messages_are_one_transcript_and_a_price_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(message)}\n" for message in CHAT))
+    (trajectory,) = read_trajectories(tmp_path / "a.jsonl", questions=QUESTIONS)
+    assert (trajectory.question_id, trajectory.seen()) == ("q1", ["whale", "krill"])
+    spent: dict[str, Any] = {"prompt_tokens": 100, "cache_read_input_tokens": 80, "cost_usd": 0.25}  # of the 100
+    steps = [{"source": "user", "message": "What?"}, {"source": "agent", "message": "A whale.", "metrics": spent}]
+    atif = {"schema_version": "ATIF-v1.7", "agent": {"name": "reader"}, "steps": steps}
+    (trajectory,) = read_trajectories(written(tmp_path, "b.json", atif))
+    assert (trajectory.input_tokens, trajectory.cost) == (100, 0.25)
 
 
 def test_what_providers_write_in_ways_of_their_own_is_read(tmp_path: Path) -> None:
@@ -380,5 +468,5 @@ def test_a_conversation_is_a_trajectory_for_each_turn_that_has_gold(tmp_path: Pa
         assert [first.question_id, second.question_id] == ids
         assert (first.seen(), second.seen()) == (["whale", "krill"], ["orca"])
         assert (second.question, second.answer) == ("And who eats whales?", "[orca]")
-    (whole,) = read_trajectories(written(tmp_path, "a.json", {"messages": chat, "id": 31}), questions=QUESTIONS)
+    (whole,) = read_trajectories(written(tmp_path, "a.json", {"messages": chat, "qid": 31}), questions=QUESTIONS)
     assert (whole.question_id, whole.seen()) == ("31", ["whale", "krill", "orca"])
