@@ -23,27 +23,37 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"key", "keys"})
+_PREFIXES = ("sk", "pk", "rk", "hf", "gho", "ghp", "ghs", "ghu", "ghr", "gsk", "glpat", "github_pat", "xai", "pplx", "tvly")
 _SECRET_VALUE = re.compile(
-    r"(?<=://)[^/\s:]*:[^/\s]*(?=@)"  # user and password of a URL
+    r"(?:(?<=://)|(?<=:\\/\\/))[^/\s:]*:[^/\s]*(?=@)"  # user and password of a URL, as JSON may write it too
     r"|(?:(?<=http://)|(?<=https://))[^/\s:@]+(?=@)"  # a token in place of both
-    r"|(?<=[?&;])[\w.-]*(?:key|token|password|passwd|pwd|secret|signature|sig|credential)=[^&;\s]+"
-    r"|\b(?:sk|hf|gh[opsur]|pk|gsk|glpat|github_pat)[-_][A-Za-z0-9_-]{16,}"
+    r"|(?<=[?&;#])[\w.-]*(?:key|token|auth|password|passwd|pwd|secret|signature|sig|credential)=[^&;\s\"'\\]+"
+    rf"|\b(?:{'|'.join(_PREFIXES)})[-_][A-Za-z0-9_-]{{16,}}"
     r"|\bxox[a-z]-[A-Za-z0-9-]{10,}"  # Slack
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon
     r"|\bAIza[A-Za-z0-9_-]{30,}"  # Google
     r"|\beyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"  # JSON web tokens
-    r"|\bBearer\s+[^\s\"',]+"
-    r"|(?<=\bAuthorization: Basic )[^\s\"',]+",
+    r"|\bBearer(?:\s|[+:=]|%20|\\++(?:u0020|[tnr]))++[\w.~+/=-]{8,}"
+    r"|(?<=cookie: )[^\r\n\"'\\]+"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]*+",
     re.IGNORECASE,
 )
-_PREFIXES = ("sk", "hf", "gho", "ghp", "ghs", "ghu", "ghr", "pk", "glpat", "github_pat")
 _MARKS = (
-    *("://", "=", "xox", "akia", "asia", "aiza", "eyj", "bearer", "authorization: basic"),
+    *("://", ":\\/\\/", "=", "xox", "akia", "asia", "aiza", "eyj", "bearer", "cookie: ", "-----begin"),
     *(prefix + sign for prefix in _PREFIXES for sign in "-_"),
 )
 """An ASCII text without any of these, in small letters, has no match of ``_SECRET_VALUE``; looking for them is much faster."""
-_SETTING = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'\"&;,)]++)")
-_PASSWORD_NAME = re.compile(r"pass|pwd|secret", re.IGNORECASE)
+_SETTING = re.compile(
+    r"((?:(?<![\w.%-])|(?<=%[0-9A-F][0-9A-F]))[\w.-]{0,60}?"  # a name, such as "api_key": or api_key=
+    r"(?:key|token|authorization|bearer|cookie|pwd|passw(?:or)?d|passphrase|secret|credential)s?)"
+    r"(\\*+[\"']?+\s*+(?:[:=]|%3[AD])\s*+)"
+    r"((?P<quote>\\*+[\"'])(?:(?!(?P=quote))(?:\\.|.))*+"
+    r"|(?:(?:bearer|basic|token|apikey|digest)[\s+]++)?+(?:(?!%26)[^\s'\"&;,)\\<>|])++)",
+    re.IGNORECASE,
+)
+_SURE_NAME = re.compile(r"pass|pwd|secret|(?:api|access|auth|bearer|private)[_-]?(?:key|token)|authorization", re.IGNORECASE)
+_OPAQUE = re.compile(r"(?=\D*+\d)\S{8,}+\Z|(?:bearer|basic|token|apikey|digest)\s", re.IGNORECASE)
+"""What a key looks like, and no word: eight signs with a digit among them, or a scheme of HTTP before it."""
 _SHORTEST = 12
 """Minimum length of an environment variable's value to be hidden: shorter ones may be ordinary words."""
 _SHORTEST_READ = 4
@@ -82,7 +92,7 @@ def hide_parts(text: str, address: str) -> str:
     user, _, location = address.partition("://")[2].rpartition("@")
     host, _, database = location.partition("/")
     parts = {address, host, host.partition(":")[0], database.partition("?")[0], *user.partition(":")[::2]}
-    parts |= {match[2].strip("'") for match in _SETTING.finditer(address)}
+    parts |= {match[3].strip("'") for match in _SETTING.finditer(address)}
     parts |= {unquote(part) for part in parts}
     return _hide_values(text, sorted((part for part in parts if len(part) > 2), key=len, reverse=True))
 
@@ -95,7 +105,11 @@ def is_secret_name(name: str) -> bool:
 
 def _without(value: Any, known: list[str]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _hidden(inner) if is_secret_name(str(key)) else _without(inner, known) for key, inner in value.items()}
+        named = {"value"} if is_secret_name(str(value.get("name"))) else set()  # {"name": "Authorization", "value": ...}
+        return {
+            key: _hidden(inner) if key in named or is_secret_name(str(key)) else _without(inner, known)
+            for key, inner in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_without(inner, known) for inner in value]
     if not isinstance(value, str):
@@ -103,7 +117,7 @@ def _without(value: Any, known: list[str]) -> Any:
     value = _hide_values(value, known)
     if not value.isascii() or any(map(value.lower().__contains__, _MARKS)):
         value = _SECRET_VALUE.sub(HIDDEN, value)
-    return _SETTING.sub(_hide_setting, value) if "=" in value else value
+    return _SETTING.sub(_hide_setting, value) if any(map(value.__contains__, (":", "=", "%3"))) else value
 
 
 def _hide_values(text: str, values: list[str]) -> str:
@@ -116,11 +130,14 @@ def _hide_values(text: str, values: list[str]) -> str:
 
 
 def _hide_setting(match: re.Match[str]) -> str:
-    """A setting as displayed: the name of a variable is no secret."""
-    shown = match[2].strip("'")
-    if shown.startswith(("env:", HIDDEN)) or not _PASSWORD_NAME.search(match[1]):
+    """A setting as displayed: the name of a variable is no secret, and a word after a colon may be prose."""
+    name, sign, value, quote = match.groups()
+    plain = value.removeprefix(quote or "")
+    if plain.startswith(("env:", HIDDEN)) or not plain:
         return match[0]
-    return match[1] + HIDDEN
+    is_set = bool(quote) or "=" in sign
+    is_secret = (_SURE_NAME.search(name) is not None and is_set) or (is_secret_name(name) and _OPAQUE.match(plain) is not None)
+    return f"{name}{sign}{quote or ''}{HIDDEN}" if is_secret else match[0]
 
 
 def _of_environment() -> list[str]:

@@ -83,12 +83,50 @@ class Keyed(BaseUserQueryProcessor):
         return [[nlq] for nlq in nlqs]
 
 
-def test_every_one_of_several_bearer_keys_in_a_compact_json_text_is_hidden() -> None:
-    keys = [f"Bearer {SECRET}-{number}" for number in range(4)]
-    for text in (json.dumps(keys, separators=(",", ":")), json.dumps({"query": keys}, separators=(",", ":"))):
-        shown = without_secrets(text)
-        assert SECRET not in shown
-        json.loads(shown)
+OPAQUE = "Zx9Qw8Er7Ty6Ui5Op4As3D"
+"""A key that has no form of its own."""
+SPELLINGS = (
+    *(f"{OPAQUE[:5]}{sign}Bearer {OPAQUE}".join(["Bearer x2345678", ""]) for sign in ",;|<"),
+    *(f"Bearer{between}{OPAQUE}" for between in ("\t", "%20", "+", ": ", "=", "\\u0020")),
+    *(f"Authorization: {scheme} {OPAQUE}" for scheme in ("Token", "ApiKey", "basic")),
+    *(f"curl -H '{header}: {OPAQUE}' https://a.org" for header in ("X-API-Key", "X-Auth-Token", "x-goog-api-key")),
+    f"Cookie: theme=dark; session={OPAQUE}",
+    f"OPENAI_API_KEY={OPAQUE}",
+    f'client = OpenAI(api_key="{OPAQUE}")',
+    f"password: {OPAQUE}",
+    f"https://a.org/#access_token={OPAQUE}",
+    f"https%3A%2F%2Fa.org%3Fapi_key%3D{OPAQUE}%26x",
+    f"-----BEGIN RSA PRIVATE KEY-----\n{OPAQUE}\n-----END RSA PRIVATE KEY-----",
+)
+
+
+def test_a_key_is_hidden_in_every_spelling_also_in_json_within_json(subtests: pytest.Subtests) -> None:
+    values: list[object] = [
+        *SPELLINGS,
+        json.dumps({"Authorization": f"Basic {OPAQUE}=="}),
+        json.dumps({"password": OPAQUE, "more": {"x-api-key": OPAQUE}}),
+        json.dumps([f"Bearer {SECRET}-{OPAQUE}-{number}" for number in range(4)], separators=(",", ":")),
+    ]
+    for value in values:
+        with subtests.test(value=value):
+            for text in (value, json.dumps(value), json.dumps({"query": json.dumps({"body": value})})):
+                shown = without_secrets(text)
+                assert OPAQUE not in json.dumps(shown)
+                if text is not value:
+                    json.loads(shown)
+    for value in (f"https:\\/\\/me:{OPAQUE}@a.org", [{"name": "Authorization", "value": OPAQUE}]):
+        assert OPAQUE not in json.dumps(without_secrets(value))
+
+
+def test_prose_about_keys_is_left_as_it_is() -> None:
+    for text in (
+        "the ring bearer of Gondor",
+        "token: a coin",
+        "Password: the film of 2016",
+        "sort_key=year",
+        "the secret: how",
+    ):
+        assert without_secrets(text) == text
 
 
 def test_what_looks_like_a_secret_is_hidden_wherever_it_stands(subtests: pytest.Subtests) -> None:
@@ -243,7 +281,7 @@ def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypat
 def test_a_password_among_settings_is_hidden_in_any_text(subtests: pytest.Subtests) -> None:
     for text, shown in [
         (f"host=h password={SECRET} dbname=d", "host=h password=*** dbname=d"),
-        (f"host=h password = 'a {SECRET}' dbname=d", "host=h password = *** dbname=d"),
+        (f"host=h password = 'a {SECRET}' dbname=d", "host=h password = '***' dbname=d"),
         (f"no file 'host=h sslpassword={SECRET}'", "no file 'host=h sslpassword=***'"),
         (f"Server=h;Pwd={SECRET};Database=d", "Server=h;***;Database=d"),
         ("password=env:DBU, k=5", "password=env:DBU, k=5"),
