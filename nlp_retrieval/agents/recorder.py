@@ -141,10 +141,9 @@ class Session:
                 raise ConfigurationError(
                     f"{field}={str(value)[:40]!r}...: expected a text of at most {_LONGEST_NAME} characters"
                 )
-        about = without_secrets({"question_id": question_id or name, "question": question, "agent": agent})
-        name = name or uuid.uuid4().hex
-        self.name = name if without_secrets(name) == name else f"hidden-{_digest(name)}"
-        """Its name; one that looks like a secret is told by its digest."""
+        about = {"question_id": _told(question_id or name), "question": without_secrets(question), "agent": _told(agent)}
+        self.name = _told(name or uuid.uuid4().hex)
+        """Its name; one that looks like a secret is told by its digest, as are those of its question and agent."""
         self.steps: list[AgentStep] = []
         """Steps of this object; another process may have recorded more of the session."""
         self._about = {field: value for field, value in about.items() if value}
@@ -169,7 +168,8 @@ class Session:
             text: the answer.
             citations: ids of the items that it cites; None if its own marks say so (``[whale]``).
         """
-        self._answer = without_secrets({"answer": text} | ({} if citations is None else {"citations": list(citations)}))
+        cited = {} if citations is None else {"citations": [item_id for item_id in citations if item_id]}
+        self._answer = without_secrets({"answer": text} | cited)
         return self._write(self._answer)
 
     @contextmanager
@@ -237,6 +237,10 @@ def _step_of(fields: Mapping[str, Any]) -> AgentStep:
         left = {key: value for key, value in fields.items() if key not in wrong}
         said = f"left out, cannot be kept: {', '.join(sorted(wrong))}"
         return AgentStep.model_validate({"kind": "other", **left, "text": said})
+
+
+def _told(name: str) -> str:
+    return name if without_secrets(name) == name else f"hidden-{_digest(name)}"
 
 
 def _digest(name: str) -> str:

@@ -183,6 +183,11 @@ def _count(wanted: Filter) -> int:
     return sum(map(_count, wanted.parts)) if isinstance(wanted, Combination) else 1
 
 
+def keys_of(wanted: Filter) -> set[str]:
+    """Return the metadata keys that a filter asks about."""
+    return {wanted.key} if isinstance(wanted, Condition) else set[str]().union(*map(keys_of, wanted.parts))
+
+
 def _joined(key: str, value: object, where: str, depth: int) -> Combination:
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         raise QueryError(f"{where}: expected a list of filters, found {shown(value)}")

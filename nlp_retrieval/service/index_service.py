@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -11,12 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.context import collected_notes, record_steps, search_steps
+from nlp_retrieval.core.filters import keys_of, parse_filter
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, verify_index
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, retrievers_of
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.errors import QueryError
 from nlp_retrieval.service.endpoints import (
     BaseService,
     Endpoint,
@@ -171,7 +173,7 @@ class IndexService(BaseService):
                 ItemSearchArguments,
                 ItemsFound,
                 self._search_one,
-                hints={"where": describe_filter(self.searcher.opened.items.kinds)},
+                hints={"where": describe_filter(self._kinds())},
                 records=True,
                 filtered=True,
             ),
@@ -222,10 +224,23 @@ class IndexService(BaseService):
     ) -> tuple[list[list[RetrievalResult]], list[str]]:
         self._refresh()
         with record_steps(search_steps(queries, k, where)) as steps, collected_notes() as notes:
+            if where is not None and allowed_filter() is not None:
+                asked = keys_of(parse_filter(where))
+                if hidden := sorted(asked - self._kinds(asked).keys()):  # the same whether others have it or nobody
+                    raise QueryError(f"where: no item that this token may see has the metadata key {hidden[0]!r}")
             results = self.searcher.search(queries, k, allowed_filter(where))
             for step, found in zip(steps, results, strict=False):
                 step["results"] = [result.item.item_id for result in found]
         return results, notes
+
+    def _kinds(self, keys: Collection[str] | None = None) -> dict[str, str]:
+        """Kinds of metadata by key, of what the token of the request may see."""
+        items, allowed = self.searcher.opened.items, allowed_filter()
+        kinds = {key: kind for key, kind in items.kinds.items() if keys is None or key in keys}
+        if allowed is None:
+            return kinds
+        masks = {key: items.mask({"and": [allowed, {f"metadata.{key}": {"exists": True}}]}) for key in kinds}
+        return {key: kinds[key] for key, mask in masks.items() if mask is not None and mask.any()}
 
     def _search(self, body: SearchBody) -> bytes:
         results, notes = self._found(body.texts, body.k, body.where)

@@ -60,14 +60,16 @@ class _TextFormatter(logging.Formatter):
             "time": self.formatTime(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage().strip()[:_LONGEST],
+            "message": record.getMessage().strip(),
             "request_id": current_request.get().request_id,
             "pid": record.process,
         }
         found |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info:
-            found["traceback"] = self.formatException(record.exc_info)[-_LONGEST:]
-        return {name: value for name, value in without_secrets(found).items() if value not in ("", None)}
+            found["traceback"] = self.formatException(record.exc_info)
+        shown = without_secrets(found)  # before anything is cut, perhaps in the middle of a secret
+        cuts = {"message": slice(_LONGEST), "traceback": slice(-_LONGEST, None)}
+        return {name: value[cuts[name]] if name in cuts else value for name, value in shown.items() if value not in ("", None)}
 
     def format(self, record: logging.LogRecord) -> str:
         found = self.fields(record)

@@ -191,6 +191,15 @@ def test_secrets_are_hidden_in_every_text(tmp_path, monkeypatch, joined):
     assert lines[1]["citations"] == ["***", "p1"]
 
 
+def test_names_that_look_like_keys_are_told_apart_and_an_empty_citation_is_none(tmp_path):
+    for number in (1, 2):
+        session = Recorder(tmp_path).session(f"{SECRET}{number}", question_id=f"{SECRET}{number}", agent="rag")
+        session.add_answer("So.", ["", "p1"])
+    one, other = read_trajectories(tmp_path)
+    assert one.question_id != other.question_id
+    assert one.cited() == other.cited() == ["p1"]
+
+
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "/etc/passwd", "..", "a\n\x00b", "CON", "x" * 500, "\u202e\ud800", "a/b", "a-b"]
 )

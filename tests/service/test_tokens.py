@@ -15,7 +15,7 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.service.settings import read_tokens
 
 from .asking_mcp import called, over_http, refused
-from .running import Running, make_index, running
+from .running import Running, item, make_index, running
 
 ALL, PART, OTHER = "0123456789abcdef-all", "0123456789abcdef-part", "0123456789abcdef-other"
 WHERE = {"year": {"lt": 2003}}
@@ -34,7 +34,8 @@ def written(folder: Path, rows: object) -> Path:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("tokens")
-    make_index(folder / "index", 6)
+    secret = item(6, "fox of others").model_copy(update={"metadata": {"year": 2006, "owner": "them"}})
+    make_index(folder / "index", 6).add([secret])
     rows = {
         "all": {"sha256": hashed(ALL)},
         "part": {"sha256": hashed(PART), "where": WHERE},
@@ -53,7 +54,7 @@ def ids_of(client: httpx2.Client, path: str = "/search", **asked: object) -> set
 
 def test_no_filter_of_a_request_loosens_that_of_its_token(service: Running) -> None:
     with service.client(ALL) as everything, service.client(PART) as part, service.client(OTHER) as other:
-        assert ids_of(everything) == {f"p{number}" for number in range(6)}
+        assert ids_of(everything) == {f"p{number}" for number in range(7)}
         assert ids_of(part) == ids_of(part, path="/search/") == SEEN
         assert ids_of(other) == {"p5"}
         for where in (
@@ -83,8 +84,21 @@ def test_every_other_route_is_refused_to_a_token_with_a_filter(service: Running)
         assert shown == {"/search", "/submit_answer", "/livez", "/readyz"}
 
 
+def test_a_metadata_key_of_others_alone_is_as_one_that_nobody_has(service: Running) -> None:
+    with service.client(ALL) as everything, service.client(PART) as part:
+        assert ids_of(everything, where={"owner": "them"}) == {"p6"}
+        said = [part.post("/search", json={"query": "fox", "where": {key: "x"}}) for key in ("owner", "nobodys")]
+        assert [answer.status_code for answer in said] == [422, 422]
+        first, second = (answer.json()["error"]["message"] for answer in said)
+        assert first.replace("owner", "nobodys") == second
+        assert ids_of(part, where={"year": {"exists": True}, "title": "T1"}) == {"p1"}
+
+
 def test_tools_show_what_the_token_may_see(service: Running) -> None:
     async def ask(client: Client) -> None:
+        (searching,) = (tool for tool in (await client.list_tools()).tools if tool.name == "search")
+        described = searching.input_schema["properties"]["where"]["description"]
+        assert ('"year"' in described, "owner" in described) == (True, False)
         found = await called(client, "search", query="fox dog", k=100, where={"year": {"gte": 0}})
         assert {hit["item"]["item_id"] for hit in found["results"]} == SEEN
         assert (await called(client, "read_passage", item_id="p1"))["item_id"] == "p1"
