@@ -31,7 +31,7 @@ from nlp_retrieval.core.files.records import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
-__all__ = ["Run", "ranked", "read_run", "write_qrels", "write_run"]
+__all__ = ["Run", "ranked", "read_run", "write_qrels", "write_run", "written_scores"]
 
 NO_DOCUMENT = "no-document"
 """Stands in the judgements that a benchmark writes for a query without any."""
@@ -83,7 +83,7 @@ def _run_lines(query_id: str, hits: Sequence[tuple[str, float]], label: str) -> 
     if repeated := first_repeated(item_id for item_id, _ in hits):
         raise EngineError(f"the list of query {query_id!r} holds item {repeated!r} twice; a ranking holds an item once")
     query = _encode(query_id)
-    scores = _strictly_decreasing(query_id, [float(score) for _, score in hits])
+    scores = written_scores(query_id, [float(score) for _, score in hits])
     ranked = enumerate(zip(hits, scores, strict=True), start=1)
     return "".join(f"{query} Q0 {_encode(item_id)} {rank} {score} {label}\n" for rank, ((item_id, _), score) in ranked)
 
@@ -96,7 +96,7 @@ def _qrels_lines(query_id: str, grades: Mapping[str, int]) -> str:
     return "".join(f"{query} 0 {_encode(item_id)} {int(grade)}\n" for item_id, grade in grades.items())
 
 
-def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
+def written_scores(query_id: str, scores: list[float]) -> list[str]:
     """The scores as text, each below the one before it as a 32-bit float, and therefore as a 64-bit float too."""
     single = _as_single(scores)
     if not np.isfinite(single).all():
@@ -110,7 +110,7 @@ def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
         rank = int(worse[0]) + 1
         raise EngineError(
             f"the list of query {query_id!r} is not best first: rank {rank} has score {scores[rank - 1]}, "
-            f"rank {rank + 1} has {scores[rank]}; sort it before it is written"
+            f"rank {rank + 1} has {scores[rank]}; sort results by their scores"
         )
     texts = [repr(score) for score in scores]
     if (single[1:] < single[:-1]).all():

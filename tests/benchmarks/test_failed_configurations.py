@@ -34,11 +34,21 @@ class Breaks(BaseReranker):
         raise ZeroDivisionError("shape 0")
 
 
+class Upside(Searcher):
+    """A searcher that returns the best last, which no run file can hold."""
+
+    name = "upside"
+
+    def search(self, *arguments, **named):  # type: ignore[no-untyped-def]
+        return [hits[::-1] for hits in super().search(*arguments, **named)]
+
+
 def with_failures() -> dict[str, Searcher]:
     missing = Searcher([FaissRetriever(NoModel())])
     breaking = Searcher([Bm25Retriever()], reranker=Breaks())
     whole = searchers()
-    return {"missing": missing, "bm25": whole["bm25"], "breaks": breaking, "dense": whole["dense"]}
+    upside = Upside([Bm25Retriever()])
+    return {"missing": missing, "bm25": whole["bm25"], "breaks": breaking, "upside": upside, "dense": whole["dense"]}
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared stages"])
@@ -53,8 +63,10 @@ def test_the_others_are_measured_as_if_it_were_not_there(tmp_path: Path, shared:
     assert [(one.name, one.error, one.reason) for one in run.report.failed] == [
         ("missing", "ModelError", "the model 'acme/none' is not here; download it"),
         ("breaks", "ZeroDivisionError", "ZeroDivisionError: shape 0"),
+        ("upside", "EngineError", run.report.failed[2].reason),
     ]
-    missing, breaks = run.report.failed
+    missing, breaks, upside = run.report.failed
+    assert "is not best first: rank 1 has score" in upside.reason
     assert missing.traceback == ""
     assert "score_pairs" in breaks.traceback
     assert missing.config["retrievers"]

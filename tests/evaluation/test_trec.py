@@ -163,7 +163,7 @@ class TestRefusals:
                 ["q"],
                 [[("c", 4.0), ("d", 1.0), ("e", 2.0)]],
                 EngineError,
-                "the list of query 'q' is not best first: rank 2 has score 1.0, rank 3 has 2.0; sort it before",
+                "the list of query 'q' is not best first: rank 2 has score 1.0, rank 3 has 2.0; sort results",
             ),
             (
                 ["q"],
