@@ -6,7 +6,6 @@ import itertools
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +18,8 @@ from nlp_retrieval import (
     BeirLoader,
     Bm25Retriever,
     FaissRetriever,
-    Gold,
     HoverLoader,
     OverlapReranker,
-    Query,
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
@@ -31,12 +28,9 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core import BaseLoader, BaseQueryLoader
 from nlp_retrieval.encoders.models import find_model
-from nlp_retrieval.gate.baseline import Baseline, read_baseline
 from nlp_retrieval.gate.checking import Gate
-from nlp_retrieval.gate.judged import ChangedPassage, Side, changed_passages, with_judged
-from nlp_retrieval.gate.reasons import is_relevant
 from nlp_retrieval.gate.settings import GateSettings
-from nlp_retrieval.gate.verdict import MeasureVerdict, in_every_case, judge, looks_of
+from nlp_retrieval.gate.verdict import judge, looks_of
 
 _PAGE, _TEXT = Path(__file__).parent / "GATE.md", Path(__file__).parent / "gate_page.md"
 _COMMITS, _BRANCHES, _LOSSES, _MARGIN = 100, 100, 200, 0.02
@@ -130,59 +124,6 @@ def _power(pairs: Pairs) -> str:
             rows[f"{name}, {looks} looks"] = [f"{len(before):,}", f"{found:.3f}"]
             print(name, looks, found, flush=True)
     return table(["set", "queries", "called worse"], rows)
-
-
-def _judged(data: Data) -> str:
-    """Judge what changed with gold as the judge, a twentieth at a time in a random order, until there is a verdict."""
-    rows: dict[str, list[str]] = {}
-    changes = {"k1 0.9 -> 1.2": Bm25Retriever(k1=1.2), "other settings, no stemmer": Bm25Retriever(1.5, 0.75, stemmer="none")}
-    for (name, (queries, corpus)), (change, retriever) in itertools.product(_sets(data).items(), changes.items()):
-        asked, gold = queries.queries(), {each.query_id: each for each in queries.gold()}
-        before, now = (
-            _accepted(data, _indexed(data, each, corpus), queries, {"precision@10": _MARGIN}, k=10)
-            for each in (Bm25Retriever(), retriever)
-        )
-        items = {**now.items, **before.items}
-        texts = {item_id: item.digest for item_id, item in items.items()}
-        order = np.random.default_rng(4).permutation(len(asked)).tolist()
-        place = {asked[number].query_id: position for position, number in enumerate(order)}
-        said = [
-            replace(each, relevant=is_relevant(each.key[1], items[each.key[1]].title, gold[each.query_id]))
-            for each in changed_passages(data.work / "nothing is judged", asked, before, now, [10], texts, {})
-        ]
-        said.sort(key=lambda each: place[each.query_id])
-        for many in (len(said) * step // 20 for step in range(21)):
-            verdict = _verdict_of_change(asked, before, now, said, many)
-            if verdict != "cannot tell":
-                break
-        both = sum(len({*before.queries[each.query_id].hits, *now.queries[each.query_id].hits}) for each in asked)
-        every = _verdict_of_change(asked, before, now, said, len(said))
-        rows[f"{name}, {change}"] = [f"{both:,}", f"{len(said):,}", f"{many:,}", verdict, every]
-        print(name, change, rows[f"{name}, {change}"], flush=True)
-    heads = ["set and change", "passages of both", "that differ", "judged at the verdict", "verdict", "when all are judged"]
-    return table(heads, rows)
-
-
-def _verdict_of_change(asked: list[Query], before: Baseline, now: Baseline, said: list[ChangedPassage], many: int) -> str:
-    passages = [each if number < many else replace(each, relevant=None) for number, each in enumerate(said)]
-    every, families = {"": np.ones(len(asked), bool)}, [query.family for query in asked]
-
-    def verdicts(also: Side | None) -> list[MeasureVerdict]:
-        gold = with_judged({query.query_id: Gold(query_id=query.query_id, relevance={}) for query in asked}, passages, 1, also)
-        old, new = (
-            np.array([sum(hit in gold[each].relevance for hit in side.queries[each].hits) / 10 for each in gold])
-            for side in (before, now)
-        )
-        return judge({"p": old}, {"p": new}, {"p": _MARGIN}, families, every, level=0.05, looks=_COMMITS)
-
-    (verdict,) = in_every_case(*map(verdicts, (None, "baseline", "now")))
-    return verdict.verdict
-
-
-def _accepted(data: Data, searcher: Searcher, queries: BaseQueryLoader, margins: dict[str, float], k: int) -> Baseline:
-    gate = GateSettings(data.work / "gate" / "accepted.jsonl", queries, margins, k=k)
-    Gate(gate, searcher).update("accepted", accept_losses=True)
-    return read_baseline(gate.baseline)
 
 
 def _other_revision(folder: Path) -> str:
@@ -287,7 +228,7 @@ def main(root: str) -> None:
     means = [f"{name} ({len(a)} queries, nDCG@10 {a.mean():.3f} and {b.mean():.3f})" for name, (a, b, _) in pairs.items()]
     regressions, harmless, passages = _changes(data)
     values = {"pairs": "BM25 with two settings on " + ", ".join(means), "passages": f"{passages:,}"}
-    values |= {"alarms": _alarms(pairs), "power": _power(pairs), "judged": _judged(data)}
+    values |= {"alarms": _alarms(pairs), "power": _power(pairs)}
     values |= {"regressions": regressions, "harmless": harmless}
     counts = {"branches": _BRANCHES, "margin": _MARGIN, "losses": _LOSSES}
     _PAGE.write_text(page(_TEXT.read_text("utf-8"), **counts, **values), "utf-8")

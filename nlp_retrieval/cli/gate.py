@@ -23,9 +23,6 @@ def command(
         bool,
         typer.Option("--accept-losses", help="With --update: although a measure fell beyond its margin, or gold is missing."),
     ] = False,
-    judge: Annotated[
-        bool, typer.Option("--judge", help="Make a judging project of the passages that differ and are not judged.")
-    ] = False,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="Also write Markdown, for a pull request.")] = None,
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write JSON.")] = None,
@@ -43,8 +40,6 @@ def command(
 
     if (reason or accept_losses) and not update:
         raise ConfigurationError("--reason and --accept-losses are for --update")
-    if judge and update:
-        raise ConfigurationError("--judge is for a check, and --update accepts what is found; run one after the other")
     writers: list[tuple[Path | None, Callable[[GateReport], str | bytes]]] = [
         (markdown_file, markdown),
         (junit_file, junit),
@@ -59,7 +54,7 @@ def command(
             say(line)
         say(f"written: {gate.settings.baseline}")
         return
-    report = gate.check(judge_change=judge)
+    report = gate.check()
     for line in lines_of(report):
         typer.echo(not_a_command(line))
     for path, write in files:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import SourceError
 
-FORMAT = 3
+FORMAT = 4
 RENEW = "renew the baseline with `nlp-retrieval gate GATE.yaml --update --reason TEXT`"
 """What to do where a baseline cannot be used."""
 
@@ -31,7 +31,7 @@ def digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class BaselineQuery:
-    """What was found for a query: digests of its text and gold (empty without), ids of its hits, its measures."""
+    """What was found for a query: digests of its text and gold (empty without), and ids of its hits."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -39,7 +39,6 @@ class BaselineQuery:
     text: str
     gold: str
     hits: tuple[str, ...]
-    measures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,7 @@ _HEAD, _QUERY, _ITEM = TypeAdapter(_Head), TypeAdapter(BaselineQuery), TypeAdapt
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
     """Write a baseline; a reader sees the old file or the complete new one."""
-    lines = []
-    for query in baseline.queries.values():
-        lines.append(_line(asdict(query) | {"measures": {name: round(value, 6) for name, value in query.measures.items()}}))
+    lines = [_line(asdict(query)) for query in baseline.queries.values()]
     lines += [_line([item_id, item.digest, item.title]) for item_id, item in sorted(baseline.items.items())]
     head = _Head(FORMAT, baseline.reason, baseline.k, baseline.identity, _checksum(lines))
     write_output(path, "\n".join([_line(asdict(head)), *lines, ""]).encode())

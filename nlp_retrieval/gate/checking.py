@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from nlp_retrieval.benchmarks.results import masks_of
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
@@ -35,10 +34,9 @@ from nlp_retrieval.gate.baseline import (
     read_baseline,
     write_baseline,
 )
-from nlp_retrieval.gate.judged import ChangedPassage, ChangeToJudge, Side, changed_passages, make_project, with_judged
 from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_most
 from nlp_retrieval.gate.settings import GateSettings
-from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, judge, looks_of, overall, queries_needed
+from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, looks_of, overall, queries_needed
 from nlp_retrieval.reports import counted
 
 _PERSISTENCE = 0.9
@@ -50,7 +48,7 @@ class GateReport:
     """Result of a gate.
 
     Args:
-        verdict: on all measures together; None without gold or judgements of what changed.
+        verdict: on all measures together; None without gold.
         passes: whether the gate passes.
         measures: the verdict on each measure in each group.
         agreement: mean rank-biased overlap with the rankings of the baseline.
@@ -61,7 +59,6 @@ class GateReport:
         notes: what was noticed besides.
         level: chance of a false alarm over ``looks`` changes of the results.
         looks: number of changes that the baseline judges.
-        change: how far people judged what changed; None if they are not asked.
         failing: the verdicts with which the gate fails.
 
     Examples:
@@ -81,7 +78,6 @@ class GateReport:
     notes: list[str] = field(default_factory=list)
     level: float = 0.05
     looks: int = 1
-    change: ChangeToJudge | None = None
     failing: tuple[Verdict, ...] = ("worse", "fell")
 
     def __bool__(self) -> bool:
@@ -122,7 +118,7 @@ class Gate:
             raise QueryError("the gate has no queries; check the path and the filters of their loader")
         gold = {each.query_id: each for each in settings.query_loader.gold()}
         self.gold = {query.query_id: gold[query.query_id] for query in self.queries if query.query_id in gold}
-        if not settings.margins and (self.gold or settings.judging is not None):
+        if not settings.margins and self.gold:
             raise ConfigurationError(
                 "the gate has no margins, the largest losses that are acceptable; write 'margins: {ndcg@10: 0.02}'"
             )
@@ -131,29 +127,17 @@ class Gate:
             raise ConfigurationError(
                 f"group_by: no query has {settings.group_by!r} in its metadata; {nearest(settings.group_by, keys)}"
             )
-        others = [name for name in settings.margins if Measure.parse(name).family != "precision"]
-        if settings.judging is not None and not self.gold and others:
-            raise ConfigurationError(
-                f"margins: {others[0]} needs all relevant passages, and the queries have no gold. Of what changed alone people "
-                "can judge precision: write {precision@10: 0.02}"
-            )
 
-    def check(self, *, judge_change: bool = False) -> GateReport:
+    def check(self) -> GateReport:
         """Return the report on the searcher.
-
-        Args:
-            judge_change: whether to make a judging project of the passages that differ and are not judged.
 
         Raises:
             SourceError: the baseline is missing, damaged or edited.
-            ConfigurationError: the baseline is of other queries, of another corpus, or keeps fewer hits; or there is no folder
-                for a judging project.
+            ConfigurationError: the baseline is of other queries, of another corpus, or keeps fewer hits.
             QueryError: the searcher finds nothing for any query.
             GoldError: the index holds no relevant document.
         """
         settings = self.settings
-        if judge_change and settings.judging is None:
-            raise ConfigurationError("there is no folder for judging projects; write 'judging: FOLDER' in the gate's file")
         before = read_baseline(settings.baseline)
         kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in before.queries.items()}
         before = replace(before, queries=kept, k=min(before.k, settings.k))
@@ -167,17 +151,6 @@ class Gate:
         compared = [query for query in self.queries if query.query_id in before.queries]
         measured = [query for query in compared if query.query_id in self.gold]
         looks = looks_of(len(measured or compared)) if settings.looks is None else settings.looks
-        gold, change = dict(self.gold), None
-        passages: list[ChangedPassage] = []
-        if settings.judging is not None:
-            change, passages = self._change(settings.judging, measured or compared, before, now, texts, judge_change)
-            if not measured:
-                measured, gold = compared, {each.query_id: Gold(query_id=each.query_id, relevance={}) for each in compared}
-
-        def values(also: Side | None) -> tuple[dict[str, Scores], dict[str, Scores]]:
-            own = with_judged(gold, passages, settings.relevant_from, also)
-            return self._values(before, measured, own), self._values(now, measured, own)
-
         overlaps = np.array(
             [_overlap(before.queries[each.query_id].hits, now.queries[each.query_id].hits) for each in compared]
         )
@@ -186,13 +159,9 @@ class Gate:
         verdicts: list[MeasureVerdict] = []
         old, new = {"": np.ones(len(compared))}, {"": overlaps}
         if measured:
-            old, new = values(None)
+            old, new = (self._values(side, measured) for side in (before, now))
             verdicts = self._judged(measured, old, new, looks)
-            if change is not None and change.alone and change.unjudged:
-                worst, best = (self._judged(measured, *values(side), looks) for side in ("baseline", "now"))
-                verdicts = in_every_case(verdicts, worst, best)
             verdict = overall(verdicts)
-        judged = with_judged(gold, passages, settings.relevant_from) if measured else None
         return GateReport(
             verdict=verdict,
             passes=agreement >= settings.least_agreement if verdict is None else verdict not in settings.failing,
@@ -201,11 +170,20 @@ class Gate:
             same=sum(before.queries[each.query_id].hits == now.queries[each.query_id].hits for each in compared),
             queries=len(compared),
             changes=changes_of(before, now, texts),
-            lost=lost_most(measured or compared, old, new, before, now, judged, self._deeper, self._text_of, _SHOWN),
+            lost=lost_most(
+                measured or compared,
+                old,
+                new,
+                before,
+                now,
+                self.gold if measured else None,
+                self._deeper,
+                self._text_of,
+                _SHOWN,
+            ),
             notes=self._notes(compared),
             level=settings.level,
             looks=looks,
-            change=change,
             failing=settings.failing,
         )
 
@@ -234,20 +212,15 @@ class Gate:
             raise GoldError(f"{missing.said}, so the baseline stays as it is; {missing.cure}, or pass accept_losses=True")
         measured = [query for query in self.queries if query.query_id in self.gold]
         lines = [] if not self.settings.baseline.exists() else self._before_and_after(current, measured, accept_losses)
-        values = self._values(current, measured, self.gold) if measured else {}
+        values = self._values(current, measured) if measured else {}
         if (zero := [name for name, column in values.items() if not column.any()]) and not accept_losses:
             raise GoldError(
                 f"{zero[0]} is 0 for every query and could never fall, so the baseline is not written; check that gold and "
                 "results have the same ids, or pass accept_losses=True"
             )
-        queries = dict(current.queries)
-        for number, query in enumerate(measured):
-            own = {name: float(column[number]) for name, column in values.items()}
-            queries[query.query_id] = replace(queries[query.query_id], measures=own)
-        write_baseline(self.settings.baseline, replace(current, queries=queries))
+        write_baseline(self.settings.baseline, current)
         if not measured:
-            until = "" if self.settings.judging is None else " until people have judged what changed (gate --judge)"
-            return [*lines, f"the queries have no gold: the gate compares rankings, and cannot tell better from worse{until}"]
+            return [*lines, "the queries have no gold: the gate compares rankings, and cannot tell better from worse"]
         for name, column in values.items():
             margin = self.settings.margins[name]
             if (needed := queries_needed(column, margin)) > len(column):
@@ -268,7 +241,7 @@ class Gate:
         highest = [max(self.gold[each.query_id].relevance.values(), default=0) for each in common]
         if max(highest, default=0) < self.settings.relevant_from:
             return ["the earlier baseline has none of these queries with relevant gold, so nothing can be compared"]
-        earlier, now = (self._values(side, common, self.gold) for side in (before, current))
+        earlier, now = (self._values(side, common) for side in (before, current))
         verdicts = self._judged(common, earlier, now, looks=1)
         fallen = [
             f"{each.label} falls from {each.before:.3f} to {each.now:.3f}, by more than its margin of {each.margin:g}"
@@ -391,31 +364,25 @@ class Gate:
                 f"and {RENEW}"
             )
 
-    def _items_at(self, item_ids: Sequence[str], beside: int = 0) -> list[SearchableItem]:
-        """Return items, and as many on each side of them in the corpus; of a searcher of another kind, those that it found."""
+    def _items_at(self, item_ids: Sequence[str]) -> list[SearchableItem]:
+        """Return items by their ids; of a searcher of another kind, those that it found."""
         if not self._is_ours:
             return [self._items[item_id] for item_id in item_ids if item_id in self._items]
         table: ItemTable = self.searcher.opened.items
         rows = table.find(list(item_ids))
-        rows = np.unique(rows[rows >= 0][:, None] + np.arange(-beside, beside + 1))
-        rows = rows[(rows >= 0) & (rows < len(table))]
-        return table.items(rows if table.live is None else rows[table.live[rows]])
+        return table.items(rows[rows >= 0])
 
     def _text_of(self, item_id: str) -> str | None:
         """Return the text of an item; None if the corpus does not hold it, ``""`` if that is not known."""
         items = self._items_at([item_id])
         return items[0].text if items else None if self._is_ours else ""
 
-    def _values(self, side: Baseline, queries: Sequence[Query], gold: Mapping[str, Gold]) -> dict[str, Scores]:
-        """Return ``[queries]`` by measure, of the hits that a baseline keeps; without gold of its own, of precision alone."""
+    def _values(self, side: Baseline, queries: Sequence[Query]) -> dict[str, Scores]:
+        """Return ``[queries]`` by measure, of the hits that a baseline keeps."""
         hits = [side.queries[query.query_id].hits for query in queries]
-        own = [gold[query.query_id] for query in queries]
-        if not self.gold:
-            cutoffs = {name: Measure.parse(name).cutoff or 1 for name in self.settings.margins}
-            relevant = [[each.relevance.get(hit, 0) > 0 for hit in ids] for each, ids in zip(own, hits, strict=True)]
-            return {name: np.array([sum(each[:k]) / k for each in relevant]) for name, k in cutoffs.items()}
+        gold = [self.gold[query.query_id] for query in queries]
         titles = {item_id: item.title for item_id, item in side.items.items()}
-        return dict(evaluate_rankings(own, hits, titles, list(self.settings.margins), self.settings.relevant_from).per_query)
+        return dict(evaluate_rankings(gold, hits, titles, list(self.settings.margins), self.settings.relevant_from).per_query)
 
     def _judged(
         self, queries: Sequence[Query], old: Mapping[str, Scores], new: Mapping[str, Scores], looks: int
@@ -425,22 +392,6 @@ class Gate:
         groups = {} if key is None else masks_of(group_labels(queries, key), group_order(queries, key))
         groups = {"": np.ones(len(queries), bool)} | groups
         return judge(old, new, settings.margins, families, groups, level=settings.level, looks=looks)
-
-    def _change(
-        self, folder: Path, queries: Sequence[Query], before: Baseline, now: Baseline, texts: Mapping[str, str], make: bool
-    ) -> tuple[ChangeToJudge, list[ChangedPassage]]:
-        """Return the passages that differ with people's judgements, and how far they are judged."""
-        here = {**texts, **{item_id: item.digest for item_id, item in now.items.items()}}
-        cutoffs = [Measure.parse(name).cutoff or self.settings.k for name in self.settings.margins]
-        passages = changed_passages(folder, queries, before, now, cutoffs, here, self.gold)
-        open_ = [each for each in passages if each.relevant is None]
-        unasked = [each for each in open_ if each.has_text and each.place is None]
-        projects = tuple(dict.fromkeys(each.place for each in open_ if each.has_text and each.place is not None))
-        if make and unasked:
-            items = self._items_at([each.key[1] for each in unasked], beside=1)
-            projects, unasked = (make_project(folder, queries, unasked, items), *projects), []
-        gone = sum(not each.has_text for each in open_)
-        return ChangeToJudge(len(passages), len(open_), gone, not self.gold, projects, len(unasked)), passages
 
     def _deeper(self, query: str) -> list[str]:
         (hits,) = self.searcher.search([query], _DEEPER * self.settings.k)

@@ -60,8 +60,6 @@ class GateSettings:
         fell: the same if a measure fell by more than its margin, and whether by chance cannot be told.
         least_agreement: the least mean overlap with the baseline's rankings (rank-biased overlap, 0 to 1) where there is no
             gold.
-        judging: a folder for judging projects. Passages that only one of the two rankings has are judged there
-            (``gate --judge``). With gold, those judged relevant are added to it; without, they decide about precision.
         relevant_from: as in a benchmark: the lowest grade of a relevant document.
         ignore_identical_ids: as in a benchmark: whether a hit with the id of its query is the query itself and does not count.
 
@@ -87,7 +85,6 @@ class GateSettings:
     cannot_tell: Literal["pass", "fail"] = "pass"
     fell: Literal["pass", "fail"] = "fail"
     least_agreement: Annotated[float, Field(ge=0, le=1)] = 0.9
-    judging: Path | None = None
     relevant_from: Annotated[Integer, Field(ge=1)] = 1
     ignore_identical_ids: StrictBool | None = None
 
@@ -124,7 +121,7 @@ def read_gate(path: str | Path) -> GateSettings:
             values[name] = build_as(cls, cls.kind, values[name], "queries" if name == "query_loader" else "corpus")
     if isinstance(values.get("searcher"), Mapping):
         values["searcher"] = build("searchers", {"name": Searcher.name} | dict(values["searcher"]), "searcher")
-    for name in ("baseline", "index_path", "judging"):
+    for name in ("baseline", "index_path"):
         if isinstance(values.get(name), str):
             values[name] = Path(values[name]).expanduser()
     return values_of(GateSettings, values, str(path))

@@ -110,17 +110,6 @@ def overall(verdicts: Sequence[MeasureVerdict]) -> Verdict:
     return next(verdict for verdict in _WORST_FIRST if verdict in given)
 
 
-def in_every_case(
-    known: Sequence[MeasureVerdict], worst: Sequence[MeasureVerdict], best: Sequence[MeasureVerdict]
-) -> list[MeasureVerdict]:
-    """Return the verdicts, with known means, that hold whether what is not judged speaks against the searcher or for it."""
-    verdicts = []
-    for each, low, high in zip(known, worst, best, strict=True):
-        verdict: Verdict = "no worse" if low.verdict == "no worse" else "worse" if high.verdict == "worse" else "cannot tell"
-        verdicts.append(replace(each, low=low.low, p=high.p, more=0, verdict=verdict))
-    return verdicts
-
-
 def queries_needed(before: Scores, margin: float) -> int:
     """Return about how many queries can show that nothing beyond a margin was lost, by the baseline's own variance.
 

@@ -12,7 +12,6 @@ from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.models import excerpt
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.gate.checking import GateReport
-from nlp_retrieval.gate.judged import lines_to_judge
 from nlp_retrieval.gate.reasons import LostQuery
 from nlp_retrieval.gate.verdict import MeasureVerdict
 from nlp_retrieval.reports import counted, listed
@@ -37,15 +36,13 @@ def headline(report: GateReport) -> str:
     if report.verdict == "fell":
         return f"Beyond the margin, and whether by chance cannot be told: {falls}."
     if report.verdict == "cannot tell":
-        return f"Cannot tell: {_why_open(report, of_kind)}."
+        return f"Cannot tell: {_why_open(of_kind)}."
     if report.same == report.queries:
         return f"No worse: the first results of all {queries} are the same."
     return f"No worse: no measure lost more than its margin over {queries}."
 
 
-def _why_open(report: GateReport, of_kind: Sequence[MeasureVerdict]) -> str:
-    if report.change is not None and not any(each.more for each in of_kind):
-        return f"{report.change.unjudged:,} of {report.change.passages:,} passages that differ are not judged"
+def _why_open(of_kind: Sequence[MeasureVerdict]) -> str:
     more = f"about {max(each.more for each in of_kind):,} more queries could tell"
     if fell := [each.label for each in of_kind if each.difference < 0]:
         return f"{listed(fell)} fell, and may have lost more than the margin; {more}"
@@ -68,8 +65,6 @@ def lines_of(report: GateReport) -> Iterator[str]:
         yield "Queries whose results changed most:" if report.verdict is None else "Queries that lost most:"
         for query in report.lost:
             yield from (f"  {line}" for line in _query(query))
-    if report.change is not None and report.change.passages:
-        yield from (f"  {visible(line)}" for line in lines_to_judge(report.change))
     yield from (f"note: {visible(note)}" for note in report.notes)
     if report.verdict is not None:
         changes = counted(report.looks, "change")

@@ -151,7 +151,7 @@ def test_where_a_document_is_now_is_said(accepted: GateSettings, tmp_path: Path)
     [
         (lambda text: text.replace('"d1"', '"d2"', 1), "was edited since it was written"),
         (lambda text: text.replace("\n", "\n<<<<<<< ours\n", 1), r":2 has the mark of a merge conflict \(<<<<<<<\)"),
-        (lambda text: text.replace('"format": 3', '"format": 2', 1), "was made by another version of nlp_retrieval"),
+        (lambda text: text.replace('"format": 4', '"format": 3', 1), "was made by another version of nlp_retrieval"),
         (lambda text: text[: len(text) // 2], "a line of it was lost"),
         (lambda text: text.split("\n", 1)[1], "a line of it was lost"),
         (lambda _: "baseline: base.jsonl\n", "is no baseline"),
