@@ -12,6 +12,7 @@ _BRACKETED = re.compile(r"\(([^()\n]{2,120})\)")
 _SHORT = re.compile(r"(?=[^\W\d_])[\w&/.-]{2,12}")
 _SHORT_BEFORE = re.compile(r"[\w&/.-]{2,12}\s?\Z")
 _CLAUSE_END = re.compile(r"[.;:!?]\s|[()\n]")
+_QUOTES = "\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb "
 _REACH = 120
 """Characters before a bracket that the long form may take."""
 
@@ -21,7 +22,8 @@ def abbreviations_of(text: str) -> list[tuple[str, str]]:
     found = []
     for bracket in _BRACKETED.finditer(text):
         before, inside = text[max(0, bracket.start() - _REACH) : bracket.start()], bracket[1].strip()
-        pair = _defined(inside, _CLAUSE_END.split(before)[-1].rstrip())
+        defined = re.split("[,;]", inside.removeprefix("the "))[0].strip(_QUOTES)
+        pair = _defined(defined, _CLAUSE_END.split(before)[-1].rstrip())
         if pair is None and (short := _SHORT_BEFORE.search(before)) is not None:
             pair = _defined(short[0].strip(), inside, whole=True)
         if pair is not None:
@@ -45,5 +47,5 @@ def _defined(short: str, text: str, *, whole: bool = False) -> tuple[str, str] |
         if place < 0:
             return None
     start = rest.rfind(" ", 0, place) + 1
-    long = rest[start:].strip("\"'\u201c\u201d\u2018\u2019")
+    long = rest[start:].strip(_QUOTES)
     return None if " " not in long or short in long.split() or (whole and start) else (short, long)

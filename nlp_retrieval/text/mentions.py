@@ -32,7 +32,9 @@ _QUOTED = re.compile(
 )
 _BREAK = re.compile(r"[,;:.!?()\[\]\"“”\n«»„।॥،؛؟\u06d4\u3001\u3002\u3008-\u300f\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]")
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
-_POSSESSIVE = re.compile(r"['\u2019]s?$")
+_POSSESSIVE = re.compile(r"'s?$")
+_ELIDED = re.compile(r"[^\W\d_A-Z]{1,4}['\u2019](?=[^\W\d_a-z])")
+"""An article or preposition before a name in French or Italian: l'Université."""
 _JOINTS = frozenset(["of", "the", "de", "la", "le", "du", "des", "da", "di", "do", "dos", "del", "della", "van", "von", "der"])
 FUNCTION_WORDS = frozenset(
     """
@@ -73,7 +75,7 @@ def _quoted(text: str) -> list[str]:
 
 def _words(text: str) -> Iterable[tuple[str, bool]]:
     """Each word in its compared form, and whether punctuation separates it from the word before."""
-    plain = unaccented(text)
+    plain = unaccented(text).replace("\u2019", "'")
     end = 0
     for match in (_WORD if plain.isascii() else _marked_word()).finditer(plain):
         yield _POSSESSIVE.sub("", match.group()).casefold(), _BREAK.search(plain, end, match.start()) is not None
@@ -112,7 +114,10 @@ def _capitalised_runs(text: str) -> Iterable[list[str]]:
         word = match.group()
         between = text[end : match.start()]
         apart = "\n" in between or between.strip() not in {"", "'", "\u2019"}
-        capital = word[0].isupper() or (word[0].isdigit() and bool(run))
+        elided = _ELIDED.match(word)
+        if elided and not run:
+            word = word[elided.end() :]
+        capital = word[0].isupper() or (bool(run) and (word[0].isdigit() or elided is not None))
         if run and (apart or not (capital or word in _JOINTS)):
             yield from _trimmed(run)
             run = []

@@ -2,8 +2,8 @@
 
 This module reads signs ("-5", "minus 5", "$(5)"), digits of any script, thousands separated by a comma, point, space or
 apostrophe, Indian groups, decimal commas and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5
-million" are 3 and 5 million), and number words, scales and shares in English. Digits of a name ("COVID-19", "H2O") are not
-numbers.
+million" are 3 and 5 million), scales of many languages, and number words and shares in English. Digits of a name ("COVID-19",
+"H2O") are not numbers.
 
 Two numbers agree if their values, with their signs, are equal to the precision of the less exact one ("about 1.5 million" and
 "1,502,113"). If both have a unit, the units must agree too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles" do not.
@@ -26,7 +26,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from nlp_retrieval.text.dates import Date, dates_of
-from nlp_retrieval.text.units import CURRENCY_BEFORE, UNIT, either, unit_of
+from nlp_retrieval.text.units import CURRENCY_BEFORE, SCALES, UNIT, either, unit_of
 from nlp_retrieval.text.words import HAN, HANGUL
 
 _SMALL = (
@@ -47,14 +47,6 @@ _UNDER = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth"
 _SHARE_EXACT = 0.005
 """Precision of a share in words: two thirds are 67%."""
 _UNITLESS = frozenset(_ORDINALS) | {"once", "twice", "thrice", "half", "single", "both", "double", "triple"}
-
-
-_SCALES: dict[str, float] = {
-    "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "quadrillion": 1e15, "lakh": 1e5,
-    "crore": 1e7, "cr": 1e7, "tsd": 1e3, "bn": 1e9, "mn": 1e6, "tn": 1e12, "trn": 1e12, "mln": 1e6, "mlrd": 1e9, "mld": 1e9,
-    "mrd": 1e9, "mio": 1e6,
-}  # fmt: skip
-_SCALES |= {f"{word}s": size for word, size in _SCALES.items() if len(word) > 3}
 _WRITTEN_TOGETHER = f"{HAN}{HANGUL}\u3040-\u30ff\u0900-\u0965\u0970-\u0dff\u0e00-\u0e4f\u0600-\u065f\u066e-\u06ef"
 """Letters of scripts that put no space between a number and a word."""
 _MOST_DIGITS = 300
@@ -65,16 +57,19 @@ _NUMBER = re.compile(
     rf"|\b(?P<over>(?:a(?=\s\w{{4,7}}\sof\b)|one)(?=[\s-](?:{either(_UNDER)})\b)|(?:{'|'.join(_SMALL[2:10])})(?=[\s-](?:halves|(?:{either(_UNDER)})s)\b))"
     rf"[\s-](?P<under>{either(_UNDER)})s?\b"
     rf"|\b(?P<part>{'|'.join(_SMALL[1:10])})\s(?:in|out\sof)\s(?P<whole>{'|'.join(_SMALL[2:])})\b"
-    rf"|\b(?P<word>{either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
+    rf"|\b(?P<word>{either(_WORDS)})\b"
     r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])",
     re.IGNORECASE,
 )
-_REST = re.compile(
-    rf"\shundred(?:\sand)?\s(?P<word>{either([*_SMALL[1:], *_TENS])})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?",
-    re.IGNORECASE,
+_CARDINALS = {*_SMALL[1:], *_TENS}
+_SIZES = {word: SCALES[word] for word in ("hundred", "thousand", "million", "billion", "trillion")}
+_NEXT_WORD = re.compile(
+    rf"(?:[\s-]|(?<=hundred)\sand\s)(?P<word>{either([*_CARDINALS, *_ORDINALS[1:10], *_SIZES])})\b", re.IGNORECASE
 )
+_AND_A_HALF = re.compile(r"\sand\sa\shalf\b", re.IGNORECASE)
+_HALF_A = re.compile(r"\sa(?=\s(?:million|billion|trillion|dozen)\b)", re.IGNORECASE)
 _INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,10},\d{3}(?:\.\d+)?")
-_FRACTION = re.compile(r"/(\d{1,3})(?![\d/]|[.,]\d)")
+_FRACTION = re.compile(r"(?:/|\sout\sof\s|(?<=(?<!\d)1)\sin\s)(\d{1,3})(?![\d/]|[.,]\d)")
 _MIXED = re.compile(r"[ \u00a0-](\d{1,2})/(\d{1,2})(?![\d/]|[.,]\d)")
 _RATIO = re.compile(r"(?:\s:\s|:)(\d{1,6}(?:\.\d{1,6})?)(?![\d:]|[.,]\d)")
 _VULGAR = re.compile(r"[ \u00a0]?([\u00bc-\u00be\u2150-\u215e\u2189])")
@@ -83,15 +78,22 @@ _POWER = re.compile(
     r"(?:\s?(?:[\u00d7\u00b7*xX]|\\times|\\cdot)\s?10)(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))"
 )
 _OF_TEN = re.compile(r"(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))")
-_SCALE = re.compile(rf"[\s-]?(?P<scale>{either(_SCALES)})(?!\w)\.?(?:\s(?P<again>{either(_SCALES)})(?!\w)\.?)?", re.IGNORECASE)
+_TOGETHER = re.compile(f"[{_WRITTEN_TOGETHER}]")
+_ONE_SCALE = rf"({either(SCALES)})(?:(?<=[{_WRITTEN_TOGETHER}])|(?!\w))\.?"
+_SCALE = re.compile(rf"[\s-]?{_ONE_SCALE}(?:\s{_ONE_SCALE})?", re.IGNORECASE)
 _SHORT_SCALE = re.compile(r"\s?(mm|mn|bn|tn|m|k|b|t)(?![\w/])", re.IGNORECASE)
 _ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{_WRITTEN_TOGETHER}]|(?![\w/\u00b2\u00b3₂]))")
 _LONE_M = re.compile(r"m(?![\w/\u00b2\u00b3])")
-_SHORTENED = frozenset("mio mrd tsd mln mlrd mld".split())
+_SHORTENED = frozenset("mio mrd tsd mln mlrd mld tys тыс млн млрд".split())
 _SHORT = {"k": 1e3, "m": 1e6, "mm": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "tn": 1e12}
-_PERCENT = re.compile(r"\s?(?:(?P<mille>‰|per mille\b)|%|(?:percent|per cent|pct)\b)(?![\s-]?points?\b|p\b)", re.IGNORECASE)
+_PERCENT = re.compile(
+    r"\s?(?:(?P<mille>‰|per mille\b)|%|(?:percent|pct|prozent|pro[cs]enta?|p(?:er|our) cento?|por ?cien?to|процент\w{0,3})\b)"
+    r"(?![\s-]?points?\b|p\b)",
+    re.IGNORECASE,
+)
 _SUFFIX = re.compile(r"[^\W\d_]{1,20}")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)(?!\w)", re.IGNORECASE)
+_OF = re.compile(r"\s(?:of\s|de\s|di\s|d')")
 _TIMES = frozenset(["x", "s", "fold", "x-fold"])
 _NAME_AFTER = re.compile(r"[^\W\d_]+(?:\d|-\d)\w*")
 _MINUS_WORD = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
@@ -322,9 +324,13 @@ def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
     """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too."""
     plain = plain_digits(text)
     waiting: Number | None = None
-    for number, factor, bare in _single(text, plain, decimal_mark(plain, language)):
+    for single, factor, bare in _single(text, plain, decimal_mark(plain, language)):
+        number = single
         if waiting is not None:
-            yield _ranged(plain, waiting, number, factor)
+            first = _ranged(plain, waiting, number, factor)
+            if first.goes_on and not (number.unit or number.percent):  # "$5-10 billion"
+                number = replace(number, unit=first.unit, size=first.size)
+            yield first
             waiting = None
         if bare:
             waiting = number
@@ -430,7 +436,7 @@ def _with_surroundings(
         end = until = ordinal.end()
     year = _is_year(digits, scaled.factor, plain[start : digits.end])
     if not (is_share or ordinal or word in _UNITLESS or word.endswith("fold") or (year and currency is None)):
-        joint = re.compile(r"\sof\s").match(plain, end) if scaled.factor != 1.0 else None
+        joint = _OF.match(plain, end) if scaled.factor != 1.0 else None
         after = (UNIT.match(plain, end) if _goes_on(plain, end) else None) or (
             UNIT.match(plain, joint.end()) if joint else None
         )
@@ -476,7 +482,7 @@ def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool, closed: 
         if scale := _SCALE.match(plain, position):
             words = [word.lower() for word in scale.groups() if word]
             dot = plain[scale.end() - 1] == "." and words[-1] not in _SHORTENED
-            factor = math.prod(map(_SCALES.__getitem__, words))
+            factor = math.prod(map(SCALES.__getitem__, words))
             return digits.scaled(factor, scale.end() - dot, exact or (0.5 if numeric else 0.0))
         if numeric and (short := (_SHORT_SCALE if money else _ATTACHED_SCALE).match(plain, position)):
             return digits.scaled(_SHORT[short[1].lower()], short.end(), exact or 0.5)
@@ -495,23 +501,31 @@ def _float(digits: str) -> float:
 
 
 def _word_value(match: re.Match[str], plain: str) -> _Digits:
-    value = _WORDS[match["word"].lower()]
-    end = match.end()
-    if match["more"]:
-        if 20 <= value < 100:
-            value += _WORDS[match["more"].lower()]
+    """The value of words in English: "two thousand five hundred and one", "one and a half"."""
+    word, end = match["word"].lower(), match.end()
+    if word not in _CARDINALS:
+        half_a = _HALF_A.match(plain, end) if word == "half" else None
+        return _Digits(_WORDS[word], 0.0, half_a.end() if half_a else end)
+    total, group, smallest = 0.0, _WORDS[word], math.inf
+    while joint := _NEXT_WORD.match(plain, end):
+        word = joint["word"].lower()
+        size = _SIZES.get(word)
+        if size is None:
+            value = _WORDS[word]
+            fits = group % 100 == 0 if word in _CARDINALS else False
+            if not (fits or (value < 10 and group % 100 >= 20 and group % 10 == 0)):
+                break
+            group += value
+        elif size == 100 and 0 < group < 100:
+            group *= size
+        elif size > 100 and group and size < smallest:
+            total, group, smallest = total + group * size, 0.0, size
         else:
-            end = match.end("word")
-    if value < 100 and (rest := _REST.match(plain, end)):
-        value = value * 100 + _WORDS[rest["word"].lower()]
-        tens = 20 <= _WORDS[rest["word"].lower()] < 100
-        value += _WORDS[rest["more"].lower()] if rest["more"] and tens else 0
-        end = rest.end() if tens or not rest["more"] else rest.end("word")
-    elif match["word"].lower() == "half" and (
-        of := re.compile(r"\sa(?=\s(?:million|billion|trillion|dozen)\b)", re.I).match(plain, end)
-    ):
-        end = of.end()
-    return _Digits(value, 0.0, end)
+            break
+        end = joint.end()
+    half = _AND_A_HALF.match(plain, end) if not total else None
+    value, end = (group + 0.5, half.end()) if half else (total + group, end)
+    return _Digits(value, 0.0, end, factor=1.0 if smallest == math.inf else smallest)
 
 
 def _digits_value(match: re.Match[str], plain: str, mark: str) -> _Digits:  # noqa: PLR0911
@@ -638,9 +652,6 @@ def _of_date(text: str, begin: int, end: int) -> Number:
     return Number(float(part), False, begin, end, 0.0, part, _DATE, measured=part, until=end)
 
 
-_TOGETHER = re.compile(f"[{_WRITTEN_TOGETHER}]")
-
-
 def _is_together(char: str) -> bool:
     return _TOGETHER.match(char) is not None
 
@@ -648,7 +659,7 @@ def _is_together(char: str) -> bool:
 def _part_of_name(before: str, after: str) -> bool:
     """Return whether digits belong to a name: after a letter, a hyphen after a letter, or letters and digits."""
     last = before[-1:]
-    if CURRENCY_BEFORE.search(before):
+    if CURRENCY_BEFORE.search(before) or before.endswith("FY"):
         return False
     if last == "_" or (last.isalpha() and not _is_together(last)):
         return True
@@ -656,7 +667,8 @@ def _part_of_name(before: str, after: str) -> bool:
         return True
     if last in {".", ","} and before[-2:-1].isdigit():
         return True
-    return _NAME_AFTER.match(after) is not None and _EXPONENT.match(after) is None and not _is_together(after[0])
+    power = _EXPONENT.match(after) or _POWER.match(after)
+    return _NAME_AFTER.match(after) is not None and power is None and not _is_together(after[0])
 
 
 # The marks of numbers in a text.

@@ -23,12 +23,12 @@ __all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_meas
 _MOST = 400
 _MOST_READ = 20_000
 _YEAR = re.compile(
-    r"(?<![\w.,/$€£])(?P<first>1[6-9]\d\d|20\d\d|21\d\d)(?:\s?[-\u2013/]\s?(?P<last>(?:1[6-9]|20|21)?\d\d))?(?![\w%]|[.,]\d)"
+    r"(?:(?<![\w.,/$€£])|(?<=\bFY))(?P<first>1[6-9]\d\d|20\d\d|21\d\d)(?:\s?[-\u2013/]\s?(?P<last>(?:1[6-9]|20|21)?\d\d))?(?![\w%]|[.,]\d)"
 )
 _TARGET = re.compile(r"\b(?:by|before|until|no later than|up to|towards?)\s(?:the\s)?(?:(?:end of|year)\s)?\Z", re.IGNORECASE)
 _BASE = re.compile(
     r"\b(?:relative to|compared (?:to|with)|in relation to|with respect to|below|above|against|versus|vs\.?|over|"
-    r"base year(?: of)?|baseline(?: of)?|reference year(?: of)?|under|than|from what (?:it|they) (?:was|were))\s"
+    r"base year(?: of)?|baseline(?: of)?|reference year(?: of)?|under|(?<!later\s)than|from what (?:it|they) (?:was|were))\s"
     r"(?:(?:the\s)?(?:(?:level|emission)s?\s(?:in|of)\s)?|(?:(?:the|those|that|its|their)\s)?"
     r"(?:(?:level|emission|figure|value|amount)s?\s)?(?:in|of|for)\s(?:the\s)?)(?:year\s)?\Z",
     re.IGNORECASE,
@@ -40,15 +40,20 @@ _SCENARIO = re.compile(
     r"(?:baseline|reference|current[\s-]polic(?:y|ies))\s(?:scenario|projections?|case)|baseline levels?)\b",
     re.IGNORECASE,
 )
+_MONEY = r"\s?(?:US\$|[$€£])?\Z"
 _ABOUT = re.compile(
-    r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca\.|an estimated)|[~≈])\s?(?:US\$|[$€£])?\Z",
+    rf"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca\.|an estimated)|[~≈]){_MONEY}", re.I
+)
+_NOT = r"(?<!\bno\s)(?<!\bnot\s)"
+_LEAST = re.compile(
+    rf"(?:\b(?:at least|{_NOT}more than|over|(?:no|not) (?:less|fewer) than|minimum of|exceeding|above|mindestens|mind\."
+    rf"|au moins|al menos|por lo menos|almeno)|[>≥]){_MONEY}",
     re.IGNORECASE,
 )
-_LEAST = re.compile(
-    r"(?:\b(?:at least|more than|over|no less than|minimum of|exceeding|above)|[>≥])\s?(?:US\$|[$€£])?\Z", re.IGNORECASE
-)
 _MOSTLY = re.compile(
-    r"(?:\b(?:at most|up to|less than|under|no more than|maximum of|below)|[<≤])\s?(?:US\$|[$€£])?\Z", re.IGNORECASE
+    rf"(?:\b(?:at most|up to|{_NOT}(?:less|fewer) than|under|(?:no|not) more than|maximum of|below|höchstens|max\.|au plus"
+    rf"|como máximo|al massimo)|[<≤]){_MONEY}",
+    re.IGNORECASE,
 )
 _BEFORE = 40
 

@@ -30,7 +30,6 @@ _PARAGRAPH = re.compile(r"(?:(?!\n[^\S\n]*\n).)+", re.DOTALL)
 _END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escape(CLOSERS)}]*)")
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
-_LOWER_CASE = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u00ff\u03ac-\u03ce\u0430-\u045f]+\Z")
 _BEFORE_FIRST_WORD = re.compile(rf"[ \t\n{re.escape(_OPENERS)}]*")
 _REACH = 60
 
@@ -38,11 +37,12 @@ _NEVER_LAST = frozenset(
     "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs "
     "ms mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
     "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b "
-    "mio mrd tsd mln mlrd mld "
+    "mio mrd tsd mln mlrd mld fa ggü städt zzgl mme mmes mlle mgr env av hab sra srta sres dra uds ud avda aprox núm EE FF "
+    "sig sigg dott prof.ssa sig.ra dhr mevr bijv ul inż św tys t.ex bl.a "
     "г гг им ул проф акад напр см т.е т.н тыс млн млрд".split()
 )
 _BEFORE_NUMBERS = frozenset(
-    "ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min "
+    "ann art ch chap cap cl kap no nos nr nrn p pág págs pag pp para pt s sec sect ser ss str vers vol vols max min "
     "jan feb febr apr jun jul aug sept okt oct nov dec dez janv f\u00e9vr juil d\u00e9c".split()
 )
 _SOMETIMES_LAST = frozenset("al etc inc ltd co corp cos jr sr plc llc est".split())
@@ -133,7 +133,7 @@ def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced
         return True
     word_match = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
     following = word_match[1] if word_match else ""
-    if _LOWER_CASE.match(following):
+    if following.islower() and following[0].isalpha():
         return False
     mark = text[match.start() : match.start("closers")]
     if mark != ".":
@@ -143,7 +143,7 @@ def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced
     if word_match is None:
         return True
     word = word_match[0]
-    if first == match.start() - len(word) and word.isdigit() and len(word) <= 3:
+    if first == match.start() - len(word) and len(word) <= 3 and word.replace(".", "").isdigit():
         return False  # the number of an item
     return not _abbreviated(word, before[: word_match.start()], following)
 
@@ -151,12 +151,12 @@ def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced
 def _abbreviated(word: str, before: str, following: str) -> bool:
     lower = word.lower()
     if len(word) > 1 and word.isupper() and "." not in word:
-        return False
+        return word in _NEVER_LAST
     if lower in _NEVER_LAST or (lower in _BEFORE_NUMBERS and following[:1].isdigit()):
         return True
     if word.isdigit():
         return len(word) <= 2 and following in _MONTHS
-    dotted = "." in word and all(len(part) <= 2 for part in word.split("."))
+    dotted = "." in word and all(len(part) <= 2 for part in word.split(".")) and not word.replace(".", "").isdigit()
     if lower in _SOMETIMES_LAST or dotted:
         return following not in _FIRST_WORDS
     if len(word) == 1 and word.isupper():

@@ -1,4 +1,4 @@
-"""Units of numbers in English texts: the symbols and words of ``units.tsv``, each with its base and its size in it."""
+"""Units and scales of numbers: the symbols and words of ``units.tsv``, each with its base and its size in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Unit = tuple[str, float]
 
 
 def _read() -> dict[str, dict[str, Unit]]:
-    """The units by kind and by form: masses, which a gas may follow, symbols, words, and currencies before a number."""
+    """The units by kind and by form: masses, which a gas may follow, symbols, words, currencies before a number, and scales."""
     kinds: dict[str, dict[str, Unit]] = {}
     for line in Path(__file__).with_name("units.tsv").read_text("utf-8").splitlines():
         if not line.startswith("#"):
@@ -21,6 +21,10 @@ def _read() -> dict[str, dict[str, Unit]]:
 
 
 _UNITS = _read()
+SCALES = {
+    f"{form.lower()}{s}": size for form, (_, size) in _UNITS["scale"].items() for s in (("", "s") if len(form) > 3 else ("",))
+}
+"""Words that multiply a number: million, Mrd., 万."""
 _WORDS = {word.lower(): unit for word, unit in (_UNITS["mass word"] | _UNITS["word"]).items()}
 _GASES = {"CO2e": "t CO2e", "CO2eq": "t CO2e", "CO2-eq": "t CO2e", "CO2-e": "t CO2e", "CO2": "t CO2", "CH4": "t CH4"}
 _GASES["N2O"] = "t N2O"

@@ -110,3 +110,15 @@ def test_these_are_one_title(one: str, other: str) -> None:
 def test_sentences_end_where_their_script_ends_them(sentences: list[str]) -> None:
     text = "".join(sentences)
     assert [text[begin:end] for begin, end in sentences_of(text)] == [sentence.strip() for sentence in sentences]
+
+
+@pytest.mark.parametrize(
+    ("text", "entities"),
+    [
+        ("Vu à l'Université de Paris et d'Orléans", {"vu", "universite de paris", "orleans"}),
+        ("Côte d\u2019Ivoire", {"cote d'ivoire"}),
+        ("by O\u2019Neill", {"o'neill"}),
+    ],
+)
+def test_names_with_apostrophes_are_found_whole(text: str, entities: set[str]) -> None:
+    assert entities_by_rules(text) == entities

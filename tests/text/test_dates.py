@@ -21,11 +21,14 @@ from nlp_retrieval.text.dates import dates_of
         ("from 11\u201314 March 2019", [(2019, 3, {11, 12, 13, 14})]),
         ("12 and 14 March", [(None, 3, {12, 14})]),
         ("2019-03-12T10:00:00Z", [(2019, 3, {12})]),
+        ("am 12. März 2019, le 1er mai, el 3 de junio de 2020 y mars 2021",
+         [(2019, 3, {12}), (None, 5, {1}), (2020, 6, {3}), (2021, 3, set())]),
+        ("It has 12. May was hot; on mars, in marzo.", [(None, 5, set())]),
         ("3/4/2019", [(2019, 4, {3}), (2019, 3, {4})]),
         ("It may 5 times rise; they march 12 miles.", []),
         ("2019-13-45 and 1.2.3 and https://example.org/2019/03/12/page", []),
     ],
-)
+)  # fmt: skip
 def test_dates_are_read_as_they_are_meant(text: str, readings: list[tuple[int | None, int, set[int]]]) -> None:
     found = [(one.year, one.month, set(one.days)) for found in dates_of(text) for one in found.readings]
     assert found == readings

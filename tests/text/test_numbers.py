@@ -11,7 +11,7 @@ from attacks.growth import UNENDING, measure
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.numbers import Number, compare_numbers, decimal_mark, numbers_of, plain_digits
+from nlp_retrieval.text.numbers import Number, agreeing, compare_numbers, decimal_mark, numbers_of, plain_digits
 from nlp_retrieval.text.quantities import quantities_of
 
 SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
@@ -39,6 +39,15 @@ SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
         ("\u00bd of them, 3\u00bd years, 3 \u00bd years, 3 1/2 years, 1/2 of it", None, [0.5, 3.5, 3.5, 3.5, 0.5]),
         ("30%, 30 %, 30 percent, 30 per cent, 30 pct, 3\u2030", None, [30, 30, 30, 30, 30, 0.3]),
         ("3\u20135 million and between 3 and 5 million, 3 to 5%", None, [3e6, 5e6, 3e6, 5e6, 3, 5]),
+        ("two thousand five hundred, two and a half, one and a half million, two dozen, twenty-first", None,
+         [2500, 2.5, 1.5e6, 24, 21]),
+        ("3x10^5, nine out of ten, 1 in 10, FY2019", "en", [3e5, 0.9, 0.1, 2019]),
+        ("$5-10 billion", None, [5e9, 10e9]),
+        # scales and shares of other languages
+        ("3,5 Millionen, 3 Milliarden, 2 Billionen, 5 Tsd.", "de", [3.5e6, 3e9, 2e12, 5e3]),
+        ("3 milliards d'euros, 2 mil millones, 12 mil, 4 miliardi, 4 miljard", "fr", [3e9, 2e9, 12e3, 4e9, 4e9]),
+        ("5 \u043c\u043b\u0440\u0434 \u0440\u0443\u0431\u043b\u0435\u0439, 3\u5104\u5186", "ru", [5e9, 3e8]),
+        ("20 Prozent, 20 pour cent, 20 por ciento", "de", [20, 20, 20]),
         # German
         ("1,5 Mio. und 2,5 Mrd.", "de", [1.5e6, 2.5e9]),
         ("১২৩ জন", "bn", [123]),
@@ -46,6 +55,29 @@ SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
 )  # fmt: skip
 def test_numbers_are_read_as_the_language_writes_them(text: str, language: str | None, values: list[float]) -> None:
     assert [number.value for number in numbers_of(text, language)] == [pytest.approx(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("3 mW", "3 MW", False),
+        ("400 ppm", "400 ppb", False),
+        ("5 kPa", "50 hPa", True),
+        ("10 Gbit/s", "10 GB/s", False),
+        ("3 GiB", "3 GB", False),
+        ("100 kcal", "100 kJ", False),
+        ("5 \u00b5g", "5 mcg", True),
+        ("10 sq m", "10 sq ft", False),
+        ("300 BC", "300 AD", False),
+        ("1,2 Prozent", "1,2 Prozentpunkte", False),
+        ("5 Mrd. Franken", "5 Mrd. Euro", False),
+        ("12 francs suisses", "CHF 12", True),
+        ("20 Prozent", "20%", True),
+    ],
+)
+def test_units_of_one_letter_s_difference_are_told_apart(one: str, other: str, same: bool) -> None:
+    (mine,), (theirs,) = numbers_of(one, "de"), numbers_of(other, "de")
+    assert agreeing(mine, theirs) == same
 
 
 DIGITS = [chr(code) for code in range(0x10FFFF) if unicodedata.decimal(chr(code), None) == 7]

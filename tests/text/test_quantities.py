@@ -49,10 +49,26 @@ def test_hedges_bounds_and_ranges_are_told() -> None:
     assert about.bound == span.bound == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("no more than 20%", "most"), ("not more than 20%", "most"), ("no fewer than 20 people", "least"),
+        ("not less than 20%", "least"), ("fewer than 20 people", "most"), ("mindestens 20 %", "least"),
+        ("au plus 20 %", "most")
+    ],
+)  # fmt: skip
+def test_a_denied_bound_is_the_other_one(text: str, bound: str) -> None:
+    (one,) = quantities_of(text)
+    assert one.bound == bound
+
+
 def test_years_have_roles_and_ranges() -> None:
     found = years_of("Against 1990, by 2030, in 2021-25, 2031/2035 and a fee of $2000.")
     assert [(one.first, one.last, one.role) for one in found] == [
         (1990, 1990, "baseline"), (2030, 2030, "target"), (2021, 2025, ""), (2031, 2035, ""),
+    ]  # fmt: skip
+    assert [(one.first, one.last, one.role) for one in years_of("no later than 2030, and in FY2019/20")] == [
+        (2030, 2030, "target"), (2019, 2020, ""),
     ]  # fmt: skip
 
 

@@ -19,6 +19,9 @@ def sentences(text: str) -> list[str]:
         ['He said "No."', "Then he left.", '"Why?" he asked.', "Yahoo! was large."],
         ["Dr. Meyer met Prof. Li at 5 p.m. in Ulm.", "It rained."],
         ["Am 3. Oktober 1990 war es z. B. in Bonn kühl.", "Im Jahr 2019 nicht."],
+        ["Mme. Curie a payé env. 30 euros.", "Le XIXe siècle av. J.-C. fut long.", "W 1990 r. źle było."],
+        ["La Sra. López vive en EE. UU.", "Véase pág. 12.", "Il dott. Verdi parla.", "Dhr. Jansen is er."],
+        ["The ratio is 1.5.", "Next comes the sum.", "1.2 Methods are old."],
         ["People have MS.", "Ruth Ellerby does not.", "It has the notes C, E, and G.", "Advance sells parts."],
     ],
 )
