@@ -18,7 +18,7 @@ from nlp_retrieval.core.queries import check_queries, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import EngineError, QueryError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.reading import read_line
+from nlp_retrieval.lm.reading import is_refusal, read_line
 from nlp_retrieval.text.printing import fenced
 from nlp_retrieval.text.sentences import item_sentence_spans
 
@@ -198,7 +198,7 @@ def read_answer(fields: object, passages: Sequence[ShownPassage]) -> Answer | No
     if text is None:
         return None
     reasoning = read_line(fields.get("reasoning"), _MOST_REASONS) or ""
-    if text.lower().strip(" .\"'*") in _NO_ANSWER:
+    if is_refusal(text) or text.lower().strip(" .\"'*") in _NO_ANSWER:
         return Answer(text="", reasoning=reasoning)
     citations = fields.get("citations")
     if isinstance(citations, list):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 
 from nlp_retrieval.core.context import add_note
@@ -41,7 +42,6 @@ _FOR_GOOD = (
 )
 _GIVE_UP_AFTER = 10
 _CALLS_AT_ONCE = 8
-_MARKER = re.compile(r"\[\[ ?## ?(\w+) ?## ?\]\]")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
 
     def _call_postprocess(self, processed: Any, original: Any, outputs: list[Any], *others: Any) -> list[dict[str, Any]]:
         for output in outputs:
-            if isinstance(output, dict) and not output.get("text"):  # DSPy would take the thoughts next to it for the answer
+            if not (output.get("text") if isinstance(output, dict) else output):  # DSPy would take thoughts, or "None", for it
                 raise _errors.AdapterParseError(adapter_name="ChatAdapter", signature=original, lm_response="")
         answered: list[dict[str, Any]] = super()._call_postprocess(processed, original, outputs, *others)
         return answered
@@ -261,21 +261,23 @@ def _value(prediction: Any, field: str | tuple[str, ...]) -> object:
 
 
 def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> object:
-    """Return the reason why an answer does not parse, as far as it is known."""
+    """Return what an answer that does not parse says of a field, or of several, also in JSON or after labels of its own."""
     if isinstance(field, str):
         return _part(text, field, outputs)
-    parts = {name: part for name in field if (part := _part(text, name, outputs)) is not None}
-    return parts or read_object(text)
+    found = read_object(text) or {}
+    parts = {name: value for name in field for key, value in found.items() if key.lower().endswith(name)}
+    return parts or {name: part for name in field if (part := _part(text, name, outputs)) is not None} or None
 
 
 def _part(text: str, field: str, outputs: list[str]) -> str | None:
     """The text of a field in an answer that does not parse: after its marker, or all of it if there is only one field."""
-    markers = list(_MARKER.finditer(text))
-    for number, marker in enumerate(markers):
-        if marker.group(1) == field:
-            end = markers[number + 1].start() if number + 1 < len(markers) else len(text)
-            return text[marker.end() : end].strip()
-    return _MARKER.sub("", text).strip() if len(outputs) == 1 else None
+    names = "|".join(map(re.escape, outputs))
+    marker = re.compile(rf"\[\[ ?## ?(\w+) ?## ?\]\]|^[#*_ ]*(?:final )?({names})[*_ ]*:[*_ ]*", re.IGNORECASE | re.MULTILINE)
+    markers = list(marker.finditer(text))
+    for one, after in zip_longest(markers, markers[1:]):
+        if (one[1] or one[2]).lower() == field:
+            return text[one.end() : after.start() if after else len(text)].strip()
+    return marker.sub("", text).strip() if len(outputs) == 1 else None
 
 
 def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, otherwise: str, things: str) -> None:

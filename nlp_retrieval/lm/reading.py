@@ -1,7 +1,8 @@
 """Reading phrases, a passage or an object from a model's answer.
 
-Models number their lines, fence them, wrap them in JSON of their own design, begin with "Here are", repeat the question and do
-not stop. None of that is an error; an answer without a usable word is None. The texts themselves stay as the model wrote them.
+Models number their lines, fence them, wrap them in JSON of their own design, with a comma too many or Python's quotes, begin
+with "Here are", repeat the question, break off and do not stop. None of that is an error; a refusal, or an answer without a
+usable word, is None. The texts themselves stay as the model wrote them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ from nlp_retrieval.core.queries import has_no_words, has_only_stop_words
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 _BULLET = re.compile(
     r"^\s*(?:[-*\u2022\u2013\u2014]+\s+"  # bullets and dashes
-    r"|\(?\d{1,2}[.):]\s+"  # 1. (2) 3:
+    r"|\(?\d{1,2}[.):]\s+|\(?[a-h]\)\s+|\[\d{1,2}\]\s+"  # 1. (2) 3: a) [1]
     r"|(?:search )?(?:phrase|query|queries)s?(?: ?\d{1,2})?\s*:\s*)+",  # Phrase 1:
+    re.IGNORECASE,
+)
+_JSON_BEGINS = re.compile(r"""\s*(?:\[\s*["'{\[]|\{\s*(?:["']|\w+\s*:))""")
+_REFUSAL = re.compile(
+    r"\W*(?:(?:I'?m|I am) (?:very |so )?sorry\b|Sorry, (?:but )?I\b|I apologi[sz]e\b|As an? AI\b|Es tut mir leid\b|Lo siento, "
+    r"|Leider kann ich\b|(?:Je suis )?Désolée?, (?:mais )?je\b|Je suis désolée?\b"
+    r"|I (?:can ?not|can't|am unable to|am not able to|'m unable to|won't) (?:help|assist|answer|provide|comply|fulfil|generate"
+    r"|create|write|find|access|browse|do)\b)",
     re.IGNORECASE,
 )
 _NOTHING = frozenset({"null", "none", "n/a"})
@@ -39,9 +48,14 @@ def final_answer(text: str) -> str | None:
     return answer.strip() or None if closing else text
 
 
+def is_refusal(answer: str) -> bool:
+    """Return whether an answer begins as those do in which a model declines to answer."""
+    return _REFUSAL.match(answer.replace("\u2019", "'")) is not None
+
+
 def _is_empty(answer: str) -> bool:
-    """Return whether an answer has no word, or English stop words alone: searching for it would not help a query."""
-    return has_no_words(answer) or has_only_stop_words(answer)
+    """Return whether an answer is a refusal, or has English stop words alone: searching for it would not help a query."""
+    return has_no_words(answer) or has_only_stop_words(answer) or is_refusal(answer)
 
 
 def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:
@@ -121,23 +135,39 @@ def _json_in(text: str, opening: str, closing: str) -> object:
     begin, end = text.find(opening), text.rfind(closing)
     if not 0 <= begin < end:
         return None
+    part = text[begin : end + 1]
     try:
-        value: object = parse_json(text[begin : end + 1])
+        return parse_json(part)
     except ValueError:
+        if not _JSON_BEGINS.match(part):
+            return None
+    try:
+        from json_repair import repair_json  # comes with DSPy
+
+        return parse_json(repair_json(part))
+    except (ImportError, ValueError, RecursionError):
         return None
-    return value
 
 
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _unfenced(answer).strip()
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) > 1 and depth <= _DEEPEST and all(map(_JSON_BEGINS.match, lines)):
+            for line in lines:
+                yield from _parts(line, depth + 1)
+            return
+        if _JSON_BEGINS.match(text) and not {"]", "}"}.intersection(text):  # it broke off: the texts that are whole
+            text = text[: text.rfind('",') + 1] + "]"
         found = [_json_in(text, *pair) for pair in ("[]", "{}")]
         listed = next((value for value in found if value is not None and not _are_numbers(value)), None)
         if listed is not None:
             yield from _parts(listed, depth + 1)
             return
-        for line in text.splitlines():
-            bare = _BULLET.sub("", " ".join(line.split()))
+        plain = [" ".join(line.split()) for line in text.splitlines()]
+        listed_lines = [line for line in plain if _BULLET.match(line)]
+        for line in listed_lines or plain:
+            bare = _BULLET.sub("", line)
             if not bare.endswith(":"):  # "Here are three phrases:"
                 yield bare
     elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:

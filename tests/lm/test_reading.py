@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.lm.reading import read_line, read_passage, read_phrases, unwrapped
+from nlp_retrieval.lm.reading import read_line, read_object, read_passage, read_phrases, unwrapped
 
 CLAIM = "The director of Lolita was born in New York."
 
@@ -25,6 +25,12 @@ def test_phrases_are_found_in_whatever_form_they_come(subtests: pytest.Subtests)
         "Here are two search phrases:\n\n* Stanley Kubrick\n* Lolita 1962 film",
         "Phrase 1: Stanley Kubrick\nPhrase 2: Lolita 1962 film",
         '```json\n["Stanley Kubrick", "Lolita 1962 film"]\n```',
+        '["Stanley Kubrick", "Lolita 1962 film",]',
+        "{'phrases': ['Stanley Kubrick', 'Lolita 1962 film'],}",
+        '```json\n{"phrases": ["Stanley Kubrick", "Lolita 1962 film", "by Nab',
+        '{"query": "Stanley Kubrick"}\n{"query": "Lolita 1962 film"}',
+        "a) Stanley Kubrick\nb) Lolita 1962 film\n\nLet me know if you need more.",
+        "[1] Stanley Kubrick\n[2] Lolita 1962 film",
         'Sure! {"phrases": ["Stanley Kubrick", "Lolita 1962 film"]} I hope this helps',
         [["Stanley Kubrick"], ["  Lolita\t1962 film  "]],
         ["Stanley Kubrick", CLAIM, CLAIM.upper(), "", " ", "the", "...", None, 7, "stanley kubrick.", "Lolita 1962 film"],
@@ -35,7 +41,8 @@ def test_phrases_are_found_in_whatever_form_they_come(subtests: pytest.Subtests)
 
 def test_an_answer_without_a_phrase_is_none(subtests: pytest.Subtests):
     for answer in [
-        *("  \n ", "[]", "null", "...", "Here are the phrases:"),
+        *("  \n ", "[]", "null", "...", "Here are the phrases:", '["Stan'),
+        *("I\u2019m sorry, but I can't help with that.", "As an AI, I cannot search.", "Es tut mir leid, das geht nicht."),
         *([""], ["the", "of"], CLAIM, None, 7),
     ]:
         with subtests.test(answer=answer):
@@ -77,6 +84,12 @@ for unit in ("[", "{", " ", "\\n", "; ", '"', "', '", "1. ", "- ", "phrase ", "`
 
 def test_a_passage_is_one_line_cut_to_length():
     assert read_passage("```\nStanley Kubrick\n  was born in 1928.\n```", CLAIM, 4) == "Stanley Kubrick was born"
+
+
+def test_an_object_is_read_with_a_comma_too_many_or_python_s_quotes_and_none_that_broke_off():
+    for answer in ['So: {"grade": 2, "why": "it is",}', "{'grade': 2, 'why': 'it is'}", '{grade: 2, why: "it is"} // so']:
+        assert read_object(answer) == {"grade": 2, "why": "it is"}
+    assert read_object('{"grade": 2, "why": "it') is read_object('{"grade": NaN}') is read_object("{so}") is None
 
 
 def test_the_one_text_that_json_is_wrapped_around_is_taken_out(subtests: pytest.Subtests):

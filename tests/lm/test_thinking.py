@@ -70,6 +70,13 @@ def test_thoughts_beside_no_answer_say_that_the_length_was_too_short(server, mod
         assert HyDE(model()).process(["what runs?"]) == [["what runs?"]]
 
 
+def test_a_refusal_beside_no_text_is_no_passage(server, model):
+    declined = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    server.answer = lambda body: {"choices": [{"index": 0, "message": declined, "finish_reason": "stop"}]}
+    with pytest.warns(RetrievalWarning, match="the answer cannot be used"):
+        assert HyDE(model()).process(["what runs?"]) == [["what runs?"]]
+
+
 @pytest.mark.parametrize(
     ("name", "reasons"),
     [

@@ -63,6 +63,8 @@ def test_from_memory_no_passage_is_shown(model, server):
         '{"reasoning": "r", "citations": ["1.2"], "answer": "Paris"}',
         'Here you are:\n```json\n{"answer": "Paris", "citations": "1.2"}\n```',
         "[[ ## reasoning ## ]]\nr\n[[ ## answer ## ]]\nParis\n[[ ## answer ## ]]\nRome",
+        "{'Reasoning': 'r', 'Final_answer': 'Paris',}",
+        "**Reasoning:** r\n\n**Citations:** 1.2\n\n**Answer:** Paris",
     ],
 )
 def test_an_answer_of_another_form_is_read_as_far_as_it_can_be(model, server, reply):
