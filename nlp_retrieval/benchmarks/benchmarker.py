@@ -30,6 +30,7 @@ from nlp_retrieval.benchmarks.entrants import (
     Entry,
     KeepsQuestions,
     TrecRun,
+    as_searcher,
     generation_of,
     refuse_other_corpus,
 )
@@ -470,8 +471,8 @@ def compare_systems(
     """Search with several systems, measure, and test their differences: a benchmark in one call.
 
     Args:
-        systems: searchers, retrievers, and runs of other tools (:class:`TrecRun`); by name, or a list, which are named by their
-            parts. The first is the baseline.
+        systems: searchers, retrievers, programs (:class:`HoverMultiHop`), and runs of other tools (:class:`TrecRun`); by name,
+            or a list, which are named by their parts. The first is the baseline.
         queries: in any form that ``Searcher.search`` takes.
         gold: judgements in any form that :func:`nlp_retrieval.evaluate` takes.
         corpus: items in any form that ``Searcher.index`` takes; by default those of the index that the systems have opened, to
@@ -521,7 +522,7 @@ def _opened_index(systems: Mapping[str, Entry | BaseRetriever] | Sequence[Entry 
     indexes: dict[Path, Generation] = {}
     for searcher in systems.values() if isinstance(systems, Mapping) else systems:
         with suppress(IndexMissingError):
-            generation = None if isinstance(searcher, TrecRun | BaseRetriever) else generation_of(searcher)
+            generation = None if isinstance(searcher, TrecRun | BaseRetriever) else generation_of(as_searcher(searcher))
             if generation is not None:
                 indexes[generation.path] = generation
     if len(indexes) != 1:

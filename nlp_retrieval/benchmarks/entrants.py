@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os.path import expanduser
 from pathlib import Path
-from typing import Annotated, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import Field
@@ -237,6 +237,11 @@ class Corpus:
                 f"{next(iter(unknown))!r}); let it index the corpus of this benchmark"
             )
         return rankings
+
+
+def as_searcher(entrant: Any) -> Any:
+    """Return the searcher of a program of a language model, such as ``HoverMultiHop``; everything else as it is."""
+    return entrant.as_searcher() if hasattr(entrant, "as_searcher") else entrant
 
 
 def generation_of(searcher: object) -> Generation | None:

@@ -163,7 +163,8 @@ def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
         if isinstance(config.get("reranker"), list):
             parts[-1] = parts[-1].replace("+", " >> ")
         own = Path(searcher.path).stem if isinstance(searcher, TrecRun) else ""
-        names.append(own or " >> ".join(parts) or str(config["name"]))
+        kind = [] if config["name"] == Searcher.name and parts else [str(config["name"])]
+        names.append(own or " ".join([*kind, " >> ".join(parts)]).strip())
     for name in list(dict.fromkeys(names)):
         alike = [number for number, other in enumerate(names) if other == name]
         if len(alike) > 1:

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
 from nlp_retrieval.benchmarks.checked import Integer, by_field, keys_of, read_settings, settings, values_of
 from nlp_retrieval.benchmarks.cost import Prices, read_prices
-from nlp_retrieval.benchmarks.entrants import Entry
+from nlp_retrieval.benchmarks.entrants import Entry, as_searcher
 from nlp_retrieval.benchmarks.evaluate import read_gold
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
 from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
@@ -65,14 +65,14 @@ def _searchers(value: object) -> dict[str, Entry]:
 
 
 def _composed(value: Any, where: str) -> Any:
-    """Return a searcher of a retriever, its name, or the settings of a searcher; a searcher as it is."""
+    """Return a searcher of a retriever, its name, the settings of a searcher, or a program; a searcher as it is."""
     if isinstance(value, Mapping):
         return build("searchers", {"name": Searcher.name} | dict(value), where)
     if isinstance(value, type):
         raise ConfigurationError(
             f"{where} is the class {value.__name__}, and an object of one is expected; write {value.__name__}(...)"
         )
-    searcher = Searcher([value]) if isinstance(value, BaseRetriever | str) else value
+    searcher = Searcher([value]) if isinstance(value, BaseRetriever | str) else as_searcher(value)
     if not hasattr(searcher, "config"):
         raise ConfigurationError(
             f"{where} is {type(searcher).__name__}, not a searcher, a retriever, a retriever's name, or settings such as "

@@ -17,6 +17,7 @@ from nlp_retrieval.lm.endpoint import side_by_side as side_by_side
 from nlp_retrieval.lm.engine import dspy as dspy
 from nlp_retrieval.lm.language_model import LanguageModel as LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram as CompiledProgram
+from nlp_retrieval.lm.programs import compiled_from as compiled_from
 from nlp_retrieval.lm.programs import fingerprint_of_program as fingerprint_of_program
 from nlp_retrieval.lm.programs import load_program as load_program
 from nlp_retrieval.lm.programs import read_program as read_program

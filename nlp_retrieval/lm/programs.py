@@ -72,8 +72,7 @@ def save_program(program: Any, path: str | Path) -> None:
     from dspy.utils.saving import get_dependency_versions
 
     file = _json_path(path)
-    state = {name: _without_model(predictor.dump_state()) for name, predictor in program.named_predictors()}
-    content = state | {"metadata": {"dependency_versions": get_dependency_versions()}}
+    content = _state_of(program) | {"metadata": {"dependency_versions": get_dependency_versions()}}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode())
@@ -111,6 +110,20 @@ def read_program(path: str | Path) -> CompiledProgram:
             f"{file} is not the state of a DSPy program; pass a file that optimize or dspy.Module.save wrote"
         )
     return CompiledProgram(file, predictors, f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+
+def compiled_from(program: Any) -> CompiledProgram:
+    """Return what an optimiser made of a program, as its file would hold it.
+
+    Examples:
+        >>> import dspy
+        >>> load_program(dspy.Predict("question -> answer"), compiled_from(dspy.Predict("question -> answer")))
+    """
+    return CompiledProgram(Path(type(program).__name__), _state_of(program), fingerprint_of_program(program))
+
+
+def _state_of(program: Any) -> dict[str, Any]:
+    return {name: _without_model(predictor.dump_state()) for name, predictor in program.named_predictors()}
 
 
 def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:

@@ -90,7 +90,10 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         return super().index_identity() | ({} if self.compiled is None else {"program": self.compiled.fingerprint})
 
     def provenance(self) -> dict[str, str]:
-        return super().provenance() | ({} if self.compiled is None else {str(self.program): self.compiled.fingerprint})
+        return super().provenance() | ({} if self.compiled is None else {str(self.compiled.path): self.compiled.fingerprint})
+
+    def extra_state(self) -> dict[str, Any]:
+        return super().extra_state() | {"compiled": self.compiled}
 
 
 # Sub-queries by a language model: it breaks a claim into two or three phrases, each meant to find one of its documents.

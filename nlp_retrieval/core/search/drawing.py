@@ -88,7 +88,7 @@ def _stages(config: Config) -> list[_Step]:
             shown = {label: f"{value:g} · {shown[label]}" for label, value in zip(labels, values, strict=False)}
         steps.append((arrow, _branches([(shown[label], shape) for label, shape in shapes.items()], _box(fusion, "fusions"))))
     for number, (label, part) in enumerate(rerankers.items()):
-        first = f"first {depths[label]}" if depths.get(label) else ""
+        first = f"first {depths[label]}" if depths.get(label) and (number or str(depths[label]) != found) else ""
         steps.append((", ".join(filter(None, ("" if number else found, first))), _box(part, "rerankers")))
     if is_apart:
         quota = [f"quota={config['quota']}"] if config.get("quota") else []

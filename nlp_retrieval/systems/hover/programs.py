@@ -11,6 +11,7 @@ the language model it finds the same documents, in the same order, as the same c
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +26,9 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core import BaseFusion, BaseReranker, BaseRetriever, Items, has_no_words, stage
+from nlp_retrieval.core import BaseFusion, BaseReranker, BaseRetriever, BaseSearcher, Items, has_no_words, stage
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.lm import CompiledProgram, ask_all, dspy, load_program, read_passage
+from nlp_retrieval.lm import CompiledProgram, ask_all, compiled_from, dspy, load_program, read_passage
 from nlp_retrieval.processors import ClaimDecomposition
 
 Search = Callable[[list[str], int], list[list[RetrievalResult]]]
@@ -200,6 +201,10 @@ class _HoverProgram(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         self.parts.searcher.open(path)
         return self
 
+    def as_searcher(self) -> BaseSearcher:
+        """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
+        raise NotImplementedError
+
 
 class HoverMultiHop(_HoverProgram):
     """Retrieves for the claim, then for what the documents found so far leave open.
@@ -259,6 +264,20 @@ class HoverMultiHop(_HoverProgram):
         (walked,) = walk([claim], search, self.summarize, self.ask, lm, self.per_hop, self.passage_characters)
         results = walked.results()
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
+
+    def as_searcher(self) -> BaseSearcher:
+        from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
+
+        inner, lm = self.parts.searcher, LanguageModel.of_client(self.parts.lm or dspy.settings.lm)
+        parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
+        if Searcher(**parts) != inner:
+            raise ConfigurationError(f"{inner} has more than retrievers, a fusion and a reranker; make the program of these")
+        step: Any = "predict" if self.step is dspy.Predict else "chain_of_thought"
+        searcher = MultiHopSearcher(
+            **parts, lm=lm, hops=len(self.ask) + 1, per_hop=self.per_hop, passage_characters=self.passage_characters, step=step
+        )
+        searcher._compiled, searcher._opened = compiled_from(self), inner._opened
+        return searcher
 
 
 class HoverMultiHopReasoning(HoverMultiHop):
@@ -362,3 +381,10 @@ class HoverMultiHopPipeline(_HoverProgram):
             phrases = processor.subqueries(claim, read)
         (results,) = self.parts.searcher.search([claim], self.k, subqueries=[phrases])
         return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(result) for result in results], results=results)
+
+    def as_searcher(self) -> BaseSearcher:
+        inner, processor = self.parts.searcher, copy.copy(self._processor)
+        processor.compiled, processor._program = compiled_from(self), None
+        searcher = type(inner)(**inner._arguments | {"processor": processor})
+        searcher._opened = inner._opened
+        return searcher

@@ -119,8 +119,11 @@ class MultiHopSearcher(BaseSearcher):
         return 2 * (self.hops - 1)
 
     def provenance(self) -> dict[str, str]:
-        program = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
+        program = {} if self._compiled is None else {str(self._compiled.path): self._compiled.fingerprint}
         return super().provenance() | program
+
+    def extra_state(self) -> dict[str, Any]:
+        return super().extra_state() | {"_compiled": self._compiled}
 
     def search(self, queries: Queries, k: int = 21, where: Where | None = None) -> RankedLists:
         """Search.
