@@ -18,23 +18,33 @@ from pydantic import Field
 from nlp_retrieval import ChunkingLoader, SearchableItem
 from nlp_retrieval.core import READS_FILE, BaseLoader, build_as, may_set
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.text import printable
+from nlp_retrieval.text import printable, words_of
 
-_WORD = re.compile(r"[^\W_]+(?:['\u2019.\u00b7][^\W_]+)*")
-_HYPHENED = re.compile(r"(?<=[^\W\d_])-(?=([^\W\d_]))")
-_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
-_DATE = re.compile(r"((?:19|20)[0-9]{2})(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
-_EDITION = re.compile(r"(?:v|ed|edition|version|rev|ndc)([0-9]{1,2})|([0-9]{1,2})(?:st|nd|rd|th)", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_SAID = re.compile(
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?(?!\d)|"
+    r"(?<![^\W\d_])(?:v|ed|edition|version|rev|ndc)[ ._-]?(?P<edition>\d{1,2})(?:\.\d+)?(?!\d)|"
+    r"(?<!\d)(?P<nth>\d{1,2})(?:st|nd|rd|th)(?![^\W_])",
+    re.IGNORECASE,
+)
+"""What the name of a file says of an edition: a year, also as the beginning of a date, or a number."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019.][^\W\d_]+)*")
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _GENERIC = frozenset(
-    "ndc ndcs indc indcs plan plans climate action national nationally determined contribution contributions intended updated "
-    "update revised revision enhanced final draft submission submitted edition version report policy strategy document en "
-    "eng english unfccc".split()
+    "ndc ndcs indc indcs cdn cpdn lts lt leds plan plans climate action national nationally determined contribution "
+    "contributions intended updated update revised revision enhanced final draft clean signed copy submission submitted edition "
+    "version report policy strategy document unfccc contribuci\u00f3n contribui\u00e7\u00e3o determinada d\u00e9termin\u00e9e nivel niveau "
+    "nacional nationale en eng english fr french fran\u00e7ais es spanish espa\u00f1ol pt portuguese portugu\u00eas ru russian ar arabic "
+    "zh chinese".split()
 )
 """Words in the names of files that are no part of a country's name."""
 
-_BETWEEN = frozenset("to of the and".split())
+_BETWEEN = frozenset("to of the and a au".split())
 """Words that are part of a name between other words of it."""
+
+_HYPHENED = {"Timor Leste": "Timor-Leste", "Guinea Bissau": "Guinea-Bissau"}
+"""Names that have a hyphen where one stands for a blank, as in ``timor-leste-2022.pdf``."""
 
 
 class PlansLoader(BaseLoader):
@@ -102,6 +112,7 @@ class _Described(BaseLoader):
     def __init__(self, source: BaseLoader, subject: str) -> None:
         self.source = source
         self.subject = subject
+        self.spelt: dict[tuple[str, ...], str] = {}
         self.several: list[str] = []
         self.without: list[str] = []
 
@@ -110,7 +121,10 @@ class _Described(BaseLoader):
             metadata = dict(item.metadata)
             document = str(metadata["document"])
             named = named_in(document)
-            name = " ".join(str(metadata.get(self.subject) or named.subject).split())
+            # one country, however the names of its files spell it
+            words = tuple(word for word in words_of(named.subject) if word != "the")
+            spelt = self.spelt.setdefault(words, named.subject)
+            name = " ".join(str(metadata.get(self.subject) or spelt).split())
             if not name:
                 raise SourceError(
                     f"{printable(document)}: its name does not say which {self.subject} it is of; call it like Japan 2021.pdf, "
@@ -151,40 +165,44 @@ class Named:
 
 def named_in(document: str) -> Named:
     """Read the path of a document, relative to the folder of plans: the folder names the country, or else the file."""
-    path = PurePosixPath(unicodedata.normalize("NFC", document))  # macOS writes "o" and a circumflex for "ô"
+    path = PurePosixPath(unicodedata.normalize("NFC", document))  # macOS writes "o" and a circumflex for "\u00f4"
     years: list[int] = []
     edition: int | None = None
     subject = ""
     for part in (*path.parts[:-1], path.stem):
-        rest: list[str] = []
-        for word in _WORD.findall(_without_separators(part)):
-            lower = word.casefold()
-            date = _DATE.fullmatch(word)
-            numbered = _EDITION.fullmatch(word)
-            if date or _YEAR.fullmatch(word):
-                year = int(date[1] if date else word)
-                years += [] if year in years else [year]
-            elif lower in _ORDINALS:
-                edition = _ORDINALS[lower]
-            elif numbered:
-                edition = int(numbered[1] or numbered[2])
-            elif lower in _BETWEEN:
-                rest += [lower] if rest else []
-            elif lower not in _GENERIC and not word.isdecimal():
-                rest.append(word.capitalize() if word.islower() or (word.isupper() and len(word) > 3) else word)
-        while rest and rest[-1] in _BETWEEN:
-            rest.pop()
-        subject = subject or " ".join(rest).replace(_KEPT, "-")
-    return Named(subject, years, edition)
+        for said in _SAID.finditer(part):
+            if said["year"]:
+                years.append(int(said["year"]))
+            else:
+                edition = int(said["edition"] or said["nth"])
+        rest = _SAID.sub("\0", part)
+        edition = next((_ORDINALS[word] for word in _WORD.findall(rest.casefold()) if word in _ORDINALS), edition)
+        subject = subject or _subject_in(rest)
+    return Named(subject, list(dict.fromkeys(years)), edition)
 
 
-_KEPT = "\u00b7"
-
-
-def _without_separators(part: str) -> str:
-    """Return the name of a folder or file in which a hyphen of a name, as in Timor-Leste, is kept as part of a word."""
-    separates = not re.search(r"[\s_]", part) and re.search(r"-\W*\d|\d\W*-", part)
-    return part if separates else _HYPHENED.sub(lambda match: _KEPT if match[1].isupper() else "-", part)
+def _subject_in(name: str) -> str:
+    """Return the first words together that are not about the document, as they are written; empty for none."""
+    if not re.search(r"[\s_]", name) and name.count("-") > 1:
+        name = name.replace("-", " ")
+    name = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])(?![A-Z])", " ", name)
+    begin = end = 0
+    for match in _WORD.finditer(name):
+        word = match[0].casefold()
+        if end and re.search(r"[\0\d]|\s-\s", name[end : match.start()].replace("_", " ")):
+            break
+        if word in _GENERIC or word in _ORDINALS:
+            if end:
+                break
+        elif word not in _BETWEEN:
+            begin, end = (begin if end else match.start()), match.end()
+        elif end and re.search(r"[(,]", name[begin : match.start()]):  # Korea, Republic of
+            end = match.end()
+    found = " ".join(re.sub(r"['’]s\Z", "", name[begin:end]).replace("_", " ").split())
+    found += ")" * ("(" in found and ")" not in found)
+    if found.islower() or (found.isupper() and len(found) > 3):
+        found = re.sub(r"[^\W\d_]{2,}", lambda word: word[0] if word[0] in _BETWEEN else word[0].capitalize(), found.lower())
+    return _HYPHENED.get(found, found)
 
 
 def _edition(metadata: Mapping[str, object], named: Named) -> dict[str, int]:

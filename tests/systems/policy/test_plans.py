@@ -25,6 +25,15 @@ def test_names_of_files_say_country_and_edition() -> None:
         ("Republic of Korea - update to the NDC 2021.pdf", "Republic of Korea", [2021], None),
         ("Guinea-Bissau/the second NDC.pdf", "Guinea-Bissau", [], 2),
         ("Co\u0302te d\u2019Ivoire 2022.pdf", "Côte d\u2019Ivoire", [2022], None),
+        ("timor-leste-2022.pdf", "Timor-Leste", [2022], None),
+        ("Antigua & Barbuda 2021.pdf", "Antigua & Barbuda", [2021], None),
+        ("Korea, Republic of 2021.pdf", "Korea, Republic of", [2021], None),
+        ("Congo (Democratic Republic of the) 2021.pdf", "Congo (Democratic Republic of the)", [2021], None),
+        ("NEW ZEALAND 2021 copy.pdf", "New Zealand", [2021], None),
+        ("Senegal CDN 2020 (French) - signed.pdf", "Senegal", [2020], None),
+        ("Marshall Islands LTS v2.1.pdf", "Marshall Islands", [], 2),
+        ("Fiji\u2019s NDC 3.0 2025.pdf", "Fiji", [2025], 3),
+        ("中国2021年.pdf", "中国", [2021], None),
     ]:
         named = named_in(document)
         assert [named.subject, named.years, named.edition] == expected, document
@@ -45,6 +54,18 @@ def test_passages_have_page_country_and_year(tmp_path: Path) -> None:
     (html,) = [item for item in items if item.metadata["country"] == "Ile"]
     assert "page" not in html.metadata
     assert html.metadata["year"] == 2019
+
+
+def test_spellings_of_one_name_are_one_country(tmp_path: Path) -> None:
+    for name in (
+        "Cabo Verde 2016.txt",
+        "cabo-verde-2021.txt",
+        "CABO VERDE v3.txt",
+        "The Gambia 2016.txt",
+        "Gambia, The 2021.txt",
+    ):
+        (tmp_path / name).write_text("Wind supplies half the power.", "utf-8")
+    assert len({item.metadata["country"] for item in PlansLoader(tmp_path).stream()}) == 2
 
 
 def test_a_manifest_says_what_names_do_not(tmp_path: Path) -> None:
