@@ -240,7 +240,7 @@ def _quantities(text: str, years: list[Year], scenarios: list[tuple[int, int]], 
         near = years[bisect_right(year_begins, begin - 1) : bisect_right(year_begins, stop - 1)]
         before = text[max(0, start - _BEFORE) : start]
         bound: Literal["", "least", "most"] = "least" if _LEAST.search(before) else "most" if _MOSTLY.search(before) else ""
-        value, upper = first.value * first.size, last.value * last.size
+        value, upper = first.value * first.size, last.value * (last.size if last.unit or last.percent else first.size)
         yield Quantity(
             value, max(value, upper), "%" if first.percent else first.unit, first.exact * first.size,
             _ABOUT.search(before) is not None, bound, _year_of(start, end, near),
@@ -254,10 +254,15 @@ def _measured(text: str) -> Iterator[tuple[Number, Number]]:
     lower: Number | None = None
     for number in islice(read_numbers(text), _MOST_READ):
         first, lower = lower or number, None
+        measured = number if number.percent or number.unit else first  # a currency stands before a range
         if number.goes_on:
             lower = number
-        elif (number.percent or number.unit[:1] not in {"", "?"}) and number.unit != "date" and not math.isnan(number.value):
-            same = (first.percent, first.unit) == (number.percent, number.unit)
+        elif (
+            (measured.percent or measured.unit[:1] not in {"", "?"})
+            and measured.unit != "date"
+            and not math.isnan(number.value)
+        ):
+            same = (first.percent, first.unit) == (measured.percent, measured.unit)
             yield (first if same else number), number
 
 

@@ -29,7 +29,7 @@ Method = Literal["vector", "hop", "both"]
 METHODS: dict[Method, str] = {"vector": "vector_similarity", "hop": "graph_hop", "both": "vector_similarity+graph_hop"}
 """Names of the methods in the files."""
 
-FORMAT = 3
+FORMAT = 4
 """Version of the files' format, raised whenever the same settings give other files."""
 
 _LISTED = 40

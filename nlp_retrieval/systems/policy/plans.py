@@ -11,7 +11,7 @@ import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -33,10 +33,10 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019.][^\W\d_]+)*")
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _GENERIC = frozenset(
     "ndc ndcs indc indcs cdn cpdn lts lt leds plan plans climate action national nationally determined contribution "
-    "contributions intended updated update revised revision enhanced final draft clean signed copy submission submitted edition "
-    "version report policy strategy document unfccc contribuci\u00f3n contribui\u00e7\u00e3o determinada d\u00e9termin\u00e9e nivel niveau "
-    "nacional nationale en eng english fr french fran\u00e7ais es spanish espa\u00f1ol pt portuguese portugu\u00eas ru russian ar arabic "
-    "zh chinese".split()
+    "contributions intended updated update revised revision enhanced final draft clean signed copy submission submitted "
+    "edition version report policy strategy document unfccc contribución contribuição determinada déterminée nivel niveau "
+    "nacional nationale en eng english fr french français es spanish español pt portuguese português ru russian ar arabic zh "
+    "chinese".split()
 )
 """Words in the names of files that are no part of a country's name."""
 
@@ -154,13 +154,12 @@ class _Described(BaseLoader):
                 )
 
 
-class Named:
+class Named(NamedTuple):
     """What the name of a file says of a plan."""
 
-    def __init__(self, subject: str, years: list[int], edition: int | None) -> None:
-        self.subject = subject
-        self.years = years
-        self.edition = edition
+    subject: str
+    years: list[int]
+    edition: int | None
 
 
 def named_in(document: str) -> Named:
@@ -198,7 +197,7 @@ def _subject_in(name: str) -> str:
             begin, end = (begin if end else match.start()), match.end()
         elif end and re.search(r"[(,]", name[begin : match.start()]):  # Korea, Republic of
             end = match.end()
-    found = " ".join(re.sub(r"['’]s\Z", "", name[begin:end]).replace("_", " ").split())
+    found = " ".join(re.sub(r"['\u2019]s\Z", "", name[begin:end]).replace("_", " ").split())
     found += ")" * ("(" in found and ")" not in found)
     if found.islower() or (found.isupper() and len(found) > 3):
         found = re.sub(r"[^\W\d_]{2,}", lambda word: word[0] if word[0] in _BETWEEN else word[0].capitalize(), found.lower())

@@ -17,7 +17,7 @@ _EMISSIONS = re.compile(
 )
 _LIMITED = re.compile(
     r"\breduc|\bcuts?\b|\bcutting\b|\blower|\bdecreas|\blimit|\bavoid|\babat|\bbelow\b|\bexceed|\bpeak|\btargets?\b|"
-    r"\bless than\b|\bcap(?:ped)?\b|\bpledg",
+    r"\bless than\b|\bcap(?:ped)?\b|\bpledg|\b(?:must|to|will) (?:fall|drop)\b",
     re.IGNORECASE,
 )
 _NEUTRAL = re.compile(
@@ -25,26 +25,35 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 _NONE = re.compile(r"\b(?:no|not|nor|never|without|neither|lacks?)\b", re.IGNORECASE)
-_PAST = re.compile(
+_OTHER = re.compile(
     r"\b(?:since|rose|risen|grew|grown|increased?|accounts?|accounted|contribut\w{1,6}|represents?|share|"
-    r"annual (?:average|growth))\b",
+    r"(?:projected|expected|forecast) to|renewables?|annual (?:average|growth))\b",
     re.IGNORECASE,
 )
+"""Before a number that is none of a target."""
+
 _DONE = re.compile(
-    r"\b(?:fell|fallen|decreased|declined|dropped|shrank|(?:was|were|(?:has|have|had)(?: been)?)\s(?:reduced|cut|lowered))\b",
+    r"\b(?:fell|fallen|decreased|declined|dropped|shrank|(?:was|were|(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|"
+    r"(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))\b",
     re.IGNORECASE,
 )
 """What was reached: a target only where its year is told as one ("by 2030")."""
 
-_FISCAL = re.compile(r"\b(?:FY|fiscal years?)\s?((?:19|20)\d\d)(?:\s?[/\u2013-]\s?\d{2,4})?\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"[;,]\s|\s(?:but|while|whereas)\s")
+_RATIO = re.compile(r"\bper (?:capita|person|head|inhabitant|unit of GDP)\b|\bintensity\b", re.IGNORECASE)
+_CONDITION = re.compile(r"\b(?:un)?conditional(?=ly\b|\b)", re.IGNORECASE)
+_FISCAL = re.compile(
+    r"\b(?:(?:FY|fiscal years?)\s?((?:19|20)\d\d)(?:\s?[/\u2013-]\s?\d{2,4})?|((?:19|20)\d\d)/\d\d(?![\d/]))\b", re.IGNORECASE
+)
 """A fiscal year counts as the year that it begins in."""
 
-_BASE_NAMED = re.compile(r"\b(?:base(?:line)?|reference)[\s-](?:year|level|emission)", re.IGNORECASE)
+_BASE_NAMED = re.compile(r"\b(?:base(?:line)?|reference)(?:[\s-](?:year|level|emission|period|point)|:)", re.IGNORECASE)
 _SCENARIO = re.compile(
     r"\bbusiness[\s-]as[\s-]usual\b|\bBAU\b|\b(?:baseline|reference)\s(?:scenario|projections?|case)\b|\binertial scenario\b",
     re.IGNORECASE,
 )
 _CURRENCY = re.compile(r"[$€£¥₹]|\b[A-Z]{3}\b|\b(?:dollar|euro|pound|rupee|yen|yuan|peso|real|rand|shilling)s?\b")
+_CODE = re.compile("[A-Z]{3}")
 _BEFORE = 60
 _MOST = 3
 
@@ -65,7 +74,7 @@ class AnswerValue(BaseModel):
 def values_of(text: str, kind: ValueKind) -> list[AnswerValue]:
     """Return the values of one kind in a text, each once, at most three; of a range its lower end is the value."""
     read = {"target": _targets, "baseline": _bases, "finance": _amounts}[kind]
-    distinct = {value.text: value for value in read(_FISCAL.sub(r"\1", text))}
+    distinct = {value.text: value for value in read(_FISCAL.sub(r"\1\2", text))}
     return list(distinct.values())[:_MOST]
 
 
@@ -84,9 +93,11 @@ def _targets(text: str) -> Iterator[AnswerValue]:
                 )
         if not (_EMISSIONS.search(sentence) and _LIMITED.search(sentence)):
             continue
-        for quantity in quantities:
-            if begin <= quantity.begin < end and _is_target(text, begin, quantity):
-                yield _shown("target", quantity)
+        own = [quantity for quantity in quantities if begin <= quantity.begin < end]
+        borders = [begin, *(quantity.end for quantity in own)], [*(quantity.begin for quantity in own[1:]), end]
+        for quantity, start, stop in zip(own, *borders, strict=False):
+            if _is_target(text, begin, end, quantity):
+                yield _shown("target", quantity, _terms(text, start, stop, quantity))
 
 
 def _year_written(sentence: str) -> int:
@@ -95,13 +106,29 @@ def _year_written(sentence: str) -> int:
     return max(published, default=0)
 
 
-def _is_target(text: str, begin: int, quantity: Quantity) -> bool:
+def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
     """Whether a share or an amount of emissions is aimed at: it has a year to come, or a base, and is no record of the past."""
     if quantity.year is None and not (quantity.baseline and quantity.unit == "%"):
         return False
-    before = text[max(begin, quantity.begin - _BEFORE) : quantity.begin]
-    aims = {year.last for year in years_of(text) if year.role == "target"}
-    return not _PAST.search(before) and not (_DONE.search(before) and quantity.year not in aims)
+    start = max([begin, *(one.end() for one in _CLAUSE.finditer(text, begin, quantity.begin))])
+    following = _CLAUSE.search(text, quantity.end, end)
+    before, clause = text[start : quantity.begin], text[start : following.start() if following else end]
+    if quantity.unit != "%" and _SCENARIO.search(before[-_BEFORE // 2 :]):
+        return False  # what a target is measured against
+    aims = any(year.role == "target" for year in years_of(clause))
+    return not _OTHER.search(before[-_BEFORE:]) and (
+        aims or not _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
+    )
+
+
+def _terms(text: str, start: int, stop: int, quantity: Quantity) -> str:
+    """Return what a target depends on, and what it is a rate of, from the words next to it."""
+    conditions = [
+        (max(quantity.begin - one.end(), 2.5 * (one.start() - quantity.end)), one[0])
+        for one in _CONDITION.finditer(text, start, stop)
+    ]
+    ratio = _RATIO.search(text, start, stop)
+    return ", ".join(word.lower() for word in (ratio and ratio[0], min(conditions, default=(0.0, ""))[1]) if word)
 
 
 def _bases(text: str) -> Iterator[AnswerValue]:
@@ -131,18 +158,16 @@ def _base(base: str) -> AnswerValue:
 
 
 def _amounts(text: str) -> Iterator[AnswerValue]:
-    money = [quantity for quantity in quantities_of(text) if quantity.unit in CURRENCIES]
+    money = [quantity for quantity in quantities_of(text) if _CODE.fullmatch(quantity.unit)]
     for quantity in sorted(money, key=lambda one: -one.value):
         yield _shown("finance", quantity)
 
 
-CURRENCIES = frozenset("USD EUR GBP JPY CNY INR RMB ZAR BRL AUD CAD CHF KRW MXN IDR NGN KES ETB RUB".split())
-
-
-def _shown(kind: ValueKind, quantity: Quantity) -> AnswerValue:
+def _shown(kind: ValueKind, quantity: Quantity, terms: str = "") -> AnswerValue:
     text = " ".join(quantity.written.split())
     if kind == "finance" and not _CURRENCY.search(text):
         text = f"{quantity.unit} {text}"
+    text += f" ({terms})" if terms else ""
     bound = {"least": "at least ", "most": "at most ", "": ""}[quantity.bound]
     year = f" by {quantity.year}" if quantity.year is not None and kind == "target" else ""
     against = {"": "", "BAU": ", against business as usual"}.get(quantity.baseline, f", against {quantity.baseline}")
