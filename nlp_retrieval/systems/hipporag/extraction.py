@@ -143,9 +143,13 @@ class KnowledgeExtractor:
 def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
     """Return the knowledge in an answer, by passage from 0, for those with readable entries; None if there is none."""
     value = read_object(answer) if isinstance(answer, str) else answer
-    entries = dict(value) if isinstance(value, Mapping) else {}
-    if n_passages == 1 and "triples" in entries:
-        entries = {"1": entries}
+    found = {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
+    if n_passages == 1 and "triples" in found:
+        found = {"1": found}
+    inner = next(iter(found.values()), None)
+    if len(found) == 1 and isinstance(inner, Mapping) and "1" in inner:
+        found = dict(inner)  # of {"knowledge": {"1": ...}}
+    entries = {"".join(filter(str.isdigit, key)): entry for key, entry in found.items()}
     knowledge_of: dict[int, ReadKnowledge] = {}
     for position in range(n_passages):
         entry = entries.get(str(position + 1))

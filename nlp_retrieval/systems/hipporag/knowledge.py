@@ -1,8 +1,8 @@
 """Knowledge of passages: entities, and statements as triples.
 
 Its source, a language model or a file, is not trusted: sizes are limited, and texts are only strings, never evaluated. An
-entity is a text, or a list of a text and its type; a triple is a list of three texts. A number counts as its text. Anything
-else in the two lists is dropped and counted.
+entity is a text, or a list of a text and its type; a triple is a list of three texts; an object counts as its values. A number
+counts as its text. Anything else in the two lists is dropped and counted.
 
 A passage is known by its text, not by its id. Title and content count as one text, and any white space as equal, since files
 and databases break lines differently.
@@ -75,13 +75,21 @@ class KnowledgeSource(Protocol):
         """
 
 
-_SIGNS = re.compile(r"(?<=\w)[+#]+(?!\w)|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)")
-_SPOKEN = {"+": " plus", "#": " sharp", "-": "minus ", "\N{MINUS SIGN}": "minus "}
+_SIGNS = re.compile(
+    r"(?<=\w)[+#♯]+|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)|(?:(?<=\b\w)|(?<=\b\w\w))[-\N{MINUS SIGN}](?!\w)|"
+    r"(?<=\d)\s?[%€£$]|[€£$](?=\s?\d)|(?<!\S)(?:[<>](?=\s?\d)|\.(?=\w))"
+)
+"""Signs that are part of a name: in C++, F#, -5, O-, 40%, $5, >5 and .NET."""
+
+_SPOKEN = {
+    "+": "plus", "-": "minus", "\N{MINUS SIGN}": "minus", "#": "sharp", "♯": "sharp", ".": "dot", "%": "percent",
+    "$": "dollar", "€": "euro", "£": "pound", "<": "less than", ">": "more than",
+}  # fmt: skip
 
 
 def phrase_of(text: str) -> str:
     """Return a name, or a part of a triple, for comparison: its words without case, accents and punctuation."""
-    return " ".join(words_of(_SIGNS.sub(lambda match: "".join(_SPOKEN[sign] for sign in match.group()), text)))
+    return " ".join(words_of(_SIGNS.sub(lambda match: "".join(f" {_SPOKEN.get(sign, '')} " for sign in match[0]), text)))
 
 
 def passage_text(title: str, content: str) -> str:
@@ -111,11 +119,13 @@ class ReadKnowledge:
     knowledge: PassageKnowledge  # all valid statements
     dropped: int = 0  # number of invalid entities and triples. Repeated ones are not counted
     types: dict[str, str] = field(default_factory=dict)  # of entities, in ENTITY_TYPES, by name, as far as given
-    nothing_read: bool = False  # whether there are entities, or triples, of which none could be read
+    nothing_read: bool = False  # whether there are entities or triples, and none could be read
 
 
 def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledge:
     """Read the knowledge of one passage."""
+    if isinstance(entities, dict):
+        entities = [[name, type_] for name, type_ in entities.items()]
     if not isinstance(entities, list) or not isinstance(triples, list):
         raise ValueError(f"the {'triples' if isinstance(entities, list) else 'entities'} are no list")  # noqa: TRY004
     typed = [pair for value in entities[:MAX_STATEMENTS] if (pair := _entity(value))]
@@ -126,20 +136,23 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
             types.setdefault(name, type_)
     names = tuple(dict.fromkeys(name for name, _ in typed))
     dropped = len(entities) + len(triples) - len(typed) - len(statements)
-    nothing_read = bool((triples and not statements) or (entities and not typed))
+    nothing_read = not statements and bool(triples or (entities and not typed))
     return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, nothing_read)
+
+
+def _parts(value: JsonValue) -> list[JsonValue]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
 
 
 def _entity(value: JsonValue) -> tuple[str, str] | None:
     """Return a name and its type; None if it is not a name."""
-    parts = value if isinstance(value, list) and len(value) == 2 else [value, ""]
-    name, type_ = _phrase(parts[0]), parts[1]
-    return None if name is None else (name, type_.strip().lower() if isinstance(type_, str) else "")
+    name, type_, *_ = [*map(_phrase, _parts(value)), None, None]
+    return None if name is None else (name, (type_ or "").lower())
 
 
 def _triple(value: JsonValue) -> Triple | None:
-    parts = list(map(_phrase, value)) if isinstance(value, list) and len(value) == 3 else []
-    return Triple(*filter(None, parts)) if parts and all(parts) else None
+    parts = [part for part in map(_phrase, _parts(value)) if part]
+    return Triple(*parts) if len(parts) == len(_parts(value)) == 3 else None
 
 
 def _phrase(value: JsonValue) -> str | None:

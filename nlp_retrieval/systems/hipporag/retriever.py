@@ -436,7 +436,7 @@ class HippoRagRetriever(BaseRetriever):
         knowledge=reads_knowledge,
         added_knowledge=READS_FILE,
     )
-    format_version = 3
+    format_version = 4
     search_only = frozenset("added_knowledge linking triple_k entity_k lm passage_weight damping hops merge".split())
 
     def __init__(

@@ -269,9 +269,15 @@ def _vector(parts: Sequence[object], name: str, prompt: str) -> Vectors | None:
 def _with_vectors(searcher: BaseSearcher, prompt: str, given: Embedded | None) -> BaseSearcher:
     """Return a searcher that takes given vectors for those of a prompt."""
     parts = _parts(searcher)
-    own = {name: _vector(parts, name, prompt) for name in _MODELS} if given is not None else {}
+    if given is None:
+        return searcher
+    if not isinstance(given, tuple | list) or len(given) != len(_MODELS):
+        raise QueryError(
+            f"embedded prompts are two vectors, of transformer and word2vec, found {given!r:.80}; use embed_prompt()"
+        )
+    own = {name: _vector(parts, name, prompt) for name in _MODELS}
     vectors = {}
-    for (name, expected), field, vector in zip(own.items(), EmbeddedPrompt._fields, given or (), strict=False):
+    for (name, expected), field, vector in zip(own.items(), EmbeddedPrompt._fields, given, strict=True):
         if vector is not None and expected is not None:
             if np.shape(vector) != expected.shape:
                 raise QueryError(

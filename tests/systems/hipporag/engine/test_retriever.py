@@ -188,7 +188,21 @@ def test_an_encoder_of_one_method_and_a_dimension_is_enough(tmp_path: Path) -> N
     assert searcher.search(["Where was Erik Hort born?"], 1)[0][0].item.item_id == "a"
 
 
-@pytest.mark.parametrize(("one", "other"), [("C", "C++"), ("C", "C#"), ("C++", "C#"), ("-5 degrees", "5 degrees")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("C", "C++"),
+        ("C", "C#"),
+        ("C++", "C#"),
+        ("-5 degrees", "5 degrees"),
+        ("O+", "O"),
+        ("O-", "O"),
+        ("5%", "5"),
+        ("$5", "5"),
+        (">5", "<5"),
+        (".NET", "net"),
+    ],
+)
 def test_a_sign_that_belongs_to_a_name_or_number_tells_entities_apart(one: str, other: str) -> None:
     assert phrase_of(one) != phrase_of(other)
     assert phrase_of("Rock-and-roll, 1990-95") == phrase_of("rock and roll 1990 95")

@@ -70,7 +70,7 @@ def test_lines_are_keyed_by_id_and_known_if_all_that_is_there_agrees(tmp_path):
 
 
 def test_what_is_no_statement_is_left_out_and_counted():
-    entities = ["Erik\tHort ", True, None, "", "  ", ["Montebello"], "x" * (MAX_CHARACTERS + 1), "\ud800", "Erik Hort"]
+    entities = ["Erik\tHort ", True, None, "", "  ", [["Montebello"]], "x" * (MAX_CHARACTERS + 1), "\ud800", "Erik Hort"]
     triples = [
         ["Erik Hort", "was born in", "Montebello"],
         ["a", "b"],
@@ -130,7 +130,7 @@ GOOD = json.dumps(as_row(HORT_SAYS, doc_id="1"))
         ('{"docs": ' + "[" * 1_000, "nested too deeply"),
         (f'{GOOD}\n{{"doc_id": ', "line 2: not valid JSON"),
         (f"{GOOD}\n{GOOD}\n", 'line 2: the id "1" occurs twice'),
-        ('{"doc_id": "1", "extracted_entities": {}, "extracted_triples": []}', "line 1: the entities are no list"),
+        ('{"doc_id": "1", "extracted_entities": "x", "extracted_triples": []}', "line 1: the entities are no list"),
         ('{"doc_id": "1", "extracted_entities": [], "extracted_triples": "x"}', "line 1: the triples are no list"),
         ('{"doc_id": "1", "title": 5, "extracted_entities": [], "extracted_triples": []}', '"title" is a number'),
         ('{"doc_id": 1.5}', "an id is text or an integer"),
