@@ -181,8 +181,9 @@ class Profile(BaseModel):
         Raises:
             ConfigurationError: there is no such question; the message lists those there are.
         """
-        if 1 <= number <= len(self.questions):
-            return next(question for question in self.questions if question.number == number)
+        found = next((question for question in self.questions if question.number == number), None)
+        if found is not None:
+            return found
         valid = f"they are numbered 1 to {len(self.questions)}" if self.questions else "it has none"
         raise ConfigurationError(f"the profile {self.name!r} has no question {number!r}; {valid}")
 

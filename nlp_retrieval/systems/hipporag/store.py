@@ -278,21 +278,23 @@ class KnowledgeStore:
 
         def columns(connection: Connection) -> list[set[str]]:
             inspector = inspect(connection)
-            there = [table for table in tables if inspector.has_table(table.name, schema=table.schema)]
-            found = {
-                table.name: {column["name"].lower() for column in inspector.get_columns(table.name, schema=table.schema)}
-                for table in there
-            }
-            return [found.get(table.name, set()) for table in tables]
+            return [
+                {column["name"].lower() for column in inspector.get_columns(table.name, schema=table.schema)}
+                if inspector.has_table(table.name, schema=table.schema)
+                else set()
+                for table in tables
+            ]
 
-        found = self._read(columns, tries=1)
-        for table, has in sorted(zip(tables, found, strict=True), key=lambda pair: not pair[1]):
-            if any(found) and has != set(table.c.keys()):
-                raise SourceError(
-                    f"{self._shown}: the table {table.name!r} does not belong to a knowledge store of this version: "
-                    f"it has the columns {', '.join(sorted(has))[:300] or 'of no table'}; name another database or schema"
-                )
-        return any(found)
+        found = dict(zip(tables, self._read(columns, tries=1), strict=True))
+        wrong = [
+            f"{one.name} ({', '.join(sorted(has)) or 'missing'})" for one, has in found.items() if has != set(one.c.keys())
+        ]
+        if any(found.values()) and wrong:
+            raise SourceError(
+                f"{self._shown}: the tables are of another version, or of another program: {'; '.join(wrong)[:300]}; name "
+                "another database or schema, and extract again"
+            )
+        return any(found.values())
 
     def _read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
         try:

@@ -68,18 +68,25 @@ def missing_titles(example: Any, prediction: Any) -> list[str]:
 
 
 def _retrieved_titles(prediction: Any) -> list[str]:
-    results = getattr(prediction, "results", None)
+    results = _field(prediction, "results")
     if isinstance(results, list) and results and all(isinstance(hit, RetrievalResult) for hit in results):
         return [result.item.title for result in results]  # a title may hold the separator itself
-    return [str(document).partition(SEPARATOR)[0] for document in getattr(prediction, "retrieved_docs", None) or []]
+    return [str(document).partition(SEPARATOR)[0] for document in _field(prediction, "retrieved_docs") or []]
+
+
+def _field(of: Any, name: str) -> Any:
+    """Return a field of one of DSPy's objects, or of a dictionary."""
+    return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
 
 
 def _gold_titles(example: Any) -> list[str]:
-    titles = getattr(example, "gold_titles", None)
+    titles = _field(example, "gold_titles")
     if titles is None:
-        facts = getattr(example, "supporting_facts", None) or []
+        facts = _field(example, "supporting_facts") or []
+        if isinstance(facts, Mapping):  # columns: {"key": [...], "value": [...]}
+            facts = [[title] for title in facts.get("key") or facts.get("title") or []]
         titles = [fact.get("key", "") if isinstance(fact, Mapping) else fact[0] for fact in facts]
-    distinct = list(dict.fromkeys(map(str, titles)))
+    distinct = list(dict.fromkeys(map(str, [titles] if isinstance(titles, str) else titles)))
     if not distinct:
         raise GoldError(f"an example has neither gold_titles nor supporting_facts: {example!r:.200}")
     return distinct

@@ -124,6 +124,14 @@ def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], fi
     return [name for name in names if name in set(asked_about)]
 
 
+def chosen_subject(wanted: str, known: Iterable[str], field: str) -> str:
+    """Return the one subject to ask about."""
+    names = chosen_subjects(wanted, known, field)
+    if len(names) > 1:
+        raise QueryError(f"{field}: {wanted!r:.80} are several; call it for each, or omit it to ask about all")
+    return names[0]
+
+
 def _nearest(name: str, names: list[str]) -> str:
     """Return a hint with the most similar names, whatever their case, and the existing ones."""
     folded = {existing.casefold(): existing for existing in names}

@@ -18,7 +18,7 @@ from nlp_retrieval.core import BaseReranker, BaseSearcher
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.systems.policy.answers import chunk_of, read_answers
-from nlp_retrieval.systems.policy.asking import AskedText, Method, StudySettings, all_hits, asked, chosen_subjects
+from nlp_retrieval.systems.policy.asking import AskedText, Method, StudySettings, all_hits, asked, chosen_subject
 from nlp_retrieval.systems.policy.config import StudyConfig
 from nlp_retrieval.systems.policy.study import PolicyStudy
 
@@ -241,7 +241,7 @@ def _found(
     settings = StudySettings(method, top_k, min_similarity, where=study.where)
     name, n_passages = None, len(searcher.opened.items)
     if country is not None:
-        (name,) = chosen_subjects(country, study.subjects, study.profile.subject)
+        name = chosen_subject(country, study.subjects, study.profile.subject)
         n_passages = study.subjects[name]
     where = settings.filter_for(study.profile.subject, name)
     texts = [AskedText(prompt, prompt)]

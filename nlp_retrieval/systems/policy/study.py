@@ -42,6 +42,7 @@ from nlp_retrieval.systems.policy.asking import (
     all_hits,
     asked,
     check_method,
+    chosen_subject,
     chosen_subjects,
     subjects_of,
     warn_of_limits,
@@ -176,7 +177,7 @@ class PolicyStudy:
             ConfigurationError: there is no such question, or a value is out of its range.
         """
         settings = self.settings(method, top_k, min_similarity, n_per_document, where)
-        (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
+        name = chosen_subject(subject, self.subjects, self.profile.subject)
         own = ProfileQuestion(number=1, text=question, keywords=()) if isinstance(question, str) else None
         (answer,) = self._ask([own or self.profile.question(int(question))], name, settings)[0]
         return answer
@@ -323,7 +324,7 @@ class PolicyStudy:
         Raises:
             QueryError: there is no such subject.
         """
-        (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
+        name = chosen_subject(subject, self.subjects, self.profile.subject)
         return changes_of(self._items(name))
 
     def _items(self, subject: str, settings: StudySettings | None = None) -> list[SearchableItem]:

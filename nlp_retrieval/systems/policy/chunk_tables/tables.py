@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import BaseLoader, given, may_set
+from nlp_retrieval.core import BaseLoader, check_k, given, may_set
 from nlp_retrieval.errors import (
     ConfigurationError,
     DependencyError,
@@ -367,6 +367,8 @@ class ChunkTables:
             SourceError: the database cannot be read.
         """
         wanted = _several(country)
+        if k is not None:
+            check_k(k)
         with self._connected() as connection:
             _checked(vectors, column, self._layout.kind(column)[1])
             if wanted is not None:

@@ -42,6 +42,13 @@ def test_chunks_are_found_of_one_country_or_of_all(asked: PolicyStudy) -> None:
     assert len(retrieve_chunks(None, PROMPT, top_k=2, min_similarity=0.0, study=asked)) == 2
     with pytest.raises(QueryError, match="did you mean 'Ostland'"):
         retrieve_chunks(None, PROMPT, country="Ostlan", study=asked)
+    with pytest.raises(QueryError, match="are several; call it for each"):
+        retrieve_chunks(None, PROMPT, country=["Ostland", "Ile"], study=asked)  # type: ignore[arg-type]
+    for vectors in (embedded.transformer, {"transformer": embedded.transformer}, (embedded.transformer,)):
+        with pytest.raises(QueryError, match="embedded prompts are two vectors"):
+            retrieve_chunks(vectors, PROMPT, study=asked)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="no question '1'; they are numbered 1 to 2"):
+        run_script("1", study=asked)  # type: ignore[arg-type]
 
 
 def test_given_chunks_are_scored_and_all_come_back_best_first(asked: PolicyStudy) -> None:
