@@ -33,6 +33,11 @@ def test_some_queries_get_other_lists_and_the_rest_keep_theirs():
     assert lists_of(hits.with_lists({2: other})) == [[(3, 1.0)], [(4, 2.0), (1, 1.0)], [(7, 9.0)], [(5, 0.5)]]
 
 
+def test_lists_that_each_hold_the_same_item_are_no_repetition():
+    lists = [[(0, 1.0)], [(1, 1.0)], [(0, 1.0), (1, 0.5)], [(1, 1.0), (0, 0.5)]]
+    assert lists_of(hits_of(lists).checked(4, 2, 2, "engine")) == lists
+
+
 @pytest.mark.parametrize(
     ("hits", "message"),
     [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.evaluation.comparison import Comparison, compare, limits, sentence, verdict
+from nlp_retrieval.evaluation.comparison import Comparison, compare, limits, sentence, turned, verdict
 from nlp_retrieval.evaluation.resampling import bootstrap_interval, holm, randomisation_test
 
 Systems = dict[str, dict[str, Scores]]
@@ -87,6 +87,7 @@ def test_swapping_the_systems_turns_every_sign_and_shifting_both_changes_nothing
     assert moved == there
     assert (back.difference, back.wins, back.losses, back.p) == (-there.difference, there.losses, there.wins, there.p)
     assert back.effect_size == (None if there.effect_size is None else pytest.approx(-there.effect_size))
+    assert turned(there).effect_size == pytest.approx(back.effect_size)
     assert back.interval == pytest.approx((-there.interval[1], -there.interval[0]))
     assert there.wins + there.ties + there.losses == there.queries
     assert there.least_p <= there.p <= there.p_holm <= 1

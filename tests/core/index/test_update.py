@@ -96,10 +96,25 @@ def test_items_that_cannot_be_added_leave_the_index_as_it_was(
     assert ids(searcher, "x") == []
 
 
-@pytest.mark.parametrize("wrong", [["d0", "nowhere"], ["d0", "d1", "d2", "d3"]])
-def test_ids_that_cannot_be_deleted_leave_the_index_as_it_was(searcher: Searcher, wrong: list[str]) -> None:
+def test_a_report_counts_what_is_new_what_was_replaced_and_what_is_gone(searcher: Searcher) -> None:
+    updated = searcher.update([item("d0", "omega"), item("n", "omega"), item("m", "omega")])
+    assert (updated.added, updated.replaced, updated.deleted, updated.n_items) == (2, 1, 0, 6)
+    searcher.compact()
+    deleted = searcher.delete(["d1"])  # now in the first row
+    assert (deleted.added, deleted.replaced, deleted.deleted, deleted.n_items) == (0, 0, 1, 5)
+    assert ids(searcher, "omega alpha beta gamma") == ["d2", "d3", "d0", "n", "m"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["d0", "nowhere"], "no item of .* has the id 'nowhere'; nothing was deleted"),
+        (["d0", "d1", "d2", "d3"], "no item would be"),
+    ],
+)
+def test_ids_that_cannot_be_deleted_leave_the_index_as_it_was(searcher: Searcher, wrong: list[str], message: str) -> None:
     before = read_manifest(searcher.opened.path)
-    with pytest.raises(ItemError, match=r"nothing was deleted|an item id is a string|no item would be left"):
+    with pytest.raises(ItemError, match=message):
         searcher.delete(wrong)
     assert read_manifest(searcher.opened.path) == before
 
