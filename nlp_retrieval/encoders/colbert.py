@@ -32,6 +32,7 @@ from nlp_retrieval.encoders.models import (
     as_model_error,
     json_of,
     loading,
+    require_words,
     setting_of,
     turn_of,
 )
@@ -302,7 +303,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                 model = MultiVectorEncoder(path, **arguments) if self.is_multi_vector else token_by_token(path, arguments)
             except KeyError as error:  # a Stanford checkpoint without its projection, linear.weight
                 raise ValueError(f"its weights hold no {error.args[0]}; download it again") from error
-        return model
+            return require_words(model)
 
     def _set_lengths(self, model: MultiVectorEncoder) -> None:
         transformer = _transformer_of(model)

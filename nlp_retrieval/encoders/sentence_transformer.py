@@ -34,6 +34,7 @@ from nlp_retrieval.encoders.models import (
     as_model_error,
     loading,
     open_once,
+    require_words,
     setting_of,
     turn_of,
 )
@@ -250,13 +251,14 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             from sentence_transformers import SentenceTransformer
 
             require_device(device)
-            return SentenceTransformer(
+            model = SentenceTransformer(
                 str(self.files.folder),
                 device=device,
                 trust_remote_code=self.trust_remote_code,
                 model_kwargs={"dtype": getattr(torch, precision), **settings},
                 local_files_only=True,
             )
+            return require_words(model)
 
 
 def as_encoder(encoder: str | BaseEncoder) -> BaseEncoder:

@@ -18,6 +18,7 @@ from nlp_retrieval.encoders.models import (
     architectures_of,
     as_model_error,
     loading,
+    require_words,
     setting_of,
     turn_of,
 )
@@ -154,6 +155,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
                 model_kwargs={"dtype": getattr(torch, resolved_precision(self.precision, self.device))},
                 local_files_only=True,
             )
+            require_words(model)
         if self.max_length is not None:
             model.max_seq_length = self.max_length
         return model

@@ -49,7 +49,7 @@ VECTORS_FILE, WORDS_FILE = "vectors.npy", "words.json"
 _FORMAT = 1
 _NO_STEMMER = "none"
 _MOST_JSON = 1 << 28
-_HEADER = re.compile(rb"(\d{1,9}) (\d{1,5})\r?\n")
+_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d{1,9})[ \t]+(\d{1,5})[ \t]*\r?\n")
 _PICKLE = b"\x80"
 
 
@@ -209,12 +209,18 @@ def _read_text(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]
         if header:
             file.readline()
         for number, line in enumerate(file, 2 if header else 1):
-            dimension = dimension or max(len(line.split()) - 1, 1)
-            word, *numbers = line.rstrip().rsplit(b" ", dimension)
-            if len(numbers) != dimension:
+            parts = line.removeprefix(b"\xef\xbb\xbf").split() if number == 1 else line.split()
+            if not parts:
+                continue
+            dimension = dimension or max(len(parts) - 1, 1)
+            try:
+                numbers = [float(value) for value in parts[-dimension:]]
+            except ValueError:
+                numbers = []
+            if len(numbers) < dimension or (len(parts) == dimension and not line[:1].isspace()):  # a word may be a blank
                 raise ValueError(f"line {number} has not {dimension} numbers after a word")
-            words.append(word.decode("utf-8", "replace"))
-            rows.append(np.array([float(value) for value in numbers]).astype(np.float32))
+            rows.append(np.array(numbers).astype(np.float32))
+            words.append(b" ".join(parts[:-dimension]).decode("utf-8", "replace"))
     if not rows or (header and int(header[1]) != len(words)):
         raise ValueError(f"it says that it holds {int(header[1]) if header else 1:,} words, and holds {len(words):,}")
     return words, np.stack(rows)

@@ -34,6 +34,7 @@ from nlp_retrieval.encoders.models import (
     find_model,
     loading,
     require_dense_extra,
+    require_words,
     turn_of,
 )
 from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
@@ -95,6 +96,7 @@ class TorchPairs:
                 model_kwargs={"dtype": torch.float32},
                 activation_fn=torch.nn.Identity(),
             )
+            require_words(self._model)
         self._name = str(folder)
         turn_of(self._model)
 

@@ -38,6 +38,20 @@ def test_a_token_without_a_row_in_the_table_is_a_model_error(
                 named.result(component)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_folder_without_the_files_of_its_tokenizer_is_a_model_error(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for kind in ["encoder", "encoder by onnx", "pylate", "splade", "cross-encoder"]:
+        with subtests.test(kind=kind):
+            folder = tmp_path_factory.mktemp("case") / "model"
+            NAMED[kind].save(folder, 0)
+            for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
+                (folder / name).unlink(missing_ok=True)
+            with pytest.raises(ModelError, match=r"its tokenizer knows no word|does not load"):
+                NAMED[kind].result(NAMED[kind].component(folder))
+
+
 def test_settings_that_are_no_object_are_a_model_error(
     tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:

@@ -92,6 +92,18 @@ def test_binary_files_of_any_size_are_read_as_gensim_reads_them(tmp_path_factory
             assert np.array_equal(read.vectors, expected.vectors)
 
 
+def test_headers_and_lines_of_other_tools_are_read(tmp_path: Path, subtests: pytest.Subtests):
+    lines = b"the 1 2\nnew york 3 4\n"
+    for content in [
+        *(b"2  2\n" + lines, b"2 2 \r\n" + lines, b"2\t2\n" + lines.replace(b" 1 ", b"\t1\t"), b"\xef\xbb\xbf2 2\n" + lines),
+        *(b"\xef\xbb\xbf" + lines, lines + b"\n", b"2 2\nthe 1 2 \n\nnew york 3 4"),
+    ]:
+        with subtests.test(content=content):
+            (tmp_path / "a.txt").write_bytes(content)
+            read = read_word_vectors(tmp_path / "a.txt")
+            assert (list(read.numbers), read.vectors.tolist()) == (["the", "new york"], [[1, 2], [3, 4]])
+
+
 class Harmful:
     def __reduce__(self):
         return os.mkdir, ("harmed",)
@@ -110,6 +122,7 @@ def test_a_file_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory
     for name, content, message in [
         ("a.bin", b"400 300\nthe ", "has only 12 bytes"),
         ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends within word 2 of 2"),
+        ("a.txt", b"2 2\n1990 1\nwind 1 2\n", "line 2 has not 2 numbers after a word"),
         ("a.txt", b"the 1 2 3\nwind 1 2\n", "line 2 has not 3 numbers after a word"),
         ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
         ("a.txt", b"", "and holds 0"),
