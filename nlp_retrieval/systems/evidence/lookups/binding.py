@@ -66,8 +66,11 @@ def misplaced(claim: str, passage: str) -> list[Misplaced]:
     held: set[Bound] = set()
     for mine in claimed:
         agreed = [other for other in there if agreeing(mine.number, other.number)]
+        agreed = [other for other in agreed if other.number.value == mine.number.value] or agreed  # 0.4, and not .41
         rivals = [other for other in there if agreed and are_of_one_kind(mine.number, other.number)]
         rivals = [other for other in rivals if not agreeing(mine.number, other.number)]
+        # "free under 16; adults pay 14 euros"
+        rivals = [other for other in rivals if not other.number.unit.isupper() or any(own.number.unit for own in agreed)]
         instead = [_best(mine, [rival for rival in rivals if _is_said_of(mine, rival, own)]) for own in agreed]
         if instead and instead[0] and all(instead) and mine not in in_range:
             found[mine] = instead[0]
@@ -93,7 +96,7 @@ def _is_said_of(mine: Bound, rival: Bound, own: Bound) -> bool:
     if abs(rival.number.begin - own.number.begin) > _NEAR:
         return False
     words = (*mine.left, *mine.right)
-    for theirs, ours in ((rival.left, own.left), (rival.right, own.right)):
+    for theirs, ours in ((rival.left, own.left or own.right), (rival.right, own.right or own.left)):
         of_them = [_is_in(word, words) for word in theirs if not _is_in(word, (*own.left, *own.right))]
         of_us = [_is_in(word, words) for word in ours if not _is_in(word, (*rival.left, *rival.right))]
         # what is said before a number may hold for those after it in its sentence
@@ -175,7 +178,9 @@ def _beside(text: str, *, backwards: bool = False) -> tuple[str, ...]:
         stems = [numbered[match.start()]] if match.start() in numbered else stemmed(match[0])
         is_name = match[0][0].isupper() or _YEAR.fullmatch(match[0]) is not None
         words += [(not is_name, stem) for stem in stems if is_name or not pattern("figures", "(?:{})").fullmatch(stem)]
-    words = [(order, stem) for order, stem in words if stem[0].isalpha() or _YEAR.fullmatch(stem)]
+    words = [
+        (order, stem) for order, stem in words if _YEAR.fullmatch(stem) or (stem[0].isalpha() and (len(stem) > 2 or not order))
+    ]
     nearest = words[::-1] if backwards else words
     return tuple(dict.fromkeys(stem for _, stem in sorted(nearest[:_WORDS_BESIDE], key=lambda word: word[0])))
 

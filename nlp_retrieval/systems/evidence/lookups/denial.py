@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.lookups.words import Sentence, clauses_of, content, pattern, share, stemmed
+from nlp_retrieval.systems.evidence.lookups.words import Sentence, clauses_of, content, is_form, pattern, share, stemmed
 from nlp_retrieval.text import as_latin, sentences_of
 
 _NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
@@ -17,9 +17,10 @@ _WITH = re.compile(r"\bwith\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
 )
+_COMPARED = frozenset("statistical statistic measur no frequent common likel often".split())
 _NEXT = 40
-_WITHOUT = "this without the negation"
-_SAME_MATTER, _SAME_MATTER_DENIED, _LEAD = 0.7, 0.5, 0.15
+_WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
+_SAME_MATTER, _SAME_MATTER_DENIED, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
 _FEWEST_DENIED = 3
 
 
@@ -41,25 +42,26 @@ class Denial(NamedTuple):
 
 def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     """Return the sentence nearest to a claim that denies it, or what it denies; it says most of what the claim says."""
-    wanted = content(claim)
+    wanted = frozenset(word for word in content(claim) if not word.isdigit())  # a date may stand elsewhere
     mine = negated(claim)
-    if mine and _IN_PART.search(claim):
-        return Denial()
     denying = content(" ".join(claim[begin:end] for begin, end in sentences_of(claim) if negated(claim[begin:end])))
     if len(denying) >= _FEWEST_DENIED and denying != wanted:  # one of several sentences of the claim denies something
         wanted = denying
     best, alike = Denial(), 0.0
     for number, sentence in enumerate(sentences):
-        says, common = _compared(claim, mine, wanted, sentences, number)
+        says, common = ("", 0.0) if sentence.is_heading else _compared(claim, mine, wanted, sentences, number)
         if not says:
             alike = max(alike, common)
         elif best.sentence is None or common > best.ahead:
             best = Denial(common, sentence, says)
     if best.sentence is None:
         return best
-    ahead, least = max(0.0, best.ahead - alike), _SAME_MATTER_DENIED if best.says == _WITHOUT else _SAME_MATTER
-    says = best.says if best.ahead >= least and ahead >= _LEAD else ""
-    return Denial(ahead, best.sentence, says, best.ahead >= _SAME_MATTER)
+    ahead, least, says = max(0.0, best.ahead - alike), _SAME_MATTER, best.says
+    if says == _WITHOUT and ("" in mine or any(_has(sentence.content, mine) for sentence in sentences)):
+        least = _SAME_MATTER_DENIED
+    elif says == _WITHOUT:  # a source that has nowhere what the claim denies may say so in other words
+        least, says = _MOST_DENIED, f"most of {_WITHOUT}"
+    return Denial(ahead, best.sentence, says if best.ahead >= least and ahead >= _LEAD else "", best.ahead >= _SAME_MATTER)
 
 
 def _compared(
@@ -67,27 +69,40 @@ def _compared(
 ) -> tuple[str, float]:
     """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
     sentence = sentences[number]
-    common = share(wanted, sentence.content)
-    if sentence.is_heading:
-        return "", 0.0
-    theirs = negated(sentence.text)
-    if theirs and denies_change(sentence.text):
+    common, theirs = share(wanted, sentence.content), negated(sentence.text)
+    if denies_change(sentence.text):
         rest, clause = _unchanging(wanted), _denying_clause(sentence.text)
         refers = sentence.content
         if number and _POINTS_BACK.match(sentence.text):
             refers = refers | sentences[number - 1].content
         of_clause = _unchanging(content(clause))
         about = share(rest, refers) if not of_clause or of_clause & wanted else 0.0
+        if of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]:  # "Prices did not change."
+            about = 1.0
         if denies_change(claim):
             return "", about
         if not mine and len(rest) < len(wanted) and pattern("changing").search(claim):
             return f"that this is not so: \u201c{clause}\u201d", about
-    negates = bool(theirs - mine) and _negates(wanted, sentence)
-    if mine - theirs and not negates:
+    if "" in mine & theirs:
+        mine, theirs = mine - {""}, theirs - {""}
+    turned = theirs - {""}
+    in_part = _IN_PART.search(claim) is not None
+    if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
+        return (_TURNED if in_part else ""), common  # "farmers, not cities" and "cities, not farmers"
+    left, negates = mine - theirs, bool(theirs - mine) and _negates(wanted, sentence)
+    if left and not negates and not in_part and (left == mine or _has(sentence.content, left)):
         return _WITHOUT, common
-    if negates and not mine - theirs:
-        return "this with a negation", common
+    if negates and not mine and ("" in theirs or _has(wanted, theirs)):
+        return _WITH_NEGATION, common
+    if mine & theirs:
+        clauses = [content(clause) for clause in clauses_of(sentence.text) if mine & negated(clause)]
+        common = max([common, *(1.0 for clause in clauses if share(clause, wanted) >= _SAME_MATTER_DENIED)])
     return "", common
+
+
+def _has(words: frozenset[str], denied: set[str]) -> bool:
+    """Return whether one of the words that are denied is among others, in any form."""
+    return any(is_form(word, other) for word in denied if word for other in words)
 
 
 def denies_change(text: str) -> bool:
@@ -100,7 +115,7 @@ def _denied_change() -> re.Pattern[str]:
     negation, changing = pattern("not", "{}").pattern, pattern("changing", "{}").pattern
     return re.compile(
         rf"(?:\b(?:{negation})|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?(?:{changing})\b"
-        r"|\bunchanged\b|\bstayed the same\b|\bno (?:more|less)\b",
+        r"|\bunchanged\b|\b(?:stay|remain)(?:s|ed)? (?:at|the same|flat|stable|steady|constant)\b|\bno (?:more|less)\b",
         re.IGNORECASE,
     )
 
@@ -115,7 +130,7 @@ def _unchanging(words: frozenset[str]) -> frozenset[str]:
 
 @cache
 def _is_changing(stem: str) -> bool:
-    return pattern("changing", "(?:{})").match(stem) is not None or stem in {"statistical", "statistic", "measur", "no"}
+    return pattern("changing", "(?:{})").match(stem) is not None or stem in _COMPARED
 
 
 def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
@@ -125,11 +140,11 @@ def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
 
 
 def negated(text: str) -> set[str]:
-    """Return what a text denies: "not" with the next content word, or the word that denies, such as "false", stemmed."""
+    """Return what a text denies: the content word after each "not" or "failed to", stemmed; empty for "it is false that"."""
     latin = _NOT_ONLY.sub(" only", as_latin(text))
     compares = _WITH.search(latin) is not None
     found = set()
     for match in pattern("not").finditer(latin.replace("\u2019", "'")):
         if not (compares and match[0].lower() == "without"):
             found.add(next(iter(stemmed(latin[match.end() : match.end() + _NEXT])), ""))
-    return found | {next(iter(stemmed(match[0])), match[0]) for match in pattern("denying").finditer(latin)}
+    return found | ({""} if pattern("denying").search(latin) else set())

@@ -40,15 +40,16 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
     with_days = [other for other in dates if any(reading.days for reading in other.readings)]
     named = [date for date in wanted if any(date.agrees(other) for other in with_days)]
     lacking = dict(compare_numbers(claim, passage))
-    lacking |= {number: None for number in numbers_of(claim) if number not in lacking and _is_of_other(claim, number, passage)}
+    others = {number for number in numbers_of(claim) if number not in lacking and _is_of_other(claim, number, passage)}
+    lacking |= dict.fromkeys(others)
     lacking = {
         number: other
         for number, other in lacking.items()
         if not _within(number, missing) and not (number.value <= 31 and _within(number, named))
-        if not _is_no_figure(claim, number, passage)
+        if not _is_no_figure(claim, number, passage) and (other is None or number.written != other.written)
     }
     there = numbers_of(passage) if None in lacking.values() else []
-    how = {number: found_otherwise(claim, number, there) for number, other in lacking.items() if other is None}
+    how = {n: found_otherwise(claim, n, there) for n, other in lacking.items() if other is None and n not in others}
     left = sorted((number for number in lacking if how.get(number) is None), key=lambda number: number.begin)
     return MissingFigures(
         tuple(number.measured or number.written for number in left),
@@ -67,6 +68,7 @@ def _within(number: Number, dates: list[Date]) -> bool:
 
 _BEFORE_NUMBER = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
 _PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+)")
+_OVER = re.compile(r"\s?([^\W\d_]{1,5})/[^\W\d_]")
 _SYMBOL = re.compile(r"\s?([A-Za-z]{2,4})\b")
 _COMPASS = re.compile(r"\s?[\u00b0\u00ba]?\s?([NSEW])\b")
 _NOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
@@ -91,6 +93,8 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
     found = {}
     if match := _PER.match(text, end):
         found["per"] = next((f"{one.unit} {one.size}" for one in numbers_of(f"1 {match[1]}") if one.unit), match[1].lower())
+    if match := _OVER.match(text, number.end):
+        found["over"] = number.unit or match[1].lower()
     if match := _SYMBOL.match(text, number.end):
         found[f"symbol {match[1].lower()}"] = match[1]
     if match := _COMPASS.match(text, end):
@@ -126,6 +130,8 @@ _NAME_BEFORE = re.compile(r"(?:\b|\S\s)([A-Z]\w{1,29})[\s/-]\Z")
 def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
     """Return whether a number is a word ("one other city", "both"), a mark ("[49]", "(1)") or part of a name ("Phase 2")."""
     word, before, after = number.written.lower(), claim[max(0, number.begin - 240) : number.begin], claim[number.end :][:40]
+    if word == "half" and re.match(r"\san?\s", after):  # "half a year"
+        return True
     if word.isalpha() and not number.percent:
         began = word == "first" and _BEGAN_BEFORE.search(before) and _BEGAN.match(after)
         return word in _ALWAYS_SMALL or bool(began or (number.value <= _LARGEST_SMALL and _POINTED_AT.search(before)))
@@ -144,10 +150,13 @@ def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
 # Numbers that a source has in another form.
 
 _TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
-_EVERY = re.compile(r"\bevery\s\Z", re.IGNORECASE)
+_EVERY = re.compile(r"\b(?:every|one\s[\w-]+\sin)\s\Z", re.IGNORECASE)
+_TIMES = re.compile(r"\s?(?:times|fold)\b|-fold\b", re.IGNORECASE)
+_BESIDE = re.compile(r"\s(?:\w+\s)?(?:below|above|short of)\b")
+_BOUND = re.compile(r"\b(?:more|less|fewer|up)\s(?:than|to)(?=\s\S?\d)", re.IGNORECASE)
 _POINTS = re.compile(r"\s?(?:percentage points?|% ?points?|points?)\b")
 _SHARE_OF = re.compile(r"\s?(?:of\b|share\b|de[rsl]?\b|d['\u2019]|des\b)|\s(?:\w+\s){0,2}share\b", re.IGNORECASE)
-_ROUNDED, _ROUNDED_FROM = 0.5, 10
+_ROUNDED, _ROUNDED_FROM, _TIMES_WITHIN = 0.5, 10, 0.1
 _WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
 _NEAR, _MOST, _CONTEXT, _REACH = 160, 60, 60, 24
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
@@ -171,9 +180,18 @@ def _is_in_another_form(claim: str, number: Number, there: Sequence[Number]) -> 
             return True
     if number.percent or number.is_share:
         shares = [other for other in there if other.is_share or (other.percent and number.is_share)]
-        if any(abs(_percent(other) - _percent(number)) <= _SHARE_WITHIN for other in shares):
+        in_percent = replace(number, value=_percent(number))
+        if any(_is_share(claim, in_percent, _percent(other)) for other in shares):
+            return True
+    if _EVERY.search(claim, max(0, number.begin - _REACH), number.begin) and number.value > 1:
+        in_percent = replace(number, value=100 / number.value)
+        if any(_is_share(claim, in_percent, _percent(other)) for other in there if other.is_share or other.percent):
             return True
     return any(_is_within(claim, number, other.value) for other in there if are_of_one_kind(number, other))
+
+
+def _is_share(claim: str, number: Number, percent: float) -> bool:
+    return abs(percent - number.value) <= _SHARE_WITHIN or _is_within(claim, number, percent)
 
 
 def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterator[str]:
@@ -186,10 +204,13 @@ def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterat
     if is_year(number):
         return
     figures = [other for other in there if not is_year(other) and other.unit != "date" and not other.others]
-    around = claim[max(0, number.begin - _CONTEXT) : number.end + _CONTEXT]
+    end = max(number.end, number.until)
+    around = _BOUND.sub(" ", claim[max(0, number.begin - _CONTEXT) : number.end + _CONTEXT])
     up, down = (pattern(way).search(around) is not None for way in ("up", "down"))
-    changes = up or down or pattern("difference").search(around) is not None
-    if number.percent or number.is_share or _EVERY.search(claim, max(0, number.begin - 8), number.begin):
+    changes = up or down or pattern("difference").search(around) is not None or _BESIDE.match(claim, end) is not None
+    if _TIMES.match(claim, number.end):
+        yield from _ratios(claim, number, figures)
+    if number.percent or number.is_share or _EVERY.search(claim, max(0, number.begin - _REACH), number.begin):
         yield from _shares(claim, number, figures, changes=changes, rises=up, falls=down)
     yield from _differences(claim, number, figures, changes=changes)
     if pattern("sum").search(claim) and not number.percent:
@@ -213,6 +234,14 @@ def _shares(claim: str, number: Number, figures: Sequence[Number], *, changes: b
         is_share = in_words or (_SHARE_OF.match(claim, number.end) and not one.percent)
         if is_share and not one.percent and _is_rounded(claim, number, 100 * low.value / high.value):
             yield f"{low.written} of {high.written}"
+
+
+def _ratios(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
+    """Yield two figures of which one is as many times the other as a claim says: "three times as many"."""
+    times = replace(number, exact=max(number.exact, _TIMES_WITHIN * number.value))
+    for low, high in _ordered(figures):
+        if low.value > 0 and _is_rounded(claim, times, high.value / low.value):
+            yield f"{high.written} / {low.written}"
 
 
 def _differences(claim: str, number: Number, figures: Sequence[Number], *, changes: bool) -> Iterator[str]:
@@ -267,7 +296,7 @@ def _pairs(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
     found = 0
     for first, one in enumerate(figures):
         for other in figures[first + 1 : first + 5]:
-            if other.begin - one.end > _NEAR or found == _MOST:
+            if other.begin - one.end > (2 * _NEAR if one.unit and one.unit == other.unit else _NEAR) or found == _MOST:
                 break
             found += 1
             yield one, other

@@ -166,7 +166,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 def numbered_things(text: str) -> dict[tuple[str, str], tuple[int, int]]:
     """Return the things that a number or a letter tells apart from others of their kind, as "type 2", with their spans."""
     matches = [match for pattern in _patterns() for match in pattern.finditer(text)]
-    things = ((match["kind"].lower(), match["which"], match.span()) for match in matches)
+    things = ((match["kind"].lower().split()[-1], match["which"], match.span()) for match in matches)
     return {
         (kind, _ROMAN.get(which.upper()) or _ORDINALS.get(which.lower()) or which.upper()): span for kind, which, span in things
     }

@@ -36,7 +36,7 @@ def _acts() -> re.Pattern[str]:
         for words in known()["acts"]
     )
     return re.compile(
-        r"\b(?P<passive>(?:was|were|is|are|been|being)\s+(?:\w+ly\s+)?)?(?:"
+        r"\b(?P<passive>(?:was|were|is|are|be|been|being)\s+(?:(?:not|\w+ly)\s+)?)?(?:"
         + "|".join(f"(?P<act{number}>{words})" for number, words in enumerate(acts))
         + r")\b(?P<by>[^.;:,]{0,60}?\bby\b)?",
         re.IGNORECASE,
@@ -63,7 +63,7 @@ def _done(text: str) -> Iterator[tuple[str, str]]:
     for match in _acts().finditer(text):
         if match["passive"] and not match["by"]:
             continue
-        after, before = _CLAUSE.split(text[match.end() :])[0], _CLAUSE.split(text[: match.start()])[-1]
+        after, before = _CLAUSE.split(text[match.end() :])[0], _CLAUSE.split(text[: match.start()].rstrip(" ,"))[-1]
         if not match["passive"] and before.rstrip().endswith(" to"):  # "warm enough to support trees"
             continue
         if agent := _agent(after if match["passive"] else before):

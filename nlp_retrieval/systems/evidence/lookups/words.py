@@ -56,6 +56,12 @@ def content(text: str) -> frozenset[str]:
     return frozenset(stemmed(text))
 
 
+def is_form(one: str, other: str) -> bool:
+    """Return whether two stems may be of one word: "remov" and "removal"."""
+    short, long = sorted((one, other), key=len)
+    return len(long) - len(short) <= 3 and long.startswith(short[: max(3, len(short) - 1)])
+
+
 def share(wanted: frozenset[str], available: frozenset[str]) -> float:
     """Return which share of some words is available; 0 if there are none."""
     return len(wanted & available) / len(wanted) if wanted else 0.0

@@ -152,7 +152,31 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
          "Das Rathaus wurde von der Architektin Rosa Kemmerich entworfen und gebaut."),
         # names of countries and people
         ("true", "The Ombrian fleet sailed north in May.", "The fleet of Ombria sailed north in May."),
-        # miles
+        # two values of one sentence beside a third that is nearly one of them; verbs that are each other's opposite
+        ("against", "Glucose fell by 1.8 units with the placebo and by 0.4 units with the drug.",
+         "Glucose fell by 1.8 units with the drug and by 0.4 units with the placebo. Harm did not differ (p = .41)."),
+        ("against", "Oxygen decreased in 29 lakes and increased in six.", "Oxygen increased in 29 lakes and decreased in six."),
+        ("true", "Entry is free under 16.", "Entry is free for children under 16; adults pay 14 euros."),
+        # what a number is over; a bound that a difference of other figures would fit
+        ("false", "The water held 5 mg/l of salt.", "The water held 5 mmol/l of salt."),
+        ("false", "Rules ask for more than 20 grams.", "Rules ask for less than 20 grams. Of the lakes 29 rose and six fell."),
+        # ratios
+        ("true", "Three times as many cars use the tunnel.", "The tunnel has 7,900 cars a day, the ferry had 2,600."),
+        ("true", "One vehicle in seven was a lorry.", "Of the 7,900 vehicles, 1,100 were lorries."),
+        ("true", "Nearly two thirds of the pupils could read.", "Of the pupils, 64% could read."),
+        # both deny, by other words or beside something else
+        ("true", "Oats did not shorten colds.", "Oats neither prevented nor shortened colds."),
+        ("true", "The firm failed to report a leak.", "The firm was fined for failing to report a leak."),
+        ("true", "The solar park received no subsidies.", "The solar park opened in May. No subsidies were paid."),
+        ("against", "Cities, not farmers, cause most of the load.", "Farmers, not cities, cause most of the load."),
+        ("true", "The plot was not praised by critics.", "Critics praised the music, but not the plot."),
+        ("against", "Chlorophyll decreased in the lakes that were sampled.", "Chlorophyll did not change."),
+        ("against", "The dividend was raised to 90 cents.", "The dividend stays at 90 cents."),
+        # who won; a name that differs by its sign alone, or by how its number is written
+        ("against", "Aino Salmi won the race ahead of Ingrid Moen.", "Ingrid Moen won the race, ahead of Aino Salmi."),
+        ("false", "The tool is written in C#.", "The tool is written in C++."),
+        ("true", "The Second World War destroyed the bridge.", "The bridge was destroyed in World War II."),
+        ("true", "The park has a capacity of 0.187 GW.", "The park has a capacity of 187 MW."),
     ],
 )  # fmt: skip
 def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, claim: str, source: str) -> None:
