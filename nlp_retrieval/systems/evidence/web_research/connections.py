@@ -177,6 +177,7 @@ class _BoundedStream(httpcore2.NetworkStream):
 # A request carries no cookie, no credentials and no referrer, goes through no proxy, and follows no redirect.
 
 _STEP = 2**16
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -274,9 +275,13 @@ def _unpacked(parts: Iterable[bytes], max_bytes: int, where: str) -> Iterator[by
             if received > max_bytes:
                 raise _too_large(max_bytes, where)
             pending = part
-            while pending and not unpacking.eof:
+            while pending:
+                if unpacking.eof and pending.startswith(_GZIP):  # another member
+                    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                elif unpacking.eof:
+                    break
                 yield unpacking.decompress(pending, _STEP)
-                pending = unpacking.unconsumed_tail
+                pending = unpacking.unconsumed_tail or unpacking.unused_data
         while not unpacking.eof and (more := unpacking.decompress(unpacking.unconsumed_tail, _STEP)):
             yield more
     except zlib.error as error:

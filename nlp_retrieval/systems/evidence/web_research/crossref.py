@@ -27,7 +27,7 @@ _MOST_FAILURES = 3
 _RETRACTED = re.compile(
     r"\A\W*(?:retracted|withdrawn|removed|retracted article)(?: article)?\s*[:\]\u2013\u2014-]\W*", re.IGNORECASE
 )
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
 _WITHDRAWS = frozenset(("retraction", "withdrawal", "removal"))
 
 

@@ -334,6 +334,8 @@ def test_a_compressed_page_is_unpacked(web: WebServer) -> None:
     body = b"<p>Foxes sleep nine hours a day.</p>" * 10_000
     web.pages["/a"] = Page(gzip.compress(body), headers={"Content-Encoding": "gzip"})
     assert fetcher().fetch(f"{web.url}/a").content == body
+    web.pages["/b"] = Page(gzip.compress(body[:9_000]) + gzip.compress(body[9_000:]), headers={"Content-Encoding": "gzip"})
+    assert fetcher().fetch(f"{web.url}/b").content == body  # two members
 
 
 def test_a_bomb_is_not_unpacked(web: WebServer) -> None:
