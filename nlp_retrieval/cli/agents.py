@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, say
+from nlp_retrieval.cli.console import Trust, echo, one_line, say
 from nlp_retrieval.cli.search import Retrievers, SearcherConfig, SearcherName, opened_searcher, parse_filter
 
 if TYPE_CHECKING:
@@ -70,10 +70,9 @@ def evaluate(
     trajectories, gold = _read_with_gold(files, tool, field, config, qrels)
     evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold)
     comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
-    typer.echo(headline_of(evaluation, comparisons, measure))
+    echo([headline_of(evaluation, comparisons, measure)])
     _print_table(evaluation)
-    for comparison in comparisons[:10]:
-        typer.echo(sentence(comparison))
+    echo(map(sentence, comparisons[:10]))
     if page is not None:
         html = trajectories_page(evaluation, trajectories, measure=measure, titles=gold["titles"])
         write_output(page, html.encode("utf-8", "replace"))
@@ -100,6 +99,7 @@ def show(
     """Show what each agent did for one question; with gold, where it came in."""
     from nlp_retrieval.agents.measures import evaluate_trajectories
     from nlp_retrieval.errors import QueryError, nearest
+    from nlp_retrieval.text.printing import visible
 
     gold: dict[str, Any] = {}
     if config is None and qrels is None:
@@ -111,9 +111,9 @@ def show(
         known = list(dict.fromkeys(trajectory.question_id for trajectory in trajectories))
         raise QueryError(f"no agent was asked {question!r}; {nearest(question, known)}")
     evaluation = evaluate_trajectories(own, **gold) if gold else None
-    typer.echo(next((trajectory.question for trajectory in own if trajectory.question), question))
+    echo([visible(next((trajectory.question for trajectory in own if trajectory.question), question))])
     for each in own:
-        _print_steps(each, evaluation, gold.get("titles"))
+        echo(_lines_of(each, evaluation, gold.get("titles")))
 
 
 @app.command("replay")
@@ -216,7 +216,7 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
         low, high = evaluation.intervals[agent]["recall"]
         quality = ["n/a" if math.isnan(mean[name]) else f"{mean[name]:.3f}" for name in measures]
         table.add_row(
-            agent,
+            one_line(agent),
             f"{mean['recall']:.3f}",
             f"{low:.2f}-{high:.2f}",
             *quality,
@@ -226,30 +226,30 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
     typer.echo(f"{len(evaluation.query_ids):,} questions; intervals of recall over families.")
 
 
-def _print_steps(trajectory: Trajectory, evaluation: TrajectoryEvaluation | None, titles: dict[str, str] | None) -> None:
+def _lines_of(trajectory: Trajectory, evaluation: TrajectoryEvaluation | None, titles: dict[str, str] | None) -> Iterator[str]:
     from nlp_retrieval.agents.citations import trajectory_citations
     from nlp_retrieval.agents.page import shown_steps
     from nlp_retrieval.text.printing import visible
 
     recall = "" if evaluation is None else f": recall {evaluation.per_query[trajectory.agent]['recall'][0]:.2f}"
-    typer.echo(f"\n{visible(trajectory.agent)}{recall}")
+    yield f"\n{visible(trajectory.agent)}{recall}"
     steps = shown_steps(trajectory, evaluation, titles)
     for number, (step, results, more) in enumerate(steps, 1):
         unnamed = "(its query is not recorded)" if step.kind == "search" else step.tool
         what = visible(step.text[:300]) if step.kind == "note" else visible(step.query or unnamed)
         error = f" ({visible(step.error)})" if step.error else ""
-        typer.echo(f"{number:4}  {step.kind:6} {what}{error}")
+        yield f"{number:4}  {step.kind:6} {what}{error}"
         for result in results:
             gold, again = ("*" if result.is_gold else " "), (" (again)" if result.seen_before else "")
             title = f"  {visible(result.title)}" if result.title else ""
-            typer.echo(f"           {gold} {visible(result.item_id)}{title}{again}")
+            yield f"           {gold} {visible(result.item_id)}{title}{again}"
         if more:
-            typer.echo(f"             {more:,} more")
+            yield f"             {more:,} more"
     if more := len(trajectory.steps) - len(steps):
-        typer.echo(f"      {more:,} more steps")
+        yield f"      {more:,} more steps"
     if trajectory.answer:
-        typer.echo(f"      answer {visible(trajectory.answer)}")
+        yield f"      answer {visible(trajectory.answer)}"
     for citation in trajectory_citations(trajectory):
         came = f"came in step {citation.came}" if citation.came else "never came back"
         opened = f", opened in step {citation.opened}" if citation.opened else ""
-        typer.echo(f"             [{visible(citation.item_id)}] {came}{opened}")
+        yield f"             [{visible(citation.item_id)}] {came}{opened}"

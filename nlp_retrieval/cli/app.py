@@ -216,6 +216,9 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, MemoryError):
         say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")
         return 1
+    if isinstance(error, OSError) and error.filename is not None:  # a name that no file can have, or no permission
+        say(f"error: {str(error.filename)[:_LONGEST]} cannot be read or written ({error.strerror}); check the path")
+        return 2
     reason = (str(error).splitlines() or [""])[0][:_LONGEST]
     say(
         f"error: unexpected {type(error).__name__}: {reason} (a defect of nlp-retrieval: please report it to its developers, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -44,11 +44,25 @@ def say(message: str) -> None:
     """
     from nlp_retrieval.core.progress_bars import DISPLAY
     from nlp_retrieval.core.secrets import without_secrets
-    from nlp_retrieval.text.printing import printable
 
     DISPLAY.clear()
     message = _SETTING.sub(_as_option, message)
-    typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
+    typer.echo("\n".join(map(one_line, str(without_secrets(message)).split("\n"))), err=True)
+
+
+def one_line(text: str) -> str:
+    """Return a text of others as a line, or a part of one, that neither a terminal nor a runner of CI obeys."""
+    from nlp_retrieval.text.printing import not_a_command, printable
+
+    return not_a_command(printable(text))
+
+
+def echo(lines: Iterable[str]) -> None:
+    """Print lines that hold names or texts of others."""
+    from nlp_retrieval.text.printing import not_a_command
+
+    for line in lines:
+        typer.echo(not_a_command(line))
 
 
 def _as_option(setting: re.Match[str]) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import say
-from nlp_retrieval.text.printing import not_a_command
+from nlp_retrieval.cli.console import echo, say
 
 if TYPE_CHECKING:
     from nlp_retrieval.gate.checking import GateReport
@@ -55,8 +54,7 @@ def command(
         say(f"written: {gate.settings.baseline}")
         return
     report = gate.check()
-    for line in lines_of(report):
-        typer.echo(not_a_command(line))
+    echo(lines_of(report))
     for path, write in files:
         content = write(report)
         write_output(path, content if isinstance(content, bytes) else content.encode())

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import language_model, say
+from nlp_retrieval.cli.console import echo, language_model, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, corpus_loader
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.text.printing import not_a_command
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
@@ -230,7 +229,7 @@ def report(
     if as_json:
         typer.echo(to_json(made, inf_nan_mode="null").decode())
     else:
-        _echo(_report_lines(made))
+        echo(_report_lines(made))
 
 
 def _report_lines(made: JudgingReport) -> Iterator[str]:
@@ -269,11 +268,6 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield from ("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def _echo(lines: Iterable[str]) -> None:
-    for line in lines:
-        typer.echo(not_a_command(line))
-
-
 @app.command()
 def health(
     project: Project,
@@ -284,12 +278,12 @@ def health(
     from nlp_retrieval.judging.project import JudgingProject
 
     found = health_of(JudgingProject(project), k)
-    _echo([*(f"{warning}." for warning in found.warnings or ["Nothing unsafe was found"]), ""])
+    echo([*(f"{warning}." for warning in found.warnings or ["Nothing unsafe was found"]), ""])
     rows = [("system", f"judged@{found.k}", "unjudged", f"precision@{found.k}", "found alone", "relevant of these")]
     for each in found.systems:
         counts = f"{each.alone:,}", f"{each.relevant_alone:,}"
         rows.append((each.system, f"{each.judged:.3f}", f"{each.unjudged:,}", f"{each.precision:.3f}", *counts))
-    _echo(_table(rows))
+    echo(_table(rows))
 
 
 @app.command()
@@ -306,15 +300,16 @@ def agreement(project: Project) -> None:
         )
         return
     alpha = _figure(found.alpha, found.alpha_interval)
-    typer.echo(f"Krippendorff's alpha (ordinal) {alpha} on {found.n:,} pairs with several grades.")
-    for pair in found.pairs:
-        typer.echo(
-            f"{' and '.join(pair.judges)}: {pair.same:.0%} of {pair.n:,} alike, kappa "
-            f"{_figure(pair.kappa, pair.kappa_interval)}, weighted {_figure(pair.weighted, pair.weighted_interval)}; "
-            f"mean {pair.means[0]:.2f} and {pair.means[1]:.2f}."
-        )
+    lines = [f"Krippendorff's alpha (ordinal) {alpha} on {found.n:,} pairs with several grades."]
+    lines += [
+        f"{' and '.join(pair.judges)}: {pair.same:.0%} of {pair.n:,} alike, kappa "
+        f"{_figure(pair.kappa, pair.kappa_interval)}, weighted {_figure(pair.weighted, pair.weighted_interval)}; "
+        f"mean {pair.means[0]:.2f} and {pair.means[1]:.2f}."
+        for pair in found.pairs
+    ]
     if disputed := len(opened.disputed()):
-        typer.echo(f"{disputed:,} pairs have different grades; to settle them: judge serve {project} --settle --judge NAME")
+        lines.append(f"{disputed:,} pairs have different grades; to settle them: judge serve {project} --settle --judge NAME")
+    echo(lines)
 
 
 def _figure(value: float, interval: tuple[float, float]) -> str:

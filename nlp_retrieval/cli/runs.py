@@ -378,8 +378,9 @@ def report(
     target = output or folder / "report"
     if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run itself; choose another folder with --output")
+    saved = read_run_folder(folder)
     check_run_output(target)
-    run = judged_again(read_run_folder(folder), only or (), baseline, main)
+    run = judged_again(saved, only or (), baseline, main)
     refuse_columns(run.report, columns)
     report = write_run_files(run, target)
     print_comparison(report, form, columns, verbose=verbose)

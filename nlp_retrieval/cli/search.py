@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, built, say
+from nlp_retrieval.cli.console import Trust, built, one_line, say
 from nlp_retrieval.cli.streams import takes_all_text
 
 if TYPE_CHECKING:
@@ -194,19 +194,17 @@ def print_hits(query: str, hits: list[RetrievalResult], explained: list[dict[str
     from rich.padding import Padding
     from rich.text import Text
 
-    from nlp_retrieval.text.printing import printable
-
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    console.print(Text(printable(query), "bold"))
+    console.print(Text(one_line(query), "bold"))
     if not hits:
         console.print(Text("  nothing found", "dim"))
     for rank, (hit, explanation) in enumerate(zip(hits, explained, strict=True), start=1):
         heading = Text(f"{rank:>4}  ")
-        heading.append(printable(hit.item.title or hit.item.item_id), "bold cyan")
-        heading.append(f"  {printable(hit.item.item_id)}" if hit.item.title else "", "dim")
+        heading.append(one_line(hit.item.title or hit.item.item_id), "bold cyan")
+        heading.append(f"  {one_line(hit.item.item_id)}" if hit.item.title else "", "dim")
         heading.append(f"  {hit.score:.4g}", "dim")
         console.print(heading)
-        for line in (Text(printable(_excerpt(hit.item.content))), *_chain(explanation)):
+        for line in (Text(one_line(_excerpt(hit.item.content))), *_chain(explanation)):
             console.print(Padding(line, (0, 0, 0, 6)) if sys.stdout.isatty() else Text("      ") + line)
     console.print()
 
@@ -215,20 +213,19 @@ def _chain(explained: dict[str, Explanation]) -> list[Text]:
     from rich.text import Text
 
     from nlp_retrieval.core.explanation import name_of
-    from nlp_retrieval.text.printing import printable
 
     lines = []
     for explanation in explained.values():
-        first = printable(name_of(explanation.first))
-        lines.append(Text.assemble("because ", (first, "cyan"), f": {printable(explanation.origin)}"))
+        first = one_line(name_of(explanation.first))
+        lines.append(Text.assemble("because ", (first, "cyan"), f": {one_line(explanation.origin)}"))
         for number, step in enumerate(explanation.steps, start=1):
-            target = printable(name_of(step.target))
-            line = Text.assemble("  " * number + "→ ", (target, "cyan"), f" by {printable(step.kind.replace('_', ' '))}")
+            target = one_line(name_of(step.target))
+            line = Text.assemble("  " * number + "→ ", (target, "cyan"), f" by {one_line(step.kind.replace('_', ' '))}")
             if step.sentence:
                 line.append(": " if step.along else f", from the text of {target}: ")
-                line.append(printable(step.sentence[: step.start]), "dim")
-                line.append(f"[{printable(step.sentence[step.start : step.end])}]", "bold")
-                line.append(printable(step.sentence[step.end :]), "dim")
+                line.append(one_line(step.sentence[: step.start]), "dim")
+                line.append(f"[{one_line(step.sentence[step.start : step.end])}]", "bold")
+                line.append(one_line(step.sentence[step.end :]), "dim")
             lines.append(line)
     return lines
 
@@ -309,22 +306,20 @@ def print_answer(answered: AnsweredQuestion) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from nlp_retrieval.text.printing import printable
-
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    console.print(Text(printable(answered.question), "bold"))
+    console.print(Text(one_line(answered.question), "bold"))
     answer = answered.answer
     if answer.text:
-        console.print(Text("  ") + Text(printable(answer.text), "bold cyan"))
+        console.print(Text("  ") + Text(one_line(answer.text), "bold cyan"))
     else:
         console.print(Text("  no usable answer came" if answer.failed else "  no answer", "dim"))
     if answer.reasoning:
-        console.print(Text(f"  {printable(answer.reasoning)}", "dim"))
+        console.print(Text(f"  {one_line(answer.reasoning)}", "dim"))
     for hit in answered.cited:
         title = hit.item.title or hit.item.item_id
         numbers = [number for name, number in answer.facts if name == title]
         sentences = f", sentences {', '.join(str(number + 1) for number in numbers)}" if numbers else ""
-        console.print(Text.assemble("  cites ", (printable(title), "cyan"), f"  {printable(hit.item.item_id)}{sentences}"))
+        console.print(Text.assemble("  cites ", (one_line(title), "cyan"), f"  {one_line(hit.item.item_id)}{sentences}"))
     if answer.dropped:
         console.print(Text(f"  {answer.dropped} citations of what was not given were dropped", "dim"))
     console.print()

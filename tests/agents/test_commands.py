@@ -98,6 +98,14 @@ def test_one_question_is_shown_step_by_step_with_its_gold(folder: Path) -> None:
     assert "* p1" not in run("show", "agents.jsonl", "-q", "q1")
 
 
+def test_no_line_is_a_command_to_a_runner_of_ci(folder: Path) -> None:
+    named = Trajectory(question_id="q1", question="::set-env::x", agent="::error::1", steps=(search("::a::", "p1"),))
+    write_trajectories("named.jsonl", [named, named.model_copy(update={"agent": "::b"})])
+    shown = run("evaluate", "named.jsonl", "--qrels", "qrels.txt") + run("show", "named.jsonl", "-q", "q1")
+    assert "error::1" in shown
+    assert not any(line.lstrip().startswith("::") for line in shown.splitlines())
+
+
 def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path) -> None:
     printed = run("replay", "agents.jsonl", "-i", "index", "-k", "1", "-o", "again.jsonl")
     assert printed.startswith("5 searches: 80% return the same results")
@@ -115,6 +123,7 @@ def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path
         (["show", "agents.jsonl", "-q", "q1", "--qrels", "none.txt"], "none.txt"),
         (["replay", "agents.jsonl", "-i", "nowhere", "-o", "x.jsonl"], "nowhere"),
         (["show", "corpus.jsonl", "-q", "q1"], "there is no field"),
+        (["show", "n" * 300, "-q", "q1"], "cannot be read or written (File name too long)"),
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, words: list[str], message: str) -> None:
