@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import unescape
 from typing import Any
 from unicodedata import normalize
 
@@ -25,6 +26,7 @@ LARGEST_BIBLIOGRAPHY = 20_000_000
 _KEY = re.compile(r"[^\s{}(),=\"#%'\\~@]{1,200}")
 _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
+_YEAR_OR_NONE = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
 _KEY_IN_JSON = re.compile(r'"(?:id|citationKey)"\s{0,20}:')
 
 
@@ -137,21 +139,53 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
 
 
 def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Reference:
-    fields = {name.lower(): value.strip() for name, value in entry.fields.items()}
-    whole = entries.get(fields.get("crossref", ""), entry)  # the volume that a chapter is in
-    fields = {name.lower(): value for name, value in whole.fields.items() if name.lower() != "title"} | fields
-    people = entry.persons.get("author") or entry.persons.get("editor") or whole.persons.get("editor") or []
-    surnames = [_plain_text(" ".join([*person.prelast_names, *person.last_names])) for person in people]
+    fields, editors = _fields_of(entry), entry.persons.get("editor")
+    for name in ("crossref", "xdata"):  # the volume that a chapter is in, and what several entries share
+        if (other := entries.get(fields.get(name, ""))) is not None and other is not entry:
+            fields = {key: value for key, value in _fields_of(other).items() if key != "title"} | fields
+            editors = editors or other.persons.get("editor")
+    surnames = [_surname(person) for person in entry.persons.get("author") or editors or []]
     surnames = [name for name in surnames if name and name.casefold() != "others"]
     surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
-    year = _YEAR.search(fields.get("year", "") or fields.get("date", ""))
-    url = re.sub(r"\A\\url\s*\{(.*)\}\Z", r"\1", fields.get("url", ""))
-    addresses = [_as_doi(fields.get("doi", "")), url.replace("\\", ""), _pubmed(fields.get("pmid", ""))]
-    if "arxiv" in (fields.get("archiveprefix", "").lower(), fields.get("eprinttype", "").lower()):
-        addresses.append(f"arXiv:{fields.get('eprint', '')}")
-    elsewhere = " ".join(fields.get(name, "") for name in ("howpublished", "note", "journal", "journaltitle"))
-    addresses += [url for _, url in plain_links(re.sub(r"\\url\s*\{|[{}\\]", " ", elsewhere)) if url]
-    return _entry_of(entry.key, surnames, year[0] if year else "", _plain_text(fields.get("title", "")), addresses, line)
+    year = _YEAR_OR_NONE.search(fields.get("year", "") or fields.get("date", "") or fields.get("pubstate", ""))
+    title = _plain_text(fields.get("title", ""))
+    return _entry_of(entry.key, surnames, year[0] if year else "", title, _addresses(fields), line)
+
+
+def _fields_of(entry: Any) -> dict[str, str]:
+    return {name.lower(): value.strip() for name, value in entry.fields.items()}
+
+
+def _surname(person: Any) -> str:
+    """Return the surname of a person; all of a name of several words without a comma, which may be that of a group."""
+    given = " ".join([*person.first_names, *person.middle_names])
+    if named := re.match(r"family=([^,=]{1,200})", " ".join(person.last_names)):  # as biber writes a name in parts
+        return _plain_text(named[1])
+    is_group = (
+        not person.prelast_names and len(given.split()) > 1 and "." not in given and all(len(w) > 2 for w in given.split())
+    )
+    names = [given] if is_group else person.prelast_names
+    return _plain_text(" ".join([*names, *person.last_names]))
+
+
+_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "ee", "bdsk-url-1", "pmcid", "extra")
+"""Fields that may hold the address of a work, among other things."""
+
+
+def _addresses(fields: Mapping[str, str]) -> list[str]:
+    """Return the addresses of a work, the best one first."""
+    url = re.sub(r"\A\\url\s*\{(.*)\}\Z|\A<(.*)>\Z", r"\1\2", fields.get("url", "")).replace("\\", "")
+    url = re.split(r"[,;]?\s+(?=https?://)", url)[0]
+    eprint, kind = fields.get("eprint", ""), fields.get("archiveprefix", fields.get("eprinttype", "")).lower()
+    if kind in ("arxiv", "") and re.fullmatch(
+        r"(?:arxiv:\s?)?(?:[0-9]{4}\.[0-9]{4,5}|[a-z.-]+/[0-9]{7})(?:v[0-9]+)?", eprint, re.IGNORECASE
+    ):
+        eprint = f"arXiv:{eprint.lower().removeprefix('arxiv:').strip()}"
+    elif kind == "pubmed":
+        eprint = _pubmed(eprint)
+    elsewhere = re.sub(r"\\url\s*\{|[{}\\]", " ", " ".join(fields.get(name, "") for name in _PLACES))
+    found = [_as_doi(fields.get("doi", "")), url, _pubmed(fields.get("pmid", "")), eprint]
+    return [*found, *(address for _, address in plain_links(elsewhere) if address)]
 
 
 def _pubmed(number: str) -> str:
@@ -186,14 +220,20 @@ def _read_json(text: str, where: str) -> list[Reference]:
         data = parse_json(text.encode("utf-8", "replace"))
     except ValueError as error:
         raise InputError(f"{where}: broken JSON ({printable(str(error))[:120]}); export it again as CSL-JSON") from None
-    items = (data.get("items") or data.get("references")) if isinstance(data, dict) else data
+    items = (
+        (data.get("items") or data.get("references") or ([data] if "title" in data else list(data.values())))
+        if isinstance(data, dict)
+        else data
+    )
     if not isinstance(items, list):
         raise InputError(f"{where}: JSON without a list of works; export it as CSL-JSON")
-    return _csl_entries(items, where, text)
+    lines = [line for line, _ in _with_lines(text, _KEY_IN_JSON)]
+    entries = csl_entries(items, where)
+    return [replace(entry, line=line) for entry, line in zip(entries, [*lines, *range(1, len(entries) + 1)], strict=False)]
 
 
-def _csl_entries(items: Sequence[object], where: str, text: str) -> list[Reference]:
-    places = _with_lines(text, _KEY_IN_JSON)
+def csl_entries(items: Sequence[object], where: str) -> list[Reference]:
+    """Return works in CSL-JSON, or of the list ``references`` in front matter, as entries; the line of each is its number."""
     entries = []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
@@ -201,7 +241,7 @@ def _csl_entries(items: Sequence[object], where: str, text: str) -> list[Referen
         key = _text(item, "citation-key", "citationKey", "citekey", "id")
         if not key:
             raise InputError(f'{where}: work {number} has no key ({printable(_text(item, "title"))[:60]!r}); give it an "id"')
-        entries.append(_csl_entry(key, item, next((line for line, _ in places), number)))
+        entries.append(_csl_entry(key, item, number))
     return entries
 
 
@@ -223,9 +263,9 @@ def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
         for person in people
         if isinstance(person, dict)
     ]
-    addresses = [_as_doi(_text(item, "DOI", "doi")), _text(item, "URL", "url"), _pubmed(_text(item, "PMID"))]
-    title = re.sub(r"</?[a-z]{1,10}>", "", _text(item, "title"))
-    return _entry_of(key, list(filter(None, surnames)), _issued(item), title, addresses, line)
+    fields = {name.lower(): _text(item, name) for name in item}
+    title = unescape(re.sub(r"</?[a-z]{1,10}>", "", _text(item, "title")))
+    return _entry_of(key, list(filter(None, surnames)), _issued(item), title, _addresses(fields), line)
 
 
 def _text(item: Mapping[str, Any], *names: str) -> str:

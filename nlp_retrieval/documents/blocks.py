@@ -54,7 +54,7 @@ class TextBlock:
     """A stretch of a document that holds whole sentences.
 
     Args:
-        kind: what it is; a row of a table is one block. "other" is code, and HTML within Markdown: no prose of the author's.
+        kind: what it is; a row of a table is one block. "other" is code.
         line: where it begins, from 1.
         pieces: of a row of a table, those of each cell; of anything else, all in one list.
         level: of a heading, 1 to 6; of an item, its depth; else 0.
@@ -165,6 +165,7 @@ class Document:
         return "".join(parts), tuple(pages.items())
 
 
+_NUMBER = re.compile(r"\[?\^?[0-9]{1,3}\]?")
 _MARK_IN_TEXT = re.compile(
     r"(?<=[\w.,;:?\"'\u201d\u2019)%])(?:\[(?:[0-9]{1,3}(?:\s?[,\u2013-]\s?[0-9]{1,3}){0,7}|note [0-9]{1,3})\])+"
 )
@@ -174,19 +175,25 @@ def _written(block: TextBlock) -> tuple[str, dict[int, int]]:
     """Return the text of a block, in which white space is one space, and where each line of the document begins in it."""
     text, begun = "", dict[int, int]()
     for number, cell in enumerate(block.pieces):
-        text += " | " if number else ""
+        text = f"{text.rstrip(' ')} | " if number else ""
+        after_mark = False
         for piece in cell:
             part = piece.text or piece.url
+            is_mark = piece.kind in ("note", "raised") or bool(
+                piece.label and _NUMBER.fullmatch(part)
+            )  # "[1]", by its definition
             if piece.kind == "break":
                 text += part if text and not text.endswith("\n") else ""
-            elif piece.kind in ("text", "link", "code"):
+            elif not is_mark:
                 if piece.kind != "code":
                     part = _MARK_IN_TEXT.sub("", text[-1:] + part)[len(text[-1:]) :] if "[" in part else part
                     part = re.sub(r"\s+", " ", part)
                     part = part.lstrip() if not text or text[-1].isspace() else part
+                text = text.rstrip(" ") if after_mark and part[:1] in (".", ",", ";", ":") else text
                 if part.strip():
                     begun.setdefault(piece.line, len(text))
                 text += part
+            after_mark = is_mark
     return text.rstrip(), begun
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from nlp_retrieval.documents.blocks import Document, has_text
@@ -27,21 +27,31 @@ _MOST_STYLES = 20
 _MOST_UNPACKED = 200
 """Times its packed size that a part of more than ten million bytes may have; text has about ten."""
 
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT = {
     b"http://purl.oclc.org/ooxml/wordprocessingml/main": _W[1:-1].encode(),
+    b"http://purl.oclc.org/ooxml/officeDocument/math": _M[1:-1].encode(),
     b"http://purl.oclc.org/ooxml/officeDocument/relationships": (
         b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     ),
 }
 """Namespaces of the strict form of the format, and those of the usual one."""
 
+_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4000})"(?:[^"]{0,20}\\l\s+"([^"]{1,400})")?')
 _STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
 _MAIN, _STYLES_PART = "word/document.xml", "word/styles.xml"
 _PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
 _STYLES = ["p[style-name='Title'] => h1:fresh"]
 _STYLES += [f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")]
 _PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr")
+
+
+class _Styles(NamedTuple):
+    """Settings of styles: the numbering that paragraphs get by their style, and the styles that hide text."""
+
+    numbered: Mapping[str, Any]
+    hidden: set[str]
 
 
 def read_docx(data: bytes, where: str) -> Document:
@@ -105,20 +115,23 @@ def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesI
     styles = _xml(archive, _STYLES_PART, where) if _STYLES_PART in names else etree.Element(f"{_W}styles")
     for style in styles.iter(f"{_W}style"):
         style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
-    numbered = _inherited(styles, f"{_W}pPr/{_W}numPr")
     aligned = _inherited(styles, f"{_W}rPr/{_W}vertAlign")
-    raised = [key for key, align in aligned.items() if align.get(f"{_W}val") == "superscript" and _STYLE_ID.fullmatch(key)]
+    looks = [(key, "sup") for key, align in aligned.items() if align.get(f"{_W}val") == "superscript"]
+    for strike in ("strike", "dstrike"):
+        looks += [(key, "s") for key, on in _inherited(styles, f"{_W}rPr/{_W}{strike}").items() if _is_on(on)]
+    hidden = {key for key, on in _inherited(styles, f"{_W}rPr/{_W}vanish").items() if _is_on(on)}
+    read = _Styles(_inherited(styles, f"{_W}pPr/{_W}numPr"), hidden)
     packed = BytesIO()
     with ZipFile(packed, "w") as rewritten:
         rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            _simplify(root, numbered, left)
+            _simplify(root, read, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
                 rewritten.writestr(links, etree.tostring(_xml(archive, links, where)))
-    return packed, [*_STYLES, *(f"r.{key} => sup" for key in raised)]
+    return packed, [*_STYLES, *(f"r.{key} => {tag}" for key, tag in looks if _STYLE_ID.fullmatch(key))]
 
 
 def _xml(archive: ZipFile, name: str, where: str) -> Any:
@@ -149,22 +162,88 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
     return root
 
 
-def _simplify(root: Any, numbered: Mapping[str, Any], left: Counter[str]) -> None:
-    """Remove hidden text, and number paragraphs as their styles say, in place."""
+def _simplify(root: Any, styles: _Styles, left: Counter[str]) -> None:
+    """Write what mammoth does not read as what it reads, in place; hidden text goes."""
     for properties in root.iter(f"{_W}pPr"):
-        style = properties.find(f"{_W}pStyle")
-        number = numbered.get(style.get(f"{_W}val", "")) if style is not None else None
+        number = styles.numbered.get(_style_of(properties, "pStyle"))
         if number is not None and properties.find(f"{_W}numPr") is None:
             properties.append(deepcopy(number))
     for run in list(root.iter(f"{_W}r")):
-        if run.find(f"{_W}rPr/{_W}vanish") is not None:
+        paragraph = next(run.iterancestors(f"{_W}p"), None)
+        own = run.find(f"{_W}rPr/{_W}vanish")
+        by_style = styles.hidden & {_style_of(run.find(f"{_W}rPr"), "rStyle"), _style_of(_properties(paragraph), "pStyle")}
+        if _is_on(own) if own is not None else by_style:
             left["hidden"] += 1
             run.getparent().remove(run)
         elif (twice := run.find(f"{_W}rPr/{_W}dstrike")) is not None:
             twice.tag = f"{_W}strike"
+    for simple in list(root.iter(f"{_W}fldSimple")):
+        begin, instruction, separate, end = (simple.makeelement(f"{_W}r") for _ in range(4))
+        for run, kind in ((begin, "begin"), (separate, "separate"), (end, "end")):
+            run.append(run.makeelement(f"{_W}fldChar", {f"{_W}fldCharType": kind}))
+        instruction.append(instruction.makeelement(f"{_W}instrText"))
+        instruction[0].text = simple.get(f"{_W}instr")
+        around, at = simple.getparent(), simple.getparent().index(simple)
+        around[at : at + 1] = [begin, instruction, separate, *simple, end]
+    _clean_links(root)
+    for element in list(root.iter(f"{_W}ruby", f"{_M}oMath")):
+        text = _formula(element) if element.tag == f"{_M}oMath" else _ruby(element)
+        shown = element.makeelement(f"{_W}t", {"{http://www.w3.org/XML/1998/namespace}space": "preserve"})
+        shown.text, around = text, element.getparent()
+        if around.tag != f"{_W}r":
+            run = element.makeelement(f"{_W}r")
+            run.append(shown)
+            shown = run
+        around.replace(element, shown)
+    for paragraph in list(root.iter(f"{_M}oMathPara")):
+        around, at = paragraph.getparent(), paragraph.getparent().index(paragraph)
+        around[at : at + 1] = list(paragraph)
+    for br in root.iter(f"{_W}br", f"{_W}cr"):
+        br.tag = f"{_W}br"
+        br.attrib.pop(f"{_W}type", None)
     left["comments"] += sum(1 for _ in root.iter(f"{_W}commentReference"))
     left["inserted"] += sum(1 for each in root.iter(f"{_W}ins", f"{_W}moveTo") if len(each))
     left["deleted"] += sum(1 for _ in root.iter(f"{_W}del", f"{_W}moveFrom"))
+
+
+def _clean_links(root: Any) -> None:
+    """Leave of the instruction of a field that is a link its address alone, without a tip or a frame."""
+    parts: list[Any] = []
+    for element in root.iter(f"{_W}fldChar", f"{_W}instrText"):
+        if element.tag == f"{_W}instrText":
+            parts.append(element)
+        else:
+            if link := _LINK.match("".join(part.text or "" for part in parts)):
+                for part in parts:
+                    part.text = ""
+                parts[0].text = f'HYPERLINK "{link[1]}{"#" + link[2] if link[2] else ""}"'
+            parts = []
+
+
+def _formula(formula: Any) -> str:
+    """Return a formula as a line of text, ``x = 1/2``."""
+    signs = {f"{_M}den": "/", f"{_M}sup": "^"}
+    return "".join((each.text or "") if each.tag == f"{_M}t" else signs.get(each.tag, "") for each in formula.iter())
+
+
+def _ruby(ruby: Any) -> str:
+    word, spoken = (
+        "".join(text for part in ruby.iter(f"{_W}{name}") for text in part.itertext()) for name in ("rubyBase", "rt")
+    )
+    return f"{word} ({spoken})" if spoken else word
+
+
+def _properties(paragraph: Any) -> Any:
+    return paragraph.find(f"{_W}pPr") if paragraph is not None else None
+
+
+def _style_of(properties: Any, kind: str) -> str:
+    style = properties.find(f"{_W}{kind}") if properties is not None else None
+    return style.get(f"{_W}val", "") if style is not None else ""
+
+
+def _is_on(setting: Any) -> bool:
+    return setting is not None and setting.get(f"{_W}val", "1") not in ("0", "false", "off")
 
 
 def _inherited(styles: Any, path: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _NO_TEXT = frozenset(
     "script style link meta base input img source track param col select option optgroup datalist textarea rp area".split()
 )
 _NEVER_SHOWN = frozenset(
-    "template noframes noembed iframe object embed audio video progress meter desc metadata annotation annotation-xml "
+    "template noframes noembed canvas iframe object embed audio video progress meter desc metadata annotation annotation-xml "
     "defs symbol clippath pattern marker lineargradient radialgradient".split()
 )
 _STRUCK = frozenset(("del", "s", "strike"))

@@ -21,10 +21,10 @@ from nlp_retrieval.documents.cleaning import clean_text, clean_title
 from nlp_retrieval.documents.hidden import StylesTooCostlyError, remove_hidden
 from nlp_retrieval.errors import SourceError
 
-MARK, NOTE, FOOTNOTE, LINE, TEXT, OTHER = "Mark", "Note", "Footnote", "Line", "Text", "Other"
+MARK, NOTE, FOOTNOTE, LINE, TEXT = "Mark", "Note", "Footnote", "Line", "Text"
 """Elements that only :class:`Tree` makes, since the parser of HTML writes all names in lower case: the mark of a note or work,
-a note and one within a sentence (all with a ``name``), the beginning of a line, text on a line of its own, and what is no prose
-of the author's. A link with the attribute ``Label`` stays one if it leads to no page."""
+a note and one within a sentence (all with a ``name``), the beginning of a line, and text on a line of its own. A link with the
+attribute ``Label`` stays one if it leads to no page."""
 
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _BLOCKS = _HEADINGS | frozenset(
@@ -114,9 +114,11 @@ class Tree:
         """Add text to the open element."""
         self._texts.append(_NOT_IN_XML.sub("", text))
 
-    def begin(self, tag: str, **attributes: str) -> None:
-        """Open an element."""
-        self.add(self.page.makeelement(tag, {name: _NOT_IN_XML.sub("", value) for name, value in attributes.items()}))
+    def begin(self, tag: str, **attributes: str) -> Any:
+        """Open an element, and return it."""
+        element = self.page.makeelement(tag, {name: _NOT_IN_XML.sub("", value) for name, value in attributes.items()})
+        self.add(element)
+        return element
 
     def add(self, element: Any, line: int = 0) -> None:
         """Add an element, and open it."""
@@ -285,12 +287,6 @@ class _Page:
             self._note = outer
         elif tag == "table":
             self._table(element, line)
-        elif tag == OTHER:
-            self._flush(element.getparent())
-            begin = len(self.blocks)
-            self._content(element, line)
-            self._flush(element)
-            self.blocks[begin:] = [replace(block, kind="other") for block in self.blocks[begin:]]
         elif tag == "pre":
             self._flush(element.getparent())
             for number, text in enumerate("".join(element.itertext()).strip("\n").split("\n")):
@@ -410,7 +406,16 @@ class _Page:
             for row, own in zip(rows, cells, strict=True)
         ]
         n_heads = [*heads, False].index(False)
-        self._add(table, *row_blocks(list(self._filled(rows, cells, heads)), n_heads))
+        first, below = cells[0] if cells else [], cells[n_heads:]
+        if not n_heads and any(_span(cell, "colspan") > 1 for cell in first):  # two levels of heads, marked as none
+            n_heads = max(_span(cell, "rowspan") for cell in first) % len(rows)
+            heads[:n_heads] = [True] * n_heads
+        is_keyed = bool(below) and all([cell.tag for cell in own] == ["th", "td"] for own in below)
+        filled = list(self._filled(rows, cells, heads))
+        if self._inside or (is_keyed and all(len(own) == 1 for own in cells[:n_heads])):  # a table in a cell; names and values
+            self._add(table, *(TextBlock("row", row_line, row) for row_line, row in filled))
+        else:
+            self._add(table, *row_blocks(filled, n_heads))
 
     def _filled(
         self, rows: Sequence[Any], cells: Sequence[Sequence[Any]], heads: Sequence[bool]

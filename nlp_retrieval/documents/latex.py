@@ -1,66 +1,133 @@
-r"""Reading LaTeX: sections, lists, footnotes, links, ``\cite`` and its kin, quantities, and ``thebibliography``.
+r"""Reading LaTeX: sections, lists, tables, footnotes, links, ``\cite`` and its kin, quantities, and ``thebibliography``.
 
-Nothing is compiled, no other file is read (``\input``, ``.bib``), and macros of the document's own are not replaced.
+Nothing is compiled and no other file is read (``\input``, ``.bib``). Of the macros that a document defines those that cite are
+understood; the others, and those that nobody knows, are named in a note, and what stands in their braces is read as text.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 from nlp_retrieval.documents.bibliography import bibliography_notes
-from nlp_retrieval.documents.blocks import Document
+from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, TEXT, Tree
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
-_HEADINGS = "part chapter section subsection subsubsection paragraph subparagraph".split()
-_ELEMENTS = {name: f"h{max(1, level)}" for level, name in enumerate(_HEADINGS)} | {
-    "caption": "p",
-    "enquote": "q",
-    "textsuperscript": "sup",
+_MACROS: dict[str, tuple[str, str]] = {
+    name: (f"*{arguments}", shown)
+    for arguments, shown, names in re.findall(
+        r"(\S+) (\S+) (.+)",
+        r"""
+{ - label ref eqref pageref autoref cref Cref vref Vref nameref labelcref subref vpageref nocite bibliographystyle bibliography
+{ - cline cmidrule vspace hspace pagestyle thispagestyle phantom hypersetup graphicspath index input include subfile author date
+{ - thanks usepackage selectlanguage citestyle setcitestyle citesetup tnote newglossary makeglossaries
+{{ - crefrange Crefrange setlength addtolength setcounter addtocounter defcitealias import newcites
+[ - footnotemark printbibliography printglossary printglossaries lipsum tableofcontents maketitle today bottomrule toprule
+[{ - includegraphics documentclass addbibresource
+[[{ - color
+[{{ - newglossaryentry DeclareAcronym
+[{{{ - newacronym newabbreviation
+{[{ - acro acrodef
+{[[{ - newcommand renewcommand providecommand DeclareMathOperator
+{{{ - definecolor NewDocumentCommand
+*[{ h1 part chapter
+*[{ h2 section frametitle
+*[{ h3 subsection
+*[{ h4 subsubsection
+*[{ h5 paragraph
+*[{ h6 subparagraph
+[{ p caption
+{ sup textsuperscript
+{ q enquote
+{{ q foreignquote hyphenquote
+{ blockquote blockquote
+{ s sout st xout
+[{ s deleted
+[{{ 1 replaced
+{ 1 uline hbox fbox textsubscript ce hl MakeUppercase MakeLowercase operatorname textgerman textenglish textfrench email nth
+[[{ 1 makebox framebox
+[{ 1 added hyperref
+{[[[{ 2 parbox
+{ code lstinline texttt
+{{ code mintinline
+{{ 2 foreignlanguage colorbox raisebox scalebox hyperlink hypertarget textcolor
+{[[{ 2 rotatebox
+{{{ 3 resizebox multirow
+{{{ 3 multicolumn
+[{{ / sfrac nicefrac xfrac
+{ term gls Gls GLS glspl Glspl acrshort Acrshort acrlong acrfull ac acs acl acf acp Ac glsentrytext glsentryshort
+{{ 2 glsdisp glslink
+{ note endnote sidenote marginnote marginpar todo
+[{ note footnote footnotetext
+{ link url path nolinkurl doi
+[{{ link href
+[{ num num complexnum numproduct ang
+[{ num numlist
+[{{ num numrange
+[{ unit unit si
+[{[{ num SI
+[{{ num qty qtylist qtyproduct
+[{{{ num SIrange qtyrange
+[ item item
+[{ bibitem bibitem
+{ title title
+""",
+    )
+    for name in names.split()
 }
-_LEFT_OUT = frozenset(
-    """
-    label ref eqref pageref autoref cref Cref nocite includegraphics vspace hspace bibliographystyle
-    usepackage documentclass newcommand renewcommand providecommand DeclareMathOperator setlength addtolength
-    pagestyle thispagestyle maketitle author date thanks hypersetup graphicspath title index glossary
-    color definecolor setcounter addtocounter tableofcontents printbibliography cline cmidrule
-    hline toprule midrule bottomrule rule phantom bibliography addbibresource input include subfile import
-    """.split()
-)
-_ARGUMENTS = {
-    "{": """textsuperscript url path nolinkurl title enquote label nocite bibliographystyle cline cmidrule glossary graphicspath
-    index pageref pagestyle phantom subfile thanks thispagestyle""",
-    "[{": "num unit si ang footnote footnotetext bibitem addbibresource",
-    "{{": "addtocounter addtolength import",
-    "[{{": "SI qty numrange href textcolor rule",
-    "[{{{": "SIrange qtyrange",
-    "{{{": "multirow multicolumn",
-    "*[{": " ".join((*_HEADINGS, "caption")),
-}
-"""Arguments of macros that the parser does not know, or knows otherwise."""
+"""Arguments of each macro, and what is shown: nothing, one of them by its number, all in an element, or what a method reads."""
 
-_ENVIRONMENTS = {"thebibliography": "{", "tabularx": "{{", "longtable": "[{"}
+_ENVIRONMENTS = {
+    name: arguments
+    for arguments, names in re.findall(
+        r"(\S+) (.+)",
+        """
+{ thebibliography otherlanguage otherlanguage* spacing onehalfspace supertabular adjustbox
+[{ tabular longtable longtable* tblr longtblr talltblr NiceTabular subfigure subtable
+{[{ tabularx tabular* tabulary xltabular
+[[[{ minipage
+{[{ wrapfigure wraptable
+{[ multicols
+{{ CJK CJK*
+[{ displaycquote
+[ displayquote
+""",
+    )
+    for name in names.split()
+}
 _NO_TEXT = frozenset(
     """verbatim Verbatim lstlisting minted comment equation align gather multline eqnarray displaymath math filecontents
     tikzpicture algorithm algorithmic picture""".split()
 )
 _LISTS = {"itemize": "ul", "enumerate": "ol", "description": "ul"}
-_TABLES = ("tabular", "tabularx", "longtable", "tabulary", "array")
-_QUOTES = ("quote", "quotation", "displayquote")
+_TABLES = frozenset(
+    "tabular tabularx tabulary xltabular longtable supertabular tblr longtblr talltblr NiceTabular array".split()
+)
+_QUOTES = ("quote", "quotation", "displayquote", "displaycquote")
+_TITLED = ("frame", "block", "alertblock", "exampleblock")
+_SYMBOLS = {
+    "textminus": "\u2212", "pounds": "£", "S": "§", "P": "¶", "copyright": "©", "textbar": "|", "slash": "/", "textless": "<",
+    "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "euro": "€", "percent": "%", "degree": "°", "yen": "¥", "EUR": "€",
+    "thinspace": " ", "newline": " ", "newblock": " ", "noindent": " ", "centering": " ", "og": "«", "fg": "»",
+}  # fmt: skip
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
-_RAISED = re.compile(r"\$\s{0,3}\^\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
-_OTHER_FILES = re.compile(r"(?<!\\)\\(input|include|subfile|import)\b\s{0,5}\{([^{}]{1,200})\}")
+_SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
+_POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
+_OTHER_FILES = re.compile(
+    r"(?<!\\)\\(input|include|subfile|import)\b\s{0,5}(?:\{([^{}]{1,200})\}(?:\{([^{}]{1,200})\})?|([\w./-]+))"
+)
 _BIBLIOGRAPHIES = re.compile(r"\\(?:bibliography|addbibresource(?:\[[^\]]{0,80}\])?)\s{0,5}\{([^{}]{1,300})\}")
-_CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30})")
-_NO_CITES = re.compile(r"nocite|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
+_CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
+_NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
+_QUOTED = re.compile(r"\\((foreign|hyphen|hybrid)?(?:text|block)(c?)quote)\b")
 _POINTED = re.compile(
     r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)(?:<[^<>\n]{0,200}>|(?<=cites)\([^()\n]{0,200}\)|(?<=\))\([^()\n]{0,200}\)){1,2}"
 )
@@ -68,29 +135,33 @@ _POINTED = re.compile(
 
 _BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
-_QUANTITIES = ("num", "unit", "si", "SI", "qty", "ang", "SIrange", "qtyrange", "numrange")
+_UNREAD = re.compile(
+    r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
+    r"|\\[egx]?def\\[A-Za-z@]{1,40}[#0-9]{0,20}\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}",
+    re.DOTALL,
+)
+"""What is no text, and what the parser does not tell from text."""
+
+_OWN = re.compile(
+    r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand|DeclareRobustCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})\}?"
+    r"(?:\[([1-9])\])?(?=([^\n]{0,200}))"
+)
+_CITED = re.compile(r"\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{([^{}]{1,400})\}")
+_TERMS = re.compile(
+    r"\\(?:newacronym|newabbreviation)\s*(?:\[[^\[\]]{0,200}\])?\s*\{([^{}]{1,100})\}\s*\{([^{}]{1,200})\}"
+    r"|\\(?:newglossaryentry|DeclareAcronym)\s*\{([^{}]{1,100})\}\s*\{[^{}]{0,200}?\b(?:name|short)\s*=\s*\{?([^{},]{1,200})"
+)
+_MOST_NAMED = 20
 _UNITS: dict[str, str] = dict(
     re.findall(
         r"(\S+)=(\S+)",
         """percent=% celsius=°C degreeCelsius=°C degree=° metre=m meter=m gram=g kilogram=kg second=s minute=min hour=h day=d
         litre=L liter=L tonne=t hectare=ha hertz=Hz watt=W joule=J newton=N pascal=Pa bar=bar kelvin=K mole=mol ampere=A
         volt=V ohm=Ω electronvolt=eV byte=B bit=bit nano=n micro=µ milli=m centi=c deci=d hecto=h kilo=k mega=M giga=G
-        tera=T per=/ squared=² square=² cubed=³ cubic=³""",
+        tera=T per=/ squared=² square=² cubed=³ cubic=³ decibel=dB dalton=Da um=µm ug=µg ul=µl us=µs""",
     )
 )
 """Units and prefixes of siunitx, as they are written."""
-
-
-def _context(cites: Iterable[str]) -> Any:
-    from pylatexenc.latexwalker import get_default_latex_context_db
-    from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
-
-    context = get_default_latex_context_db()
-    macros = [MacroSpec(name, "[{[{" if name.lower().endswith("volcite") else "*[[{") for name in cites]
-    macros += [MacroSpec(name, arguments) for arguments, names in _ARGUMENTS.items() for name in names.split()]
-    environments = [EnvironmentSpec(name, arguments) for name, arguments in _ENVIRONMENTS.items()]
-    context.add_context_category("citations", macros=macros, environments=environments, prepend=True)
-    return context
 
 
 def read_latex(text: str, where: str) -> Document:
@@ -102,9 +173,12 @@ def read_latex(text: str, where: str) -> Document:
     from pylatexenc.latexwalker import LatexWalkerError
 
     text, removed = clean_text(text)
+    source = _COMMENT.sub("", text)
     # a sign of a comment in an address is none
-    text = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
-    reader = _Latex(_POINTED.sub(r"\1", text))
+    body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
+    body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
+    body = re.sub(r"\\input (?=[\w./-])([\w./-]+)", r"\\input{\1}", body)
+    reader = _Latex(_POINTED.sub(r"\1", body), source)
     try:
         reader.read()
         document = reader.tree.document(where)
@@ -112,54 +186,82 @@ def read_latex(text: str, where: str) -> Document:
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
-    source = _COMMENT.sub("", text)
-    notes = [
-        f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too"
-        for kind, name in dict.fromkeys(match.groups() for match in _OTHER_FILES.finditer(source))
-    ]
+    files = dict.fromkeys((kind, "".join(name)) for kind, *name in _OTHER_FILES.findall(source))
+    notes = [f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too" for kind, name in files]
     for match in _BIBLIOGRAPHIES.finditer(source):
         notes += bibliography_notes(match[1])
+    if reader.unknown:
+        names = ", ".join(f"\\{name}" for name in list(reader.unknown)[:_MOST_NAMED])
+        notes.append(f"{where}: macros that are not known, of which only what stands in their braces was read: {names}")
     return replace(document, title=reader.title, removed=document.removed + removed, notes=notes)
 
 
 class _Latex:
     """Makes a page of HTML of a document, which the reader of HTML reads."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, source: str) -> None:
         self._text = text
-        self._cites = {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)}
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        own = {name: (int(n or "0"), _CITED.search(body)) for name, n, body in _OWN.findall(source)}
+        self._macros = dict(_MACROS)
+        for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)} - own.keys():
+            self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
+        for name, of_language, cites in _QUOTED.findall(text):
+            self._macros[name] = ("*" + "{" * bool(of_language) + ("[[{[{" if cites else "[{"), "quotation")
+        self._macros |= {
+            name: ("*" + n * "{", f"cite {key[1][1:]}")
+            for name, (n, key) in own.items()
+            if key and re.fullmatch(r"#[1-9]", key[1])
+        }
+        self._own = own.keys() - self._macros.keys()
+        self._terms = {key or other: short or name for key, short, other, name in _TERMS.findall(source)}
         self._footnotes = count(1)
         self._in_note = False
         self._row, self._list = 0, 2
+        self._known: set[str] = set()
         self.tree = Tree()
         self.title = ""
+        self.unknown: dict[str, None] = {}
 
     def read(self) -> None:
         """Read the document."""
-        from pylatexenc.latexwalker import LatexWalker
+        from pylatexenc.latex2text import get_default_latex_context_db as texts
+        from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
+        from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, VerbatimArgsParser
 
-        nodes, _, _ = LatexWalker(self._text, latex_context=_context(self._cites), tolerant_parsing=True).get_latex_nodes()
+        context = get_default_latex_context_db()
+        macros = [MacroSpec(name, arguments) for name, (arguments, _) in self._macros.items() if name != "lstinline"]
+        macros.append(MacroSpec("lstinline", args_parser=VerbatimArgsParser(verbatim_arg_type="verb-macro")))
+        environments = [EnvironmentSpec(name, arguments) for name, arguments in _ENVIRONMENTS.items()]
+        context.add_context_category("documents", macros=macros, environments=environments, prepend=True)
+        context.set_unknown_macro_spec(MacroSpec("", "*["))
+        context.set_unknown_environment_spec(EnvironmentSpec("", "["))
+        self._known = {spec.macroname for known in (context, texts()) for spec in known.iter_macro_specs()} | _SYMBOLS.keys()
+        nodes, _, _ = LatexWalker(self._text, latex_context=context, tolerant_parsing=True).get_latex_nodes()
         document = next((node for node in nodes if getattr(node, "environmentname", "") == "document"), None)
         for node in nodes if document is not None else ():
             if _macro(node) == "title":
-                self.title = " ".join(_plain(node.nodeargd.argnlist[-1]).split())
+                self._read_macro(node, "title")
         self._walk(nodes if document is None else document.nodelist)
 
     def _walk(self, nodes: Sequence[Any]) -> None:
         several = False
-        for node in nodes or ():
-            if node is None:
-                continue
+        for node, following in pairwise([*filter(None, nodes or ()), None]):
             kind = type(node).__name__
             if several and kind == "LatexGroupNode":  # \cites{a}{b}
                 self._cite(_inner(node))
                 continue
             if several and kind == "LatexCharsNode" and _BEFORE_NEXT.fullmatch(node.chars):
                 continue
-            several = kind == "LatexMacroNode" and node.macroname in self._cites and node.macroname.endswith("cites")
+            name = _macro(node)
+            several = name.endswith("cites") and self._cites(node)
+            if name and name not in self._known and (name in self._own or type(following).__name__ == "LatexGroupNode"):
+                self.unknown[name] = None
             self.tree.line = bisect_right(self._starts, node.pos)
             self._read(node, kind)
+
+    def _cites(self, node: Any) -> bool:
+        return self._macros.get(_macro(node), ("", ""))[1].startswith("cite")
 
     def _read(self, node: Any, kind: str) -> None:  # noqa: PLR0912 -- a branch for each kind of node
         if kind == "LatexCharsNode":
@@ -177,10 +279,10 @@ class _Latex:
         elif kind == "LatexEnvironmentNode":
             self._read_environment(node, node.environmentname.rstrip("*"))
         elif kind == "LatexMathNode":
-            if raised := _RAISED.fullmatch(node.latex_verbatim()):
-                self.tree.one("sup", raised[1])
+            if script := _SCRIPT.fullmatch(node.latex_verbatim()):
+                self.tree.one("sup" if script[1] == "^" else TEXT, script[2])
             elif node.displaytype == "inline":
-                self.tree.one("code", _plain(node))
+                self.tree.one("code", _POWER.sub(lambda power: as_raised(power[1]), _plain(node)))
         elif kind == "LatexSpecialsNode":
             if node.specials_chars == "&" and self._row:
                 self.tree.end("td", self._row)
@@ -191,29 +293,57 @@ class _Latex:
                 self.tree.one(TEXT, _plain(node))
 
     def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912
-        tree = self.tree
-        groups = [group for group in (node.nodeargd.argnlist or () if node.nodeargd else ()) if group is not None]
+        tree, shown = self.tree, self._macros.get(name, ("", ""))[1]
+        groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
-        if name in self._cites:
-            self._cite(last if groups else f"\\{name}")
-        elif name in _ELEMENTS and groups:
-            self._within(_ELEMENTS[name], groups[-1:])
-        elif name in ("footnote", "footnotetext"):
-            self._footnote(groups[-1:])
-        elif name in ("url", "path", "nolinkurl") and groups:
-            tree.one("a", _unescaped(last), href=_unescaped(last))
-        elif name == "href" and len(groups) > 1:
-            tree.one("a", _plain(groups[-1]), href=_unescaped(_inner(groups[-2])))
-        elif name == "item":
+        if shown == "cite":
+            self._cite(last or f"\\{name}")
+        elif not shown:
+            self._read_plain(node, name, groups, options)
+        elif shown == "item":
             tree.end("li", self._list)
             tree.begin("li")
-        elif name == "bibitem":
+            if options and re.search(r"[^\W\d_]{2}", _inner(options[0])):
+                self._walk(options)
+                tree.text(" ")
+        elif not groups or shown == "-":
+            pass
+        elif shown == "title":
+            self.title = " ".join(_plain(groups[0]).split())
+        elif shown.isdecimal():
+            if name in ("multicolumn", "multirow") and self._row:
+                tree.set("colspan" if name == "multicolumn" else "rowspan", _inner(groups[0]))
+            self._walk(groups[int(shown) - 1 :][:1])
+        elif shown == "quotation":
+            self._within("blockquote" if "block" in name else "q", groups[-1:])
+            if "cquote" in name:
+                self._cite(_inner(groups[-2]))
+            self._cite_options(options)
+        elif shown.startswith("cite "):  # a macro of the document's own
+            key = int(shown[5:]) - 1
+            for number, group in enumerate(groups):
+                self._cite(_inner(group)) if number == key else self._walk([group])
+        elif shown == "note":
+            self._footnote(groups[-1:])
+        elif shown == "link":
+            url = _unescaped(_inner(groups[0]))
+            tree.one("a", url if len(groups) == 1 else _plain(groups[-1]), href="doi:" * (name == "doi") + url)
+        elif shown == "bibitem":
             tree.end(NOTE, self._list)
             tree.begin(NOTE, name=last)
-        elif name == "multicolumn" and self._row:
-            tree.set("colspan", _inner(groups[0]))
-            self._walk(groups[-1:])
-        elif name in ("par", "newpage", "clearpage"):
+        elif shown == "term":
+            tree.text(self._terms.get(last, last))
+        elif shown in ("num", "unit"):
+            tree.text(_quantity(name, shown == "num", [_inner(group) for group in groups]))
+        elif shown == "/":
+            tree.text("/".join(map(_plain, groups)))
+        else:
+            self._within(shown, groups[-1:])
+
+    def _read_plain(self, node: Any, name: str, groups: Sequence[Any], options: Sequence[Any]) -> None:
+        """Read a macro that is not in the table: it changes how its argument looks, or nothing is known of it."""
+        tree = self.tree
+        if name in ("par", "newpage", "clearpage"):
             tree.one("p")
         elif name == "\\" and self._row:
             tree.end("tr", self._row - 1)
@@ -221,15 +351,17 @@ class _Latex:
             tree.begin("td")
         elif name == "\\":
             tree.one("br")
-        elif name in ("newblock", "noindent", "centering"):
-            tree.text(" ")
-        elif name in _QUANTITIES:
-            tree.text(_quantity(name, [_inner(group) for group in groups if group.latex_verbatim()[:1] == "{"]))
-        elif name not in _LEFT_OUT:
-            plain = "" if name in ("textcolor", "multirow") or any(map(_holds_macro, groups)) else _plain(node)
+        elif name in ("midrule", "hline", "endhead", "endfirsthead"):
+            tree.set("Rule", name)
+        elif name in _SYMBOLS:
+            tree.text(_SYMBOLS[name])
+        else:
+            plain = "" if any(map(_holds_macro, groups)) else _plain(node)
             tree.one(TEXT, plain)
             if groups and not plain.strip():
                 self._walk(groups[-1:])
+            if node.macro_post_space and name not in self._known:  # "\\bee [1]"
+                self._walk(options)
 
     def _within(self, tag: str, nodes: Sequence[Any], **attributes: str) -> None:
         outside = len(self.tree)
@@ -238,16 +370,22 @@ class _Latex:
         self.tree.close(outside)
 
     def _cite(self, keys: str) -> None:
-        for key in filter(None, (key.strip() for key in keys.split(","))):
+        for key in filter(None, (key.strip() for key in _COMMENT.sub("", keys).split(","))):
             if self._in_note:  # "see \cite{key}": the work is found by the key as text
                 self.tree.text(f"[@{key}]")
             else:
                 self.tree.one(MARK, name=key)
 
+    def _cite_options(self, options: Sequence[Any]) -> None:
+        r"""Cite what options do: ``\textquote[\cite{key}]{They dance}``; nothing else of them is text."""
+        for option in options:
+            for keys in _CITED.findall(option.latex_verbatim()):
+                self._cite(keys)
+
     def _footnote(self, groups: Sequence[Any]) -> None:
         name = f"footnote {next(self._footnotes)}"
         nodes = [node for group in groups for node in getattr(group, "nodelist", ())]
-        cites = [node for node in nodes if _macro(node) in self._cites]
+        cites = [node for node in nodes if self._cites(node)]
         if cites and all(node in cites or not node.latex_verbatim().strip(" \n.;,~") for node in nodes):
             self._walk(groups)  # \footnote{\cite{key}} cites the work itself
             return
@@ -259,17 +397,64 @@ class _Latex:
         if name in _NO_TEXT:
             return
         tree, outside, outer = self.tree, len(self.tree), (self._row, self._list)
+        groups, options = _arguments(node)
+        nodes = list(node.nodelist)
         if name in _TABLES:
-            tree.begin("table")
+            self._walk([each for each in nodes if _macro(each) == "caption"])
+            table = tree.begin("table")
             tree.begin("tr")
             self._row = len(tree)
             tree.begin("td")
+            self._walk([each for each in nodes if _macro(each) != "caption"])
+            tree.close(outside)
+            _settle(table)
         else:
             tree.begin("blockquote" if name in _QUOTES else _LISTS.get(name, "div"))
             self._row, self._list = 0, len(tree)
-        self._walk(node.nodelist)
-        tree.close(outside)
+            if name in _TITLED and nodes and type(nodes[0]).__name__ == "LatexGroupNode":
+                self._within("h3", nodes[:1])
+                del nodes[:1]
+            self._walk(nodes)
+            if name == "displaycquote":
+                self._cite(_inner(groups[0]))
+            self._cite_options(options)
+            tree.close(outside)
         self._row, self._list = outer
+
+
+def _settle(table: Any) -> None:
+    """Make the rows above the first rule below a row the heads of a table, and leave out cells that one above covers."""
+    heads = {"midrule": 0, "endhead": 0, "endfirsthead": 0, "hline": 0}
+    rows = []
+    for row in table:
+        if rule := next((cell.get("Rule") for cell in row if cell.get("Rule")), ""):
+            heads[rule] = heads[rule] or len(rows)
+        if "".join(row.itertext()).strip() or next(row.iter(MARK), None) is not None:
+            rows.append(row)
+        else:
+            table.remove(row)
+    n_heads = heads["endhead"] or heads["endfirsthead"] or heads["midrule"] or heads["hline"]
+    below: dict[int, int] = {}
+    for number, row in enumerate(rows):
+        column = 0
+        for cell in list(row):
+            span = int(cell.get("colspan") or 1) if (cell.get("colspan") or "1").isdecimal() else 1
+            if below.get(column, 0) and not "".join(cell.itertext()).strip():
+                below[column] -= 1
+                row.remove(cell)
+            elif (cell.get("rowspan") or "").isdecimal():
+                below[column] = int(cell.get("rowspan")) - 1
+            column += span
+            cell.tag = "th" if number < n_heads else "td"
+
+
+def _arguments(node: Any) -> tuple[list[Any], list[Any]]:
+    """Return the arguments of a macro or environment that are given, and its options."""
+    given = node.nodeargd
+    kinds = (getattr(given, "argspec", None) or "") if given else ""
+    nodes = list(zip(kinds, (given.argnlist or ()) if given else (), strict=False))
+    groups, options = ([node for kind, node in nodes if kind == wanted and node is not None] for wanted in "{[")
+    return groups, options
 
 
 def _macro(node: Any) -> str:
@@ -297,11 +482,17 @@ def _holds_macro(group: Any) -> bool:
     return type(group).__name__ == "LatexGroupNode" and any(type(node).__name__ != "LatexCharsNode" for node in nodes)
 
 
-def _quantity(name: str, values: Sequence[str]) -> str:
+def _quantity(name: str, is_number: bool, values: Sequence[str]) -> str:
     r"""Return a quantity of siunitx as it is printed: ``\SI{5}{\kilo\metre}`` is 5 km."""
-    n_numbers = 2 if name.endswith("range") else 0 if name in ("unit", "si") else 1
-    numbers = [re.sub(r"(?<=[0-9])e(?=[0-9+-])", " \u00d7 10^", value) for value in values[:n_numbers]]
+    n_numbers = is_number * (2 if name.endswith("range") else 1)
+    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1")
+    numbers = re.sub(r"(?<=[0-9])e([0-9+-]+)", lambda power: f" \u00d7 10{as_raised(power[1])}", numbers)
+    numbers = re.sub(r"(?<=[0-9])x(?=[0-9])", " \u00d7 ", numbers)
+    if name == "ang":
+        return "".join(f"{part}{sign}" for part, sign in zip(numbers.split(";"), "°\u2032\u2033", strict=False) if part)
     unit = " ".join(values[n_numbers:]).replace("~", " ").replace(".", " ")
     unit = re.sub(r"\\(square|cubic)((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\\1", unit)
+    unit = re.sub(r"\\raiseto\s*\{([0-9+-]{1,4})\}((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\tothe{\1}", unit)
+    unit = re.sub(r"\s*\\tothe\s*\{([0-9+-]{1,4})\}", lambda power: as_raised(power[1]), unit)
     unit = re.sub(r"\\([A-Za-z]{1,20})\s*", lambda macro: _UNITS.get(macro[1], macro[1]), unit)
-    return " ".join(filter(None, (" to ".join(numbers).replace(";", " ") + "°" * (name == "ang"), unit)))
+    return f"{numbers.replace(';', ', ')}{' ' * bool(numbers and unit and unit != '°')}{unit}"

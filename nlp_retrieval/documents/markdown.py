@@ -1,12 +1,14 @@
 """Reading Markdown: what its readers see, with the line of each block and of each piece of it.
 
-Beyond CommonMark the parser knows tables, struck-out text, footnotes, and bare addresses in the text, which are kept as
-written. A code fence, comment or ``<pre>`` that is never closed hides nothing: it is text. Struck text and images are left out.
+Beyond CommonMark the parser knows tables, struck-out text, footnotes, definitions, roles that cite, and bare addresses in the
+text, which are kept as written. A code fence, comment or ``<pre>`` that is never closed hides nothing: it
+is text. Struck text and images are left out.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,11 +18,11 @@ from unicodedata import normalize
 
 from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_address
-from nlp_retrieval.documents.bibliography import bibliography_notes
+from nlp_retrieval.documents.bibliography import bibliography_notes, csl_entries
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import LINE, MARK, NOTE, OTHER, Tree, parse_page, set_line
-from nlp_retrieval.errors import ConfigurationError, DependencyError, install
+from nlp_retrieval.documents.html import FOOTNOTE, LINE, MARK, NOTE, Tree, parse_page, set_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, InputError, install
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -42,13 +44,22 @@ _NEVER_CLOSED = re.compile(
     r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
     re.IGNORECASE | re.DOTALL,
 )
-_RULE = re.compile(r"---[ \t]{0,80}\n")
+_RULE = re.compile(r"(---|\+\+\+)[ \t]{0,80}\n")
 _KEY = re.compile(r"\s{0,9}[\w\"'-]{1,80}\s{0,9}:")
-_END = re.compile(r"^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE)
+_ENDS = {
+    "---": re.compile(r"^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE),
+    "+++": re.compile(r"^\+\+\+[ \t]{0,80}$", re.MULTILINE),
+}
 _LONGEST_FRONT_MATTER = 64 * 2**10
 _LONGEST_VALUE = 2_000
 _MOST_VALUES = 50
 _WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
+_NOT_SHOWN = re.compile(r"^ {0,3}:{3,}[^\n]{0,200}$|(?<=\S)[ \t]{1,9}\{[#.][^{}\n]{0,200}\}[ \t]{0,9}$", re.MULTILINE)
+"""The fences of a division, and the attributes of a heading, as Pandoc has them."""
+
+_LABEL = re.compile(r"\[(?:[ xX]|![A-Za-z]{1,20})\][+-]?\s*")
+"""The box of a task, and the kind of a note (``[!NOTE]``)."""
+
 _TAG = re.compile(r"<(/?)(\w+)\b(?:[^<>]{0,300}?\bhref ?= ?[\"']?([^\s\"'<>]{1,4000}))?")
 _TAGS = frozenset("a sup q s strike del script style template title textarea".split())
 """Elements within a paragraph that change what is read; the others only change how it looks."""
@@ -66,13 +77,17 @@ def markdown_parser() -> MarkdownIt:
     """
     try:
         from markdown_it import MarkdownIt
+        from mdit_py_plugins.deflist import deflist_plugin
         from mdit_py_plugins.footnote import footnote_plugin
+        from mdit_py_plugins.myst_role import myst_role_plugin
     except ImportError as error:
         raise DependencyError(f"reading Markdown needs a parser: {install('evidence')} ({error})") from None
     options = {"store_labels": True, "inline_definitions": True, "maxNesting": _DEEPEST}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False)
+    parser.use(deflist_plugin).use(myst_role_plugin)
     parser.inline.ruler.at("footnote_ref", _note)
+    parser.inline.ruler.before("myst_role", "inline_note", _inline_note)
     # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
@@ -105,6 +120,19 @@ def _note(state: StateInline, silent: bool) -> bool:
     if not silent:
         state.push("footnote_ref", "", 0).meta = {"label": match[1]}
     state.pos = match.end()
+    return True
+
+
+def _inline_note(state: StateInline, silent: bool) -> bool:
+    """Parse a footnote within a sentence, ``^[See Frisch.]``."""
+    end = state.md.helpers.parseLinkLabel(state, state.pos + 1) if state.src.startswith("^[", state.pos) else -1
+    if end < 0 or state.src.startswith("^", end + 1):  # a raised mark, ^[2]^
+        return False
+    if not silent:
+        note = state.push("inline_note", "", 0)
+        note.children = []
+        state.md.inline.parse(state.src[state.pos + 2 : end], state.md, state.env, note.children)
+    state.pos = end + 1
     return True
 
 
@@ -163,20 +191,26 @@ def read_markdown(text: str, where: str) -> Document:
     """
     cleaned, removed = clean_text(text)
     fields, cleaned, notes = split_front_matter(normalize("NFC", cleaned), where)
-    tokens = _parsed(_unwrapped(cleaned))
+    tokens = _parsed(_NOT_SHOWN.sub("", _unwrapped(cleaned)))
     read = _page_of(tokens).document(where)
     title = " ".join(str(fields.get("title") or "").split())
     headings = (block.pieces[0] for block in read.blocks if block.kind == "heading")
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
+    definitions = [
+        Reference(token.meta["label"], token.meta["title"], web_address(token.meta["url"]), token.map[0] + 1)
+        for token in tokens
+        if token.type == "definition" and token.map
+    ]
+    if isinstance(works := fields.get("references"), list):
+        try:
+            definitions += [replace(work, line=1) for work in csl_entries(works, where)]
+        except InputError as error:
+            notes.append(str(error))
     return replace(
         read,
         title=clean_title(title or next(map(_as_line, headings), ""))[0],
-        definitions=[
-            Reference(token.meta["label"], token.meta["title"], web_address(token.meta["url"]), token.map[0] + 1)
-            for token in tokens
-            if token.type == "definition" and token.map
-        ],
+        definitions=definitions,
         removed=read.removed + removed,
         metadata=_metadata(fields),
         notes=[*bibliography_notes(fields.get("bibliography")), *notes],
@@ -197,18 +231,18 @@ def _as_line(pieces: Sequence[Piece]) -> str:
 
 
 def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str, list[str]]:
-    """Return the YAML before a text by its keys, the text after it, whose lines keep their numbers, and notes.
+    """Return the YAML or TOML before a text by its keys, the text after it, whose lines keep their numbers, and notes.
 
     What is not plain YAML (tags, too many aliases, a key twice) belongs to the text, and a note says so.
     """
     begin = _RULE.match(text)
-    end = _END.search(text, begin.end()) if begin else None
+    end = _ENDS[begin[1]].search(text, begin.end()) if begin else None
     if begin is None or end is None or end.start() > _LONGEST_FRONT_MATTER:
         return {}, text, []
     block = text[begin.end() : end.start()]
     try:
-        values = parse_yaml(block, "front matter")
-    except ConfigurationError as error:
+        values = parse_yaml(block, "front matter") if begin[1] == "---" else tomllib.loads(block)
+    except (ConfigurationError, tomllib.TOMLDecodeError) as error:
         note = f"{where}: the YAML at its beginning cannot be read, and is taken for text ({error}); correct or remove it"
         return {}, text, [note] if _KEY.match(block) else []
     if not isinstance(values, dict):
@@ -248,6 +282,9 @@ def _page_of(tokens: Sequence[Token]) -> Tree:
             tree.line = token.map[0] + 1
         match token.type:
             case "inline":
+                first = next((child for child in token.children or () if child.content), None)
+                if first is not None and tokens[at - 2].type in ("list_item_open", "blockquote_open"):
+                    first.content = _LABEL.sub("", first.content, count=1) if _LABEL.match(first.content) else first.content
                 _write(tree, token.children or [])
             case "fence" | "code_block":
                 tree.one("pre", token.content)
@@ -281,14 +318,14 @@ def _add_html(tree: Tree, content: str) -> None:
         sheet.drop_tree()
     body = page.find("body")
     body = page if body is None else body
-    body.tag = OTHER
+    body.tag = "div"
     for element in body.iter():
         set_line(element, tree.line)
     tree.add(body)
     tree.end()
 
 
-def _write(tree: Tree, tokens: Sequence[Token]) -> None:
+def _write(tree: Tree, tokens: Sequence[Token]) -> None:  # noqa: PLR0912 -- a branch for each kind of token
     """Add what is within a block."""
     outside = len(tree)
     for token in tokens:
@@ -308,6 +345,15 @@ def _write(tree: Tree, tokens: Sequence[Token]) -> None:
                 tree.one("a", token.content, href=token.content, Label="")
             case "code_inline":
                 tree.one("code", token.content)
+            case "myst_role" if "cite" in token.meta["name"]:
+                for key in filter(None, map(str.strip, re.split("[,;]", token.content))):
+                    tree.one(MARK, name=key)
+            case "myst_role":
+                tree.text(token.content)
+            case "inline_note":
+                tree.begin(FOOTNOTE, name=f"note in line {tree.line}")
+                _write(tree, token.children or [])
+                tree.end(FOOTNOTE)
             case "text":
                 tree.text(token.content)
             case "s_open":

@@ -24,6 +24,10 @@ MOST_PAGES = 5000
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _BULLET = re.compile(r"[•‣◦▪●·] ?")
+_HYPHENS = ("-", "\u00ad", "\u2010")
+_AFTER_HYPHEN = re.compile(r"(?:and|or|to|und|oder|bis|et|ou|y|o)\b")
+"""Words after a hyphen that stands for the rest of a word: "Vor- und Nachteile"."""
+
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
 _IN_ADDRESS = re.compile(r"(?:https?://|doi\.org/|\bdoi: ?10\.|www\.)\S{0,2000}\Z", re.IGNORECASE)
 _BEFORE_NAME = re.compile(r"\b(?:doi|arxiv|pmid):\Z", re.IGNORECASE)
@@ -37,15 +41,16 @@ _SHORT = 0.75
 
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
 _MOST_ON_A_PAGE = 60
-_PAGE_NUMBER = re.compile(
-    r"\W*(?:(?:page|seite|p\.) ?)?[0-9]{1,4}(?: ?(?:/|of|von) ?[0-9]{1,4})?\W*"
+_PRINTED = re.compile(
+    r"\W*(?:page|seite|p\.) ?[0-9]{1,4}(?: ?(?:/|of|von) ?[0-9]{1,4})?\W*|\W*[0-9]{1,4} ?(?:/|of|von) ?[0-9]{1,4}\W*"
     r"|[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4},? [0-9]{1,2}[:.][0-9]{2}(?: ?[AP]M)?(?: .{0,300})?"
     r"|(?:https?|file)://\S{1,2000} [0-9]{1,4}/[0-9]{1,4}",
     re.IGNORECASE,
 )
-"""A page number, and what a browser prints above and below each page."""
+"""A page number in words, and what a browser prints above and below each page."""
 
 _REPEATED = 3
+_NUMBER_AT_EDGE = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}\Z")
 
 
 class _Line(NamedTuple):
@@ -128,11 +133,15 @@ def _pages(reader: PdfReader, n_pages: int) -> tuple[list[list[_Line]], int]:
 def _lines_of(page: PageObject, number: int) -> list[_Line]:
     """Return the lines of a page, with numbers apart that are smaller and higher than the text before them."""
     lines: list[list[tuple[str, bool]]] = [[]]
+    turned: list[list[tuple[str, bool]]] = []
     base_size = base_height = 0.0
 
     def add(text: str, cm: list[float], tm: list[float], _font: object, size: float) -> None:
         nonlocal base_size, base_height
         printed = text.strip()
+        if printed and abs(tm[1]) > abs(tm[0]):  # along the margin, or a table across the page
+            turned.extend([(part, False)] for part in text.translate(_LIGATURES).split("\n"))
+            return
         if printed:
             size, height = abs(size * tm[3] * cm[3]), tm[5] * cm[3] + cm[5]
             rise = height - base_height
@@ -147,7 +156,10 @@ def _lines_of(page: PageObject, number: int) -> list[_Line]:
         lines.extend([(other, False)] for other in others)
 
     page.extract_text(visitor_text=add)
-    return [_Line(number, "".join(text for text, _ in line), line) for line in map(_spaced, lines)]
+    return [
+        _Line(number, "".join(text for text, _ in line), line)
+        for line in map(_spaced, [*lines, *([[], *turned] if turned else [])])
+    ]
 
 
 def _spaced(line: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
@@ -163,16 +175,27 @@ def _spaced(line: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
 
 
 def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
-    """Yield the pages without their numbers, and without lines at the edge of several pages."""
-    edges = Counter(text for page in pages for text in {line.text for line in (*page[:2], *page[-2:])})
+    """Yield the pages without their numbers, and without lines at the edge of several pages, which may count them."""
+    edges = Counter(key for page in pages for key in {key for line in (*page[:2], *page[-2:]) for key in _counted(line)})
     for page in pages:
         yield [
             line
             for at, line in enumerate(page)
             if 2 <= at < len(page) - 2
             or not line.text
-            or not (_PAGE_NUMBER.fullmatch(line.text) or edges[line.text] >= _REPEATED)
+            or not (
+                _PRINTED.fullmatch(line.text)
+                or line.text.strip("\u2013\u2014-|. ") == str(line.page)
+                or any(edges[key] >= _REPEATED for key in _counted(line))
+            )
         ]
+
+
+def _counted(line: _Line) -> Iterator[tuple[str, int]]:
+    """Yield a line as it is, and with its distance from the number of the page for a number that it begins or ends with."""
+    yield line.text, 0
+    for number in _NUMBER_AT_EDGE.finditer(line.text):
+        yield f"{line.text[: number.start()]}\0{line.text[number.end() :]}", int(number[0]) - line.page
 
 
 def _blocks(pages: Iterator[list[_Line]], draft: Draft) -> Iterator[TextBlock]:
@@ -216,12 +239,14 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 def _add(draft: Draft, lines: Sequence[_Line]) -> None:
     """Add the lines of a paragraph, with words and addresses that were broken at the end of a line made whole.
 
-    ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and split there loses it.
+    ``exam-`` and ``ple`` become ``example``, ``COVID-`` and ``19`` ``COVID-19``; ``well-`` and ``known`` lose their hyphen.
     """
     for line, following in zip(lines, [*(line.text for line in lines[1:]), ""], strict=True):
         is_address = bool(following) and _address_goes_on(line.text, following)
-        is_word = line.text[-1:] == "-" and line.text[-2:-1].isalpha() and following[:1].isalpha() and not is_address
-        stretches = line.stretches if not is_word else [*line.stretches[:-1], (line.stretches[-1][0][:-1], False)]
+        is_broken = line.text[-1:] in _HYPHENS and line.text[-2:-1].isalnum() and following[:1].isalnum() and not is_address
+        is_word = is_broken and not _AFTER_HYPHEN.match(following)
+        is_hyphenless = is_word and following[0].islower() and line.text[-2].isalpha()
+        stretches = [*line.stretches[:-1], (line.stretches[-1][0][:-1], False)] if is_hyphenless else line.stretches
         for stretch, is_raised in stretches:
             draft.add("raised" if is_raised else "text", stretch, line.page)
         if following and not is_word and not is_address:

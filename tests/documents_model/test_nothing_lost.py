@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -35,6 +36,43 @@ def notes_of(document: Document) -> list[str]:
         ),
         ("a.tex", r"From \SIrange{3}{4}{\percent} to \SI{2}{\square\metre}.", "From 3 to 4 % to 2 m²."),
         ("a.html", "<p><ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>は大きい。</p>", "東京 (とうきょう)は大きい。"),
+        (
+            "a.tex",
+            r"At \ang{45;30} or \num{1e6} and \SI{2}{\m\tothe{3}}, \qtylist{1;2}{\m}.",
+            "At 45°30\u2032 or 1 \u00d7 10⁶ and 2 m³, 1, 2 m.",
+        ),
+        ("a.tex", r"\sout{Not} \replaced{new}{old} \textminus5, \sfrac{1}{2}, H$_2$O\iffalse no\fi.", "new −5, 1/2, H2O."),  # noqa: RUF001
+        ("a.tex", r"\begin{description}\item[Bee] dances\end{description}", "- Bee dances"),
+        (
+            "a.tex",
+            r"\newacronym{w}{WHO}{World Health Organization}The \gls{w} \makebox[1cm]{said} \raisebox{2pt}{so}.",
+            "The WHO said so.",
+        ),
+        ("a.tex", r"\begin{frame}{Bees}They \colorbox{red}{dance}.\end{frame}", "Bees\n\nThey dance."),
+        (
+            "a.tex",
+            r"\begin{tabular}{lcc}\toprule\multirow{2}{*}{Land} & \multicolumn{2}{c}{Cost} \\ \cmidrule(lr){2-3} & 2019 & 2020 "
+            r"\\ \midrule A & 1 & 2 \\ \bottomrule\end{tabular}",
+            "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
+        ),
+        ("a.html", "<table><tr><th>Capital<td>Orlau<tr><th>Area<td>5 km</table>", "Capital | Orlau\nArea | 5 km"),
+        (
+            "a.html",
+            "<table><tr><td rowspan=2>Land<td colspan=2>Cost<tr><td>2019<td>2020<tr><td>A<td>1<td>2</table>",
+            "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
+        ),
+        (
+            "a.html",
+            "<table><tr><td>a<table><tr><td>x<td>y<tr><td>1<td>2</table><td>b<tr><td>c<td>d</table>",
+            "a x y 1 2 | b\nc | d",
+        ),
+        ("a.md", "# Bees {#sec:bees}\n\n::: {.note}\nThey dance [1].\n:::\n\n[1]: https://a.example", "Bees\n\nThey dance."),
+        (
+            "a.md",
+            "- [x] Bees dance^[In the hive.].\n\n> [!NOTE]\n> Ants do not.",
+            "- Bees dance.\n\nIn the hive.\n\nAnts do not.",
+        ),
+        ("a.md", "+++\ntitle = 'T'\n+++\nBee\n: It dances 2~3 times.", "Bee\n\nIt dances 2~3 times."),
         ("a.md", "It has ~~2~~ 22 stops, <del>3</del>4 lines.", "It has 22 stops, 4 lines."),
         ("a.md", "It covers 40 m<sup>2</sup> and 10<sup>6</sup> trees.<sup>2</sup>", "It covers 40 m² and 10⁶ trees."),
     ],
@@ -49,6 +87,11 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
         (r"Ants run \citetalias{doe}, bees \nptextcite[3]{roe}.", ["doe", "roe"]),
         (r"Ants run \volcite{2}[p.~3]{doe} and \autocites(see)()[3]{doe}[4]{roe}.", ["doe", "doe", "roe"]),
         (r"Ants run.\footnote{\url{https://a.example}} Bees do.\footnote{\cite{doe}.}", ["footnote 1", "doe"]),
+        (
+            r"\textcquote[p.~4]{doe}{They run} and \textquote[{\cite[2]{roe}}]{fly}, \citetext{see \citealp{poe}}.",
+            ["doe", "roe", "poe"],
+        ),
+        (r"\newcommand{\own}[2]{#1~\cite{#2}}Ants \own{run}{doe}, \cite{roe, % no" + "\npoe}.", ["doe", "roe", "poe"]),
         (r"\citestyle{plain}\nocite{x} Ants run \citeA<see>{doe}.", ["doe"]),
         ("Some 900 ships\\textsuperscript{2} of $5^{3}$ and 4 m\\textsuperscript{2}.", ["2"]),
     ],
@@ -68,6 +111,22 @@ def test_a_footnote_in_a_cell_or_in_another_footnote_is_a_note_and_no_text_of_it
     ]
     assert sorted(notes) == [("footnote 1", "See Roe.footnote 2"), ("footnote 2", "See Doe."), ("footnote 3", "See Poe.")]
     assert notes_of(read_document(written.encode(), "a.tex")) == ["footnote 1", "footnote 3"]
+
+
+def test_macros_that_are_not_known_are_named() -> None:
+    written = r"\newcommand{\bee}{Apis}\begin{document}The \bee{} is \strange{12} \textbf{mm} long.\end{document}"
+    read = read_document(written.encode(), "a.tex")
+    assert read.text == "The is 12 mm long."
+    assert read.notes == [
+        "a.tex: macros that are not known, of which only what stands in their braces was read: \\bee, \\strange"
+    ]
+
+
+def test_works_and_roles_of_pandoc_and_sphinx_are_read() -> None:
+    written = "---\nreferences:\n- id: doe\n  title: Ants\n  DOI: 10.1000/ants\n---\nAnts run {cite:p}`doe, roe`."
+    read = read_document(written.encode(), "a.md")
+    assert [(one.mark, one.url) for one in read.definitions] == [("doe", ANTS)]
+    assert notes_of(read) == ["doe", "roe"]
 
 
 def strict_docx() -> bytes:
@@ -98,6 +157,50 @@ def test_a_strict_docx_keeps_its_links_and_loses_what_is_struck_or_hidden() -> N
     assert read.notes == ["a.docx: 1 stretches of hidden text were left out"]
 
 
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+W += 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+RUN = "<w:r>{}<w:t xml:space='preserve'>{}</w:t></w:r>".format
+FIELD = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>".format
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"See <w:fldSimple w:instr='REF x'>{RUN('', 'Table 2')}</w:fldSimple>.", "See Table 2."),
+        (
+            "It is <m:oMath><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>.",
+            "It is 1/2.",
+        ),
+        (
+            "<w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby>.",
+            "漢 (kan).",
+        ),
+        ("One<w:cr/>two<w:br w:type='page'/>three.", "One\ntwo\nthree."),
+        ("Shown <w:rPr><w:vanish w:val='0'/></w:rPr>", "Shown "),
+        ("<w:rPr><w:rStyle w:val='Hid'/></w:rPr>", ""),
+        ("<w:rPr><w:rStyle w:val='Str'/></w:rPr>", ""),
+    ],
+)
+def test_what_a_word_processor_shows_is_read(body: str, text: str) -> None:
+    """Text between elements stands for runs."""
+    if body.startswith(("<w:rPr>", "Shown <w:rPr>")):
+        inner = RUN(body.removeprefix("Shown "), "Shown ")
+    else:
+        inner = re.sub(r"(<w:ruby>.*</w:ruby>|<w:cr/>|<w:br [^>]*>)", r"<w:r>\1</w:r>", body)
+        inner = re.sub(r"(?:(?<=>)|^)([^<>]+)(?=<w:r>|<w:fld|<m:oMath>|$)", lambda plain: RUN("", plain[1]), inner)
+    styles = (
+        f"<w:styles {W}><w:style w:type='character' w:styleId='Hid'><w:rPr><w:vanish/></w:rPr></w:style>"
+        "<w:style w:type='character' w:styleId='Str'><w:name w:val='Str'/><w:rPr><w:strike/></w:rPr></w:style></w:styles>"
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(
+            "word/document.xml", f"<w:document {W}><w:body><w:p>{inner}</w:p><w:p>{RUN('', 'End.')}</w:p></w:body></w:document>"
+        )
+        archive.writestr("word/styles.xml", styles)
+    assert read_document(file.getvalue(), "a.docx").text == f"{text.strip()}\n\nEnd.".strip()
+
+
 def test_every_address_and_key_of_an_entry_is_found() -> None:
     text = rf"""@proceedings{{all, title={{Bees}}, year=1999, url={{{ANTS}}}}}
 @inproceedings{{one, author={{Roe, R.}}, title={{Ants}}, crossref={{all}}}}
@@ -108,3 +211,24 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
     assert entries["one"].title == "Roe (1999). Ants"
     assert entries["two"].url == entries["old"].url == entries["older"].url == DANCE
     assert entries["three"].url == "https://arxiv.org/abs/2101.00001"
+
+
+@pytest.mark.parametrize(
+    ("fields", "title", "url"),
+    [
+        ("eprint={arXiv:2101.00001v2}, archiveprefix={arXiv}", "", "https://arxiv.org/abs/2101.00001v2"),
+        ("eprint={2101.00001}", "", "https://arxiv.org/abs/2101.00001"),
+        ("journal={CoRR}, volume={abs/2101.00001}", "", "https://arxiv.org/abs/2101.00001"),
+        ("eprint={123}, eprinttype={pubmed}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
+        ("pmcid={PMC12345}", "", "https://pmc.ncbi.nlm.nih.gov/articles/PMC12345"),
+        ("url={<https://a.example/x>}", "", "https://a.example/x"),
+        ("url={https://a.example/x, https://b.example}", "", "https://a.example/x"),
+        ("link={https://a.example/x}", "", "https://a.example/x"),
+        ("xdata={all}", "", ANTS),
+        ("author={World Health Organization}, year={2021a}", "World Health Organization (2021a). T", ""),
+        ("author={family=Doe, given=Jane}, year={in press}", "Doe (in press). T", ""),
+    ],
+)
+def test_entries_are_read_as_people_and_tools_write_them(fields: str, title: str, url: str) -> None:
+    entry = bibliography_of(f"@misc{{a, title={{T}}, {fields}}}\n@xdata{{all, url={{{ANTS}}}}}").entries[0]
+    assert (entry.title if title else "", entry.url) == (title, url)

@@ -102,13 +102,28 @@ def test_a_reading_that_takes_too_long_is_ended() -> None:
             "The first paragraph of this page is long enough to be broken into lines, and it ends with a stop.\n\n"
             "The second paragraph follows without an empty line, and runs on.\n\nThe third one stands alone",
         ),
-        ("Seen in 2010-|2020 and the CO-|emission", "Seen in 2010- 2020 and the COemission"),
+        ("Seen in 2010-|2020 and anti-|EU law, Vor- |und Nachteile", "Seen in 2010-2020 and anti-EU law, Vor- und Nachteile"),
         ("It is on https://a.example/one/|two for all.", "It is on https://a.example/one/two for all."),
         ("It is on https://a.example/one|2020 was wet.", "It is on https://a.example/one 2020 was wet."),
     ],
 )
 def test_the_lines_of_a_page_become_paragraphs(lines: str, text: str) -> None:
     assert read_pdf(pdf_of(content(*lines.split("|"))), "a.pdf").text == text
+
+
+def test_what_counts_the_pages_is_left_out_and_other_numbers_at_their_edge_are_not() -> None:
+    values = {"rain": 2019, "snow": 1987, "hail": 12}
+    pages = [
+        content(f"Journal of Rain {number}", f"The mean of {kind} in", f"the north for {kind} was", f"of {kind}", str(value))
+        for number, (kind, value) in enumerate(values.items(), 411)
+    ]
+    texts = [f"The mean of {kind} in the north for {kind} was of {kind} {value}" for kind, value in values.items()]
+    assert read_pdf(pdf_of(*pages), "a.pdf").text == "\n\n".join(texts)
+
+
+def test_what_is_printed_along_the_margin_is_no_part_of_a_sentence() -> None:
+    page = b"BT /F1 12 Tf 0 1 -1 0 90 300 Tm (Draft of May) Tj 1 0 0 1 72 700 Tm (Rain fell.) Tj ET"
+    assert read_pdf(pdf_of(page), "a.pdf").text == "Rain fell.\n\nDraft of May"
 
 
 def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(

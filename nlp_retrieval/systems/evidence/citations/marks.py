@@ -31,14 +31,15 @@ _DASH = f"[{_DASHES}]"
 _PLACE = rf"(?:pp?|pages?|s|sec|sections?|ch|chapters?|figs?|figures?|tables?|paras?|§{{1,2}}|l|lines?)\.? ?(?:[0-9][0-9.{_DASHES}]{{0,15}}|[ivxlc]{{1,6}}\b)"  # noqa: E501
 _ITEM = re.compile(
     rf"{_SEE}(?P<word>{SOURCE_WORDS}(?=[\W_]|[0-9]))?[.: #_-]{{0,3}}(?P<prefix>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<first>{_NUMBER})"
-    rf"(?: ?{_DASH} ?(?P<again>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<last>{_NUMBER}))?"
+    rf"(?:(?: ?(?:{_DASH}|~|\.{{2,3}}|…) ?| (?:to|bis|à|al|hasta) )(?P<again>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<last>{_NUMBER}))?"
     rf"(?:[:] ?[0-9][0-9.{_DASHES}]{{0,15}}|:? {_PLACE}|\u2020[^\u2020]{{0,120}})?",
     re.IGNORECASE,
 )
 _NOTHING_BUT_PLACE = re.compile(rf"{_PLACE}|[0-9]{{1,5}}\u2020[^\u2020]{{0,120}}", re.IGNORECASE)
-_SEPARATOR = re.compile(r" ?[;,，、；&] ?| (?:and|und|et|y|e|og|och|en) ")  # noqa: RUF001
-_KEY = re.compile(r"(?:[^@;]{0,60} )?-?@\{?([\w:.#$%&+?<>~/-]{1,100}?)\}?(?:[, {].{0,60})?", re.IGNORECASE)
-_BETWEEN_KEYS = re.compile(r";|,? (?:and|&|und|et|y) (?=-?@)|, ?(?=-?@)")
+_WORDS = re.compile(r"[^=<>\u00b1]*[^\W\d_]{2}[^=<>\u00b1]*")
+_SEPARATOR = re.compile(r" ?[;,，、；&+] ?(?:(?:and|und|et|y|e) )?| (?:and|und|et|y|e|og|och|en) |(?<=[0-9]) (?=[0-9])")  # noqa: RUF001
+_KEY = re.compile(r"(?<![\w.@/:])[+-]?@\{?([\w:.#$%&+?<>~/-]{0,99}\w)")
+_LOOKS_CITED = re.compile(r"[0-9]{1,3}[a-z*]|[A-Z][A-Za-z+]{1,6}[0-9]{2}[a-z]?|[0-9]{1,3} ?[,;(].*[^\W\d_].*")
 _CHAT = re.compile(r"turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}")
 
 _RAISED_DIGITS = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
@@ -46,16 +47,17 @@ _CANDIDATE = re.compile(
     rf"\[(?P<low>[^\W\d_]{{0,10}}{_NUMBER})\] ?{_DASH} ?\[(?P<high>[^\W\d_]{{0,10}}{_NUMBER})\]"
     r"|\^\[?(?P<caret>[0-9][0-9, \u2013-]{0,40})\]?\^|\$\^\{\[?(?P<tex>[0-9][0-9, \u2013-]{0,40})\]?\}\$"
     r"|\\(?!nocite)[A-Za-z]{0,12}[cC]ite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
-    r"|(?<![\w@./:+-])-?@(?:\{(?P<braced>[^{}\s]{1,100})\}|(?P<at>\w[\w:.#$%&+?<>~/-]{0,99}))(?: \[[^\[\]@]{1,60}\])?"
+    r"|(?<![\w@./:+-])-?@(?:\{(?P<braced>[^{}\s]{1,100})\}|(?P<at>\w(?:[\w:.#$%&+?<>~/-]{0,98}\w)?))(?: \[[^\[\]@]{1,60}\])?"
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])cite(?:turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}){1,20})"
     r"|\[ ?(?P<square>[^\[\]]{1,600}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
     r"|\( ?(?P<round>(?:[^()\[\]【】]|\[(?:[A-Z]{2,10}|[0-9]{4})\]){1,600}?) ?\)"
+    rf"|(?<!\w)[Rr]efs?\.? (?P<ref>{_NUMBER}(?: ?(?:{_DASH}|,|and) ?{_NUMBER}){{0,9}})(?![\w%.]\w)"
     rf"|(?P<raised>[{_RAISED_DIGITS}]{{1,9}}(?:[, \u02d2\u207b\u2013-]{{1,2}}[{_RAISED_DIGITS}]{{1,9}}){{0,30}})"
 )
 _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079")
 _LOWERED = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u207b\u02d2 ", "1230456789-,,")
-_NARROW = str.maketrans("\uff3b\uff3d\uff08\uff09\uff1b\uff1a０１２３４５６７８９", "[]();:0123456789")  # noqa: RUF001
+_NARROW = str.maketrans("\uff3b\uff3d\uff08\uff09\uff1b\uff1a\uff0c０１２３４５６７８９", "[]();:,0123456789")  # noqa: RUF001
 _ONLY_NUMBERS = re.compile(rf"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?(?: ?[,;] ?{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?)*")
 _MAY_BE_RAISED_AFTER = re.compile(
     r"(?:[^\W\d_]{3}|(?<![0-9.,])(?:19|20)[0-9]{2}|[0-9][,\u2009\u00a0 ][0-9]{3}"
@@ -88,29 +90,35 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 
+_PARTICLES = r"(?:van|von|de|der|den|del|della|di|da|dos|le|la|el|al|bin|ter|ten)"
 _SURNAME = (
-    r"(?:(?:van|von|de|der|den|del|della|di|da|dos|le|la|el|al|bin|ter|ten)[ -]){0,3}"
+    rf"(?:{_PARTICLES}[ -]){{0,3}}(?:[dl]['\u2019])?"
     r"[A-ZÀ-ÖØ-ÞĀ-ŽА-Я][^\W\d_]*(?:['\u2019-][^\W\d_]+){0,3}"
 )
 _INITIALS = r"(?:[A-ZÀ-Þ]\.[ -]?){0,3}"
-_JOINED = r"(?:, | ?[&/] ?| (?:and|und|et|y) |, (?:&|and) )"
-_ET_AL = r"(?: (?:et al|u\. ?a|y otros|(?:and|&) (?:colleagues|co-?workers|co-?authors|collaborators|others))\.?)"
+_JOINED = r"(?:, | ?[&/] ?| (?:and|und|u\.|et|y) |, (?:&|and) )"
+_OTHERS = (
+    r"(?:colleagues|co-?workers|co-?authors|collaborators|others|coll(?:aborateurs)?|autres|otros|otras|cols|colaboradores|andere"
+    r"|Mitarbeiter)"
+)
+_ET_AL = rf"(?:,? (?:et al|et alii|u\. ?a|(?:and|&|und|et|y|e) {_OTHERS})(?!\w)\.?)"
 _PEOPLE = rf"{_INITIALS}{_SURNAME}(?:, (?:[A-ZÀ-Þ]\.[ -]?){{1,3}}(?=,? ?[(0-9n]))?(?:{_JOINED}{_INITIALS}{_SURNAME}){{0,6}},?{_ET_AL}?"  # noqa: E501
 _WORD_OF_GROUP = r"[A-ZÀ-ÖØ-Þ][\w.&'\u2019-]{0,40}"
 _GROUP = (
     rf"(?:[Tt]he )?{_WORD_OF_GROUP}(?:,? (?:(?:of|for|and|the|on|in|de|des|du|der|f\u00fcr|und|la|&) ){{0,3}}{_WORD_OF_GROUP}){{1,9}}"  # noqa: E501
-    r"(?: \[[A-Z]{2,10}\])?"
+    rf"(?: \[[A-Z]{{2,10}}\])?{_ET_AL}?"
 )
 _ONE_YEAR = r"(?:(?:1[5-9]|20)[0-9]{2}(?:/(?:1[5-9]|20)[0-9]{2})?[a-z]?\b|n\. ?d\.(?:-?[a-z]\b)?|in press|forthcoming)"
-_YEARS_CITED = rf"(?P<years>{_ONE_YEAR}(?:(?:, ?|,? (?:and|&|und) |/)(?:{_ONE_YEAR}|[a-z]\b)){{0,9}})"
+_YEARS_CITED = (
+    rf"(?:\[(?:1[5-9]|20)[0-9]{{2}}\],? ?)?(?P<years>{_ONE_YEAR}(?:(?:, ?|,? (?:and|&|und) |/)(?:{_ONE_YEAR}|[a-z]\b)){{0,9}})"
+)
 _PLACE_AFTER = (
-    r"(?:[,:] ?[^;]{0,60}| \(?(?:pp?|S)\. ?[^;]{0,30}| ?\[[0-9]{4}\][^;]{0,60}"
+    r"(?: ?[,:] ?[^;]{0,60}| (?:and|&|und|sowie|et|y) [^;]{0,120}| \(?(?:pp?|S)\. ?[^;]{0,30}| ?\[[0-9]{4}\][^;]{0,60}"
     r"| for (?:an? )?(?:[a-z]{1,20} )?(?:reviews?|overviews?|discussions?|summar(?:y|ies)|details?|examples?)[^;]{0,30})?"
 )
-_LEAD = (
-    r"(?:(?:but |and |also |as |so )?(?:see also|see|compare|cf|e\.g|i\.e|cited in|cited by|quoted in|in|vgl|siehe|voir|v\u00e9ase|ver|from|for"  # noqa: E501
-    r" (?:a |an )?(?:recent |full )?(?:review|overview|discussion)s?)\b[.,:]{0,2} ){0,3}"
-)
+_LEAD = r"(?:[^\W\d_A-ZÀ-ÖØ-ÞА-Я][\w.'\u2019-]{0,20}[.,:]{0,2} ){0,6}?"
+"""Words in lower case before authors: "see also", "data from", "zitiert nach"."""
+
 _AUTHOR_YEAR = re.compile(rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP}),? ?\(?{_YEARS_CITED}\)?{_PLACE_AFTER}", re.DOTALL)
 _AUTHOR_PAGE = re.compile(
     rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP})(?:, [^,;0-9]{{2,60}},?)? (?P<pages>[0-9]{{1,4}}(?:{_DASH}[0-9]{{1,4}})?)",
@@ -118,7 +126,7 @@ _AUTHOR_PAGE = re.compile(
 )
 _YEARS_ALONE = re.compile(rf"{_YEARS_CITED}{_PLACE_AFTER}(?P<more>; .{{1,150}})?")
 _NARRATIVE = re.compile(
-    rf"(?P<authors>{_INITIALS}{_SURNAME}(?:{_JOINED}{_SURNAME}){{0,3}}{_ET_AL}?)(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z"
+    rf"(?<!\w)(?P<authors>{_INITIALS}{_SURNAME}(?:{_JOINED}{_SURNAME}){{0,3}}{_ET_AL}?)(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z"
 )
 _GROUP_BEFORE = re.compile(rf"(?P<authors>{_GROUP})(?:['\u2019]s?)?[ ,]{{1,2}}\Z")
 _AND = re.compile(r" ?(?:[&/]|\b(?:and|und|et|y)\b) ?")
@@ -126,12 +134,15 @@ _POSSESSIVE = re.compile(r"['\u2019]s\Z|(?<=s)['\u2019]\Z")
 _PREPOSITION = re.compile(r"(?:\A|\W)(?:in|of|from|for|at|to|on|since|until|during|per) \Z", re.IGNORECASE)
 _MATHS = re.compile(r"(?<![\\$\w])\$(?![\s$^])([^$]{1,200}?)(?<!\s)\$(?![$\w])")
 _LONG_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{4}")
-_IBID = re.compile(r"(?:see )?(?:ibid(?:em)?|ebd|ebenda|loc\. ?cit|op\. ?cit)\b\.?(?:[,:]? .{0,40})?", re.IGNORECASE)
+_IBID = re.compile(
+    r"(?:see )?(?:ibid(?:em)?|idem|ebd|ebenda|loc\. ?cit|op\. ?cit|a\. ?a\. ?O)\b\.?(?:[,:]? .{0,40})?", re.IGNORECASE
+)
 _CROSS_REFERENCE = ("fig:", "tbl:", "eq:", "sec:", "lst:", "thm:", "tab:")
 IBID = "ibid."
 """Name of a mark that cites what the mark before it cites."""
 
-_SEVERAL = re.compile(r"&|,? et al\b| u\. ?a\.| and (?:colleagues|co-?workers|co-?authors|collaborators|others)\b")
+_SEVERAL = re.compile(rf"&|{_ET_AL}")
+_ARTICLE = re.compile(r"\A(?:the|die|der|das|la|le|el|los|las|les|il) ", re.IGNORECASE)
 _NO_SURNAMES = frozenset(
     """
     usd eur gbp
@@ -167,7 +178,7 @@ def key_of(name: str) -> str:
 
 def numbers_of(text: str) -> str:
     """Return the number of a text such as ``"[3]"`` or ``"3"``; empty if it is anything else."""
-    match = re.fullmatch(rf"\[?\^?({_NUMBER})\^?\]?", text.strip())
+    match = re.fullmatch(rf"\[?\^?({_NUMBER})\^?\]?", text.strip().translate(_LOWERED))
     return match[1] if match else ""
 
 
@@ -192,13 +203,23 @@ def surnames_of(authors: str) -> tuple[str, ...]:
     authors = _POSSESSIVE.sub("", authors)
     people = re.fullmatch(_PEOPLE, authors)
     if people is None:
-        names = [re.sub(r" \[[A-Z]{2,10}\]\Z", "", authors).casefold().removeprefix("the ")]
-        first = re.match(r"[^\W\d_]+", names[0])
-        return () if first is None or first[0] in _NO_SURNAMES else tuple(names)
+        name = re.sub(rf" \[[A-Z]{{2,10}}\]\Z|{_ET_AL}\Z", "", without_article(authors)).casefold()
+        first = re.match(r"[^\W\d_]+", name)
+        return () if first is None or first[0] in _NO_SURNAMES else (name,)
     names = [found[0].casefold() for found in re.finditer(_SURNAME, re.sub(_ET_AL, "", re.sub(r"[A-ZÀ-Þ]\.", "", authors)))]
     if not names or names[0] in _NO_SURNAMES:
         return ()
     return (*names, "...") if re.search(_ET_AL, authors) else tuple(names)
+
+
+def without_article(name: str) -> str:
+    """Return the name of a group without an article before it, in which the text and an entry may differ."""
+    return _ARTICLE.sub("", name)
+
+
+def without_particles(surname: str) -> str:
+    """Return a surname as lists also have it: "Frisch, K. von" for "von Frisch"."""
+    return re.sub(rf"\A(?:{_PARTICLES}[ -])+", "", surname)
 
 
 def _years_of(text: str) -> list[str]:
@@ -237,6 +258,9 @@ class MarkReader:
         self.unsure: dict[str, None] = {}
         """Authors with a year that were not taken for a citation, as no entry has them."""
 
+        self.unread: dict[str, None] = {}
+        """What stands in square brackets, looks like a citation and is none that is known."""
+
         self.has_keys = False
         """Whether a mark in brackets was a key: ``[@key]``."""
 
@@ -253,6 +277,8 @@ class MarkReader:
                 refused = match.end()  # x[1][2]
             else:
                 names = self._names(match, before, text[match.end() : match.end() + 300])
+                if match["square"] and not names and _LOOKS_CITED.fullmatch(match["square"]):
+                    self.unread[match[0]] = None
             # brackets that are not a mark may contain one
             position = match.end() if names else match.start() + 1
             if names:
@@ -278,7 +304,10 @@ class MarkReader:
             case "round":
                 return self._round(content, before, after)
             case "at" | "braced":
-                return self._key_in_text(content, braced=kind == "braced")
+                return self._key_in_text(content)
+            case "ref":
+                names = self._numbers(content)
+                return names if all(map(self._known, names)) else ()
         if kind == "square" and self._is_no_citation(content, before, after):
             return ()
         return self._listed(content) or self._numbers(content, sure=kind == "lens") or self._author(content)
@@ -317,8 +346,7 @@ class MarkReader:
         if _CHAT.fullmatch(content):
             return (content.partition("\u2020")[0],)
         if "@" in content:
-            keys = [_KEY.fullmatch(part.strip()) for part in _BETWEEN_KEYS.split(content)]
-            names = [key[1].rstrip(".:,") for key in keys if key] if all(keys) else []
+            names = _KEY.findall(content)
             self.has_keys = self.has_keys or bool(names)
             return tuple(name for name in names if not name.startswith(_CROSS_REFERENCE))
         names = []
@@ -326,7 +354,7 @@ class MarkReader:
         for part in _SEPARATOR.split(content):
             item = _ITEM.fullmatch(part)
             if item is None:
-                if names and _NOTHING_BUT_PLACE.fullmatch(part):
+                if names and (_NOTHING_BUT_PLACE.fullmatch(part) or (_WORDS.fullmatch(part) and all(map(self._known, names)))):
                     continue
                 return ()
             prefix = item["prefix"] or ""
@@ -392,12 +420,11 @@ class MarkReader:
         is_list = "," in rest or (_AND.search(rest) and not _PREPOSITION.search(before))
         return "" if is_list else rest
 
-    def _key_in_text(self, key: str, *, braced: bool) -> tuple[str, ...]:
-        name = key if braced else key.rstrip(".:,;?!~/-")
-        if name.startswith(_CROSS_REFERENCE):
+    def _key_in_text(self, key: str) -> tuple[str, ...]:
+        if key.startswith(_CROSS_REFERENCE):
             return ()
-        is_key = self._keys and any(map(str.isdigit, name)) and any(map(str.isalpha, name))
-        return (name,) if self._known(name) or is_key else ()
+        is_key = self._keys and any(map(str.isdigit, key)) and any(map(str.isalpha, key))
+        return (key,) if self._known(key) or is_key else ()
 
     def _author(self, content: str) -> tuple[str, ...]:
         """Return authors with their years."""
@@ -409,6 +436,7 @@ class MarkReader:
         last = ""
         for part in content.split(";"):
             found, last = self._works(part.strip(), last)
+            found = found or [name for name in self._numbers(part.strip()) if self._known(name)]  # [Frisch, 1965; 2]
             if not found:
                 return ()
             names += found
@@ -434,7 +462,7 @@ class MarkReader:
             return ([name] if name and self._known(name) else []), last
         authors = match["authors"].rstrip(", ")
         names = [f"{authors}, {year}" for year in _years_of(match["years"])]
-        rest = re.sub(r"\A(?:and|&|und|et|y) ", "", part[match.end("years") :].lstrip("), "))
+        rest = re.sub(r"\A(?:and|&|und|sowie|et|y) ", "", part[match.end("years") :].lstrip("), "))
         if rest and rest[0].isupper():  # (Frisch 1965, Doe 2000)
             further, last = self._works(rest, authors)
             return names + further, last

@@ -6,10 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from unicodedata import combining, normalize
 
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock
-from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, MarkReader, author_and_year, key_of, numbers_of
+from nlp_retrieval.systems.evidence.citations.marks import (
+    SOURCE_WORDS,
+    MarkReader,
+    author_and_year,
+    key_of,
+    numbers_of,
+    without_article,
+    without_particles,
+)
 
 _LIST_NAMES = frozenset(
     """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
@@ -124,13 +133,16 @@ class References:
         if self._by_year is None:
             self._by_year = {}
             for work in self._works():
-                for year_found in {"", *work.years}:
+                for year_found in {"", *work.years, *(f"{one[:4]}*" for one in work.years if one[4:])}:
                     self._by_year.setdefault(year_found, []).append(work)
-        first = surnames[0]
-        # of an old work the list may give the year of the first edition or of this one: 1900/1953
-        dated = next(filter(None, (self._by_year.get(one) for one in (year, *reversed(year.split("/"))))), [])
-        works = [work for work in dated if _names_author(work.beginning, first)]
-        begin = [work for work in works if _begins_with(work.beginning, first)]
+        begin: list[_DatedEntry] = []
+        works: list[_DatedEntry] = []
+        # of an old work the list may give the year of the first edition or of this one: 1900/1953; and one may lack its letter
+        years = dict.fromkeys((year, *reversed(year.split("/")), year.rstrip("abcdefgh"), f"{year}*"))
+        for first in dict.fromkeys((surnames[0], without_particles(surnames[0]))):
+            dated = ([work for work in self._by_year.get(one, ()) if _names_author(work.beginning, first)] for one in years)
+            works = works or next(filter(None, dated), [])
+            begin = begin or [work for work in works if _begins_with(work.beginning, first)]
         if not year:
             return [work.entry for work in begin if work.entry in self.unmarked]
         works = begin or works
@@ -333,7 +345,7 @@ def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextB
     pieces: list[Piece] = []
     for block in (*blocks, None):
         if block is not None and block.kind == "note" and block.pieces != [[]]:
-            pieces += block.pieces[0]
+            pieces += [*([Piece("break", " ", block.line)] if pieces else []), *block.pieces[0]]
             continue
         if note is not None:
             found.add(found.notes, _reference(note.name, pieces, note.line))
@@ -439,22 +451,27 @@ def _words_of(text: str) -> set[str]:
     return {word for word in _WORDS.findall(text[:_BEGINNING].casefold()) if len(word) > 3} - _BESIDE
 
 
-def _folded(text: str, name: str) -> str:
-    """Return a text as it is compared with a name: "O\u2019Neill" as "O'Neill", "U.S. Census Bureau" as "US Census Bureau"."""
-    text = text.casefold().replace("\u2019", "'")
-    return _INITIALS.sub(lambda initials: initials[0].replace(".", ""), text) if " " in name else text
+@lru_cache(10_000)
+def _folded(text: str, is_of_words: bool) -> str:
+    """Return a text as it is compared with a name: "O\u2019Neill" as "O'Neill", "Müller" and "Mueller" as "muller".
+
+    Of several words also initials lose their stops: "U.S. Census Bureau" as "US Census Bureau".
+    """
+    text = normalize("NFKD", text.casefold().replace("\u2019", "'"))
+    text = re.sub("([aou])e", r"\1", "".join(char for char in text if not combining(char)))
+    return _INITIALS.sub(lambda initials: initials[0].replace(".", ""), text) if is_of_words else text
 
 
 def _begins_with(text: str, name: str) -> bool:
-    text = _folded(text, name).lstrip(" \"'\u201c*[").removeprefix("the ")
-    name = _folded(name, name)
+    text = without_article(_folded(text, " " in name).lstrip(" \"'\u201c*["))
+    name = _folded(name, " " in name)
     # also an initial before the surname, as IEEE writes it
     return bool(re.match(rf"(?:[^\W\d_]\.[ -]?){{0,3}}{re.escape(name)}(?![\w'\u2019-])", text))
 
 
 def _names_author(beginning: str, name: str) -> bool:
     """Return whether the beginning of an entry has a surname, or the full name of a group named by its initials."""
-    folded, name = _folded(beginning, name), _folded(name, name)
+    folded, name = _folded(beginning, " " in name), _folded(name, " " in name)
     if re.search(rf"(?<![\w'\u2019-]){re.escape(name)}(?![\w-])", folded):
         return True
     if not (1 < len(name) <= 8 and name.isalpha()):

@@ -2,7 +2,7 @@
 
 It reads ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
 numbers, authors with a year, several marks on one sentence and ranges of marks, and ``(1)`` if a report has no other numbers.
-It skips code and blocks of HTML. Text is data: nothing in it is followed, and an address that is not ``http`` or ``https`` is
+It skips code. Text is data: nothing in it is followed, and an address that is not ``http`` or ``https`` is
 never a link.
 """
 
@@ -488,11 +488,12 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
 
 
 def _not_understood(reader: MarkReader) -> list[str]:
-    """Return what to say of authors with a year for which the report has no entry."""
-    if not reader.unsure:
+    """Return what to say of what looks like a citation and was not taken for one."""
+    found = list({**reader.unsure, **reader.unread})
+    if not found:
         return []
-    first = "; ".join(list(reader.unsure)[:_MOST_LISTED])
-    return [f"no reference has these authors and years, so they are not taken for citations: {first}"]
+    more = f"; and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
+    return [f"no reference fits these, so they are not taken for citations: {'; '.join(found[:_MOST_LISTED])}{more}"]
 
 
 def _problem(name: str, references: References) -> str:

@@ -45,6 +45,9 @@ def urls(report: CitedReport) -> list[str]:
         ("Bees are healthy (World Health Organization [WHO], 2021; Smith, n.d.).", [WHO, WEB]),
         ("Bees are healthy (WHO, 2021). They dance (ibid., p. 3).", [WHO, WHO]),
         ("Bees dance (cf. Frisch, Lind,\nand Berg 1965; Doe & Roe\n2001a).", [DANCE, ANTS]),
+        ("Bees dance (data from Frisch u. a. 1965 and Doe & Roe, 2001).", [DANCE, ANTS]),
+        ("Bees dance (zitiert nach von Frisch, 1965: 4; Frisch et coll., 1965).", [DANCE, DANCE]),
+        ("Bees dance [Smith, n.d.; Doe & Roe 2001a, S. 3 f.], la World Health Organization (2021) says.", [WEB, ANTS, WHO]),
         ("The World Health Organization's (2021) bees. Frisch and colleagues (1965) saw 5.", [WHO, DANCE]),
     ],
 )
@@ -70,8 +73,9 @@ def test_what_looks_like_a_citation_and_names_nothing_is_missing(text: str, miss
 def test_authors_with_a_year_that_no_entry_has_are_listed() -> None:
     report = read_report(f"Bees dance (Frisch et al., 1965). Marlow (2011) found ants (Paris, 2015).{LIST}")
     assert report.missing == []
-    assert report.notes == [
-        "no reference has these authors and years, so they are not taken for citations: Marlow, 2011; Paris, 2015"
+    assert report.notes == ["no reference fits these, so they are not taken for citations: Marlow, 2011; Paris, 2015"]
+    assert read_report(f"Bees [7a] dance [Fri65], from [0, 1].{LIST}").notes == [
+        "no reference fits these, so they are not taken for citations: [7a]; [Fri65]"
     ]
 
 
@@ -80,6 +84,8 @@ def test_authors_with_a_year_that_no_entry_has_are_listed() -> None:
     [
         ("Ants (US Census Bureau, 2023).", "U.S. Census Bureau. (2023)."),
         ("For ants, as for Bees, O'Neill (2014) saw 5.", "O\u2019Neill, T. (2014)."),
+        ("Ants (Muller & Saenz, 2014).", "Müller, T., & Sáenz, A. (2014)."),
+        ("Ants (Mueller y otros 2014).", "Müller, T., & Sáenz, A. (2014a)."),
         ("Ants (1900/1953) are (Freud, 1900/1953).", "Freud, S. (1900)."),
     ],
 )

@@ -67,6 +67,11 @@ STYLES = {
             ("3", "Ants do not."),
         ],
     ),
+    "as people write several": (
+        "Bees dance [1 and 2]. Ants [1 to 3], [1, 2, and 3] do not [1~2] in Ref. 3.",
+        [(mark, "Bees dance.") for mark in "12"] + [(mark, "Ants do not in.") for mark in "123123123"],
+    ),
+    "with a note": ("Bees dance [1, Table S1]. Ants do not [2, chap. 4].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "with a page": ("Bees dance [1, p. 5]. Ants do not [2, Section 3.1].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "as the subject": ("Bees dance [1]. [2] shows that ants do not.", [("1", "Bees dance."), ("2", "shows that ants do not.")]),
     "after an abbreviation": (
@@ -107,7 +112,10 @@ STYLES = {
         [("1", "Animal: Bee; Dances: yes"), ("1", "Animal: Ant; Dances: no")],
     ),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
-    "beside HTML": ("Bees <b>dance</b> <!-- [2] --> [1].\n\n<div>\n[3]\n</div>\n", [("1", "Bees dance.")]),
+    "in HTML": (
+        "Bees <b>dance</b> <!-- [2] --> [1].\n\n<p align='center'>Ants do not [3].</p>\n",
+        [("1", "Bees dance."), ("3", "Ants do not.")],
+    ),
     "with letters": (
         "Bees dance [S1]. Ants do not [S2, S3].",
         [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Ants do not.")],
@@ -187,6 +195,7 @@ def test_an_entry_without_a_url_hides_none_with_it():
         ("[S1]", ["S1"]),
         ("【3:0†source】", ["3:0"]),
         ("[@frisch1965; @doe2000, p. 3]", ["frisch1965", "doe2000"]),
+        ("[+@frisch1965 @doe2000]", ["frisch1965", "doe2000"]),
         ("\\cite{frisch1965}", ["frisch1965"]),
         ("citeturn0search3turn12view0", ["turn0search3", "turn12view0"]),
         (":contentReference[oaicite:0]{index=0}", ["oaicite:0"]),
