@@ -20,8 +20,8 @@ from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
-    "startup", "lucene", "composition", "evaluation", "coverage", "memory",
-    "updates", "encoders", "token_encoders", "gpu", "cluster", "milvus", "quality", "links", "multihop", "colbert", "sparse",
+    "startup", "lucene", "composition", "evaluation", "memory", "updates",
+    "encoders", "token_encoders", "gpu", "cluster", "milvus", "quality", "links", "multihop", "colbert", "sparse",
     "sweep", "concurrency", "loaders",
 )  # fmt: skip
 _SCRIPTS = {"multihop": "bench.multihop.__main__"}

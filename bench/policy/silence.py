@@ -12,12 +12,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import diags
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 
 from bench.common import Data, arguments
 from bench.policy.values import judged_values
@@ -105,14 +106,9 @@ def _alike(words: set[str], others: set[str]) -> bool:
 def _filed(items: list[SearchableItem], gold: Gold) -> dict[int, dict[str, float]]:
     """By question, how surely its terms file each passage there; learned from the countries of the other four folds."""
     stems = stems_of_language("english")
-    bags = [set(stems.words(item.content)) for item in items]
-    vocabulary = {word: place for place, word in enumerate(sorted(set().union(*bags)))}
-    places = [(row, vocabulary[word]) for row, bag in enumerate(bags) for word in bag]
-    matrix = csr_matrix((np.ones(len(places)), tuple(zip(*places, strict=True))), (len(items), len(vocabulary)))
-    counts = np.asarray(matrix.sum(axis=0)).ravel()
-    matrix = (matrix @ diags(np.where(counts >= 3, np.log(len(items) / counts), 0.0))).tocsr()
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    matrix = (diags(1 / np.maximum(lengths, 1e-9)) @ matrix).tocsr()
+    terms = CountVectorizer(analyzer=lambda text: set(stems.words(text)), min_df=3)
+    matrix = terms.fit_transform([item.content for item in items])
+    matrix = normalize(matrix @ diags(np.log(len(items) / matrix.sum(axis=0).A1)))
     countries = [str(item.metadata["country"]) for item in items]
     order = sorted(set(countries))
     fold = np.array([order.index(country) % 5 for country in countries])
@@ -121,24 +117,11 @@ def _filed(items: list[SearchableItem], gold: Gold) -> dict[int, dict[str, float
         there = set().union(*(members for key, members in gold.items() if key[1] == number))
         labels, found = np.array([item.item_id in there for item in items]), np.zeros(len(items))
         for one in range(5):
-            weights = _fitted(matrix[fold != one], labels[fold != one], 1e-3 * (fold != one).sum())
-            found[fold == one] = 1 / (1 + np.exp(-np.clip(matrix[fold == one] @ weights[:-1] + weights[-1], -50, 50)))
+            others = fold != one
+            model = LogisticRegression(C=500 / others.sum(), class_weight="balanced").fit(matrix[others], labels[others])
+            found[~others] = model.predict_proba(matrix[~others])[:, 1]
         filed[number] = dict(zip((item.item_id for item in items), found.tolist(), strict=True))
     return filed
-
-
-def _fitted(columns: Any, labels: NDArray[np.bool_], penalty: float) -> NDArray[np.float64]:
-    """Weights of a logistic regression with an intercept, in which both classes weigh the same."""
-    signs = np.where(labels, 1.0, -1.0)
-    weight = np.where(labels, 0.5 / max(1, labels.sum()), 0.5 / max(1, (~labels).sum())) * len(labels)
-
-    def loss(beta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margin = signs * (columns @ beta[:-1] + beta[-1])
-        slope = -weight * signs / (1 + np.exp(np.clip(margin, -50, 50)))
-        whole = (weight * np.logaddexp(0, -margin)).sum() + penalty * (beta[:-1] ** 2).sum()
-        return float(whole), np.append(columns.T @ slope + 2 * penalty * beta[:-1], slope.sum())
-
-    return np.asarray(minimize(loss, np.zeros(columns.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x)
 
 
 def written(cells: list[Cell]) -> str:
