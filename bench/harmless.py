@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data
+from bench.multihop.fitting import shuffle_links
 from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import (
@@ -36,7 +37,6 @@ from nlp_retrieval import (
 from nlp_retrieval.core import BaseLoader, BaseQueryLoader, BaseRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
@@ -110,22 +110,15 @@ class Judged:
         values = {label: self._evaluated(pools, partial(_of_seed, label=label)) for label in pools[0].seeds}
         values[_FUSION] = self._evaluated(pools, _fused)
         values[_LINKED] = self._evaluated(pools, _ranked)
-        self._shuffle()
+        shuffle_links(self.opened)
         values[_SHUFFLED] = self._evaluated(self._pools(), _ranked)
         families = [query.family for query in collection.queries]
-        self.figures = Figures(values, families, [_half(query) for query in collection.queries], {}).group("judged")
+        self.figures = Figures(values, families, [_half(query) for query in collection.queries]).group("judged")
 
     def _pools(self) -> list[GraphCandidates]:
         asked = list(dict.fromkeys(self._queries))
         found = dict(zip(asked, self.opened.pools(asked, at_least=_REACHED), strict=True))
         return [found[query] for query in self._queries]
-
-    def _shuffle(self) -> None:
-        graph = self.opened._graph.graph
-        other = np.random.default_rng(0).permutation(graph.n_nodes)
-        moved = {kind: Links(other[one.sources], other[one.targets], one.weights) for kind, one in graph.links().items()}
-        kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self.opened._kinds().items()}
-        self.opened._graph = LinkGraph.of(graph.n_nodes, moved).weighted(kinds)
 
     def _evaluated(
         self, pools: list[GraphCandidates], ranked: Callable[[GraphCandidates], NDArray[np.int64]]

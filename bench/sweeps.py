@@ -6,7 +6,7 @@ A value ``$name`` in a sweep is filled in when it is run. What was run stands be
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import yaml
 from numpy.typing import NDArray
 
 from bench.writing import shown
-from nlp_retrieval import ConfigurationResult, read_run_folder
+from nlp_retrieval import read_run_folder
 from nlp_retrieval.benchmarks.settings import BenchmarkConfig, read_benchmark_config
 from nlp_retrieval.cli.runs import refuse_failures, run_benchmark
 from nlp_retrieval.core.components.component import Config
@@ -28,38 +28,18 @@ Values = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Figures:
-    """What configurations reached: values by configuration, families and groups (``"hops=3"``) per query, rows of the report.
-
-    Of runs over parts of the queries, ``results`` holds the first part's.
-    """
+    """What configurations reached: values by configuration, families and groups (``"hops=3"``) per query."""
 
     values: dict[str, Values]
     families: list[str | None]
     groups: list[str | None]
-    results: dict[str, ConfigurationResult]
-
-    def only(self, kept: NDArray[np.bool_]) -> Figures:
-        """Return the figures of some of the queries, ``[queries]``."""
-        values = {name: {key: each[kept] for key, each in measures.items()} for name, measures in self.values.items()}
-        families, groups = (
-            [label for label, keep in zip(column, kept, strict=True) if keep] for column in (self.families, self.groups)
-        )
-        return Figures(values, families, groups, self.results)
 
     def group(self, *names: str) -> Figures:
         """Return the figures of the queries of some groups."""
-        return self.only(np.isin(np.array(self.groups, object), names))
-
-    def named(self, form: str) -> Figures:
-        """Return the same with other names of configurations: ``form`` with ``{}`` for the name."""
-        values = {form.format(name): measures for name, measures in self.values.items()}
-        return replace(self, values=values, results={form.format(name): one for name, one in self.results.items()})
-
-    def beside(self, other: Figures) -> Figures:
-        """Return these configurations and others, over the same queries."""
-        if (self.families, self.groups) != (other.families, other.groups):
-            raise ValueError("the figures are of other queries; take the same part of both")
-        return replace(self, values=self.values | other.values, results=self.results | other.results)
+        kept = np.isin(np.array(self.groups, object), names)
+        values = {name: {key: each[kept] for key, each in measures.items()} for name, measures in self.values.items()}
+        families, groups = ([column[place] for place in np.flatnonzero(kept)] for column in (self.families, self.groups))
+        return Figures(values, families, groups)
 
     def then(self, other: Figures) -> Figures:
         """Return the same configurations over these queries and others."""
@@ -67,7 +47,7 @@ class Figures:
             name: {key: np.concatenate([each, other.values[name][key]]) for key, each in measures.items()}
             for name, measures in self.values.items()
         }
-        return Figures(values, self.families + other.families, self.groups + other.groups, self.results)
+        return Figures(values, self.families + other.families, self.groups + other.groups)
 
     def mean(self, name: str, measure: str) -> float:
         return float(self.values[name][measure].mean())
@@ -121,5 +101,4 @@ def run(config: BenchmarkConfig, folder: Path) -> Figures:
     refuse_failures(run_benchmark(config, folder, []))
     saved = read_run_folder(folder)
     values = {name: evaluation.per_query for name, evaluation in saved.evaluations.items()}
-    results = {result.name: result for result in saved.report.configurations}
-    return Figures(values, saved.lists.families, saved.lists.groups, results)
+    return Figures(values, saved.lists.families, saved.lists.groups)

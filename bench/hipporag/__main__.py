@@ -10,17 +10,18 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from bench.common import Data, arguments
 from bench.hipporag.control import means_something, shuffled
-from bench.hipporag.nested import System, Values, measures, out_of_fold
-from bench.sweeps import Figures
+from bench.multihop.fitting import CUTOFFS, Blinded, Fitter
+from bench.sweeps import Figures, Values
 from bench.writing import page, table, words
 from nlp_retrieval import (
     BeirLoader,
@@ -31,8 +32,11 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core import BaseRetriever
+from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.evaluation.tuning import TuningReport
 from nlp_retrieval.retrievers import SharedEntities, TitleMentions
+from nlp_retrieval.retrievers.link_graph.tuning import tune
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
 
@@ -41,6 +45,15 @@ _PUBLISHED, _DENSE, _LINKS = "HippoRAG 2", "dense", "link graph"
 _CHOSEN = "link graph, seeds and links chosen within the folds"
 _FITTED, _OTHER = ", fitted in 5 folds", ", passages shuffled"
 _K = 10
+
+
+def measures(lists: Sequence[Rows], golden: Sequence[Rows]) -> Values:
+    """Return recall at 2 and 5 and perfect recall at 5, ``[questions]`` each."""
+    values = {}
+    for k in (2, 5):
+        values[f"recall@{k}"] = np.array([np.isin(gold, rows[:k]).mean() for rows, gold in zip(lists, golden, strict=True)])
+    values["perfect_recall@5"] = (values["recall@5"] == 1).astype(np.float64)
+    return values
 
 
 @dataclass(frozen=True)
@@ -109,11 +122,33 @@ class Study:
                 values[f"{name}{_OTHER}"] = self._found(f"{name}{_OTHER}", [shuffled(one) for one in retrievers])
         self.chosen: dict[str, list[str]] = {}
         for other in ("", _OTHER):
-            of_name = {name: self._pooled(name, other) for name in self.systems.graphs}
-            values |= {f"{name}{other}{_FITTED}": out_of_fold({name: system})[0] for name, system in of_name.items()}
-            values[f"{_CHOSEN}{other}"], self.chosen[other] = out_of_fold(of_name)
+            graphs = {
+                name: cast(LinkGraphRetriever, shuffled(one) if other else one) for name, one in self.systems.graphs.items()
+            }
+            fits = {name: Fitter(self.index, self.corpus, self.corpus).fit(graph) for name, graph in graphs.items()}
+            values |= {f"{name}{other}{_FITTED}": dict(fit.out_of_fold.per_query) for name, fit in fits.items()}
+            values[f"{_CHOSEN}{other}"], self.chosen[other] = self._chosen(graphs, fits[_LINKS].folds)
         families: list[str | None] = [query.family for query in self.corpus.queries()]
-        self.figures = Figures(values, families, families, {})
+        self.figures = Figures(values, families, families)
+
+    def _chosen(self, graphs: Mapping[str, LinkGraphRetriever], folds: Rows) -> tuple[Values, list[str]]:
+        """Choose in each fold by cross-validation within the others; return the measures, and what each fold chose."""
+        judged = list(zip(self.corpus.queries(), self.corpus.gold(), strict=True))
+        values, chosen = {name: np.zeros(len(judged)) for name in measures([], [])}, []
+        for fold in range(folds.max() + 1):
+            learned = [pair for pair, own in zip(judged, folds, strict=True) if own != fold]
+            queries, gold = zip(*learned, strict=True)
+            fits: dict[str, TuningReport] = {
+                name: tune(cast(LinkGraphRetriever, Blinded(graph)), self.index, queries, gold, CUTOFFS)
+                for name, graph in graphs.items()
+            }
+            best = max(fits, key=lambda name: fits[name].out_of_fold.means()["recall@5"])
+            graph = LinkGraphRetriever(**graphs[best]._arguments | {"weights": fits[best].weights})
+            found = self._found(f"fold {fold}: {best}", [graph])
+            for name, column in values.items():
+                column[folds == fold] = found[name][folds == fold]
+            chosen.append(best)
+        return values, chosen
 
     def _found(self, name: str, retrievers: Sequence[BaseRetriever]) -> Values:
         """Index, and ask one question after another."""
@@ -132,11 +167,6 @@ class Study:
         gold = [items.rows_of([key for key, grade in one.relevance.items() if grade > 0]) for one in self.corpus.gold()]
         print(name, {key: round(float(column.mean()), 3) for key, column in measures(lists, gold).items()}, flush=True)
         return measures(lists, gold)
-
-    def _pooled(self, name: str, other: str) -> System:
-        graph = self.systems.graphs[name] if not other else shuffled(self.systems.graphs[name])
-        assert isinstance(graph, LinkGraphRetriever)
-        return System.of(graph, self.index, self.corpus)
 
     def rows(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Measures of systems, what their controls reach, and the cost of a query."""

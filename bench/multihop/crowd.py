@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.haystack import COPIES, Naming, haystack_index, wiki_index
+from bench.multihop.fitting import shuffle_links
 from bench.writing import page, shown, table
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, HoverLoader, LinkGraphRetriever
 from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
+from nlp_retrieval.evaluation.gold import gold_of, relevant_documents
+from nlp_retrieval.evaluation.tuning import gold_among
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
@@ -80,38 +81,36 @@ class Judged:
         return sum(int(golden.sum()) for golden in self.golden) / sum(self.n_gold)
 
 
+Asked = tuple[list[Query], list[Gold]]
+"""Queries and the gold of each."""
+
+
+def asked_of(loader: BaseQueryLoader, left_out: Collection[str | None] = ()) -> Asked:
+    """Read queries and their gold, without those that claims were written from."""
+    queries, gold = [query for query in loader.queries() if query.query_id not in left_out], loader.gold()
+    return queries, gold_of(queries, gold)
+
+
 class Crowd:
     """The queries over one haystack, with links and with shuffled ones."""
 
-    def __init__(self, index: Path, dense: FaissRetriever, sets: dict[str, BaseQueryLoader]) -> None:
+    def __init__(self, index: Path, dense: FaissRetriever, sets: dict[str, Asked]) -> None:
         begin = time.perf_counter()
         generation = open_generation(index)
         self.opened = LinkGraphRetriever([Bm25Retriever(), dense]).open(generation)
         self.ids, self.titles = generation.items.ids(), generation.items.titles()
-        graph = self.opened._graph
-        self.n_links = graph.graph.n_links
-        self.sets = {name: self._judged(loader) for name, loader in sets.items()}
+        self.n_links = self.opened._graph.graph.n_links
+        self.sets = {name: self._judged(asked) for name, asked in sets.items()}
         self.seconds = (time.perf_counter() - begin) / sum(len(one.queries) for one in self.sets.values())
-        other = np.random.default_rng(0).permutation(graph.graph.n_nodes)
-        moved = {
-            kind: Links(other[links.sources], other[links.targets], links.weights)
-            for kind, links in graph.graph.links().items()
-        }
-        kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self.opened._kinds().items()}
-        self.opened._graph = LinkGraph.of(graph.graph.n_nodes, moved).weighted(kinds)
-        self.shuffled = {name: self._judged(loader) for name, loader in sets.items()}
+        shuffle_links(self.opened)
+        self.shuffled = {name: self._judged(asked) for name, asked in sets.items()}
 
-    def _judged(self, loader: BaseQueryLoader) -> Judged:
-        queries, gold = loader.queries(), {one.query_id: one for one in loader.gold()}
-        wanted: list[Gold] = [gold[query.query_id] for query in queries]
-        documents = relevant_documents(wanted)
-        places = rows_of({key for one in documents for key in one}, self.ids, self.titles)
+    def _judged(self, asked: Asked) -> Judged:
+        queries, gold = asked
         pools = list(self.opened.pools([query.text for query in queries], at_least=_AT))
-        golden = [
-            np.isin(pool.rows[: len(pool.evidence["pagerank"])], [row for key in one for row in places[key]])
-            for one, pool in zip(documents, pools, strict=True)
-        ]
-        return Judged(queries, pools, golden, [len(one) for one in documents])
+        places = [pool.rows[: len(pool.evidence["pagerank"])] for pool in pools]
+        golden, _ = gold_among(gold, self.ids, self.titles, places)
+        return Judged(queries, pools, golden, [len(one) for one in relevant_documents(gold)])
 
 
 def folds(n_queries: int) -> NDArray[np.int64]:
@@ -192,33 +191,15 @@ def main(arguments: list[str]) -> int:
         return 2
     warnings.simplefilter("ignore")
     namings: list[Naming] = [one for one in ("own", "shared", "said") if one in arguments[1:] or not arguments[1:]]
-    encoder, hover = SentenceTransformerEncoder(), HoverLoader(data.claims)
-    sources = {claim.family for claim in hover.queries()}
-    questions = _Without(BeirLoader(str(data.root / "wiki" / "hotpotqa")), sources)
-    sets: dict[str, BaseQueryLoader] = {"hotpotqa": questions}
-    sets |= {f"hover{hops}": HoverLoader(data.claims, hops=[hops]) for hops in (2, 3)}
+    encoder, sources = SentenceTransformerEncoder(), {claim.family for claim in HoverLoader(data.claims).queries()}
+    sets = {"hotpotqa": asked_of(BeirLoader(str(data.root / "wiki" / "hotpotqa")), sources)}
+    sets |= {f"hover{hops}": asked_of(HoverLoader(data.claims, hops=[hops])) for hops in (2, 3)}
     crowds = {"1x": Crowd(wiki_index(data, encoder), FaissRetriever(encoder), sets)}
     for naming in namings:
         crowds[f"10x, {naming} names"] = Crowd(*haystack_index(data, encoder, naming), sets)
         print(naming, flush=True)
     (Path(__file__).parents[1] / "CROWD.md").write_text(report(crowds))
     return 0
-
-
-class _Without(BaseQueryLoader):
-    """Questions without those that claims were written from."""
-
-    name = "without"
-
-    def __init__(self, loader: BeirLoader, ids: set[str | None]) -> None:
-        self.loader = loader
-        self.left_out = ids
-
-    def queries(self) -> list[Query]:
-        return [query for query in self.loader.queries() if query.query_id not in self.left_out]
-
-    def gold(self) -> list[Gold]:
-        return [one for one in self.loader.gold() if one.query_id not in self.left_out]
 
 
 if __name__ == "__main__":

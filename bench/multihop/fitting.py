@@ -18,6 +18,7 @@ from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.retrievers import BaseLinkExtractor, Links, LinkSentence, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates, LinkGraphRetriever
 from nlp_retrieval.retrievers.link_graph.tuning import tune
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
@@ -89,6 +90,15 @@ class Fitter:
         """Which share of all gold is in the pools."""
         n_gold = sum(sum(grade > 0 for grade in one.relevance.values()) for one in judged.gold())
         return 1 - replace(self, judged=judged).fit(given).unreachable / n_gold
+
+
+def shuffle_links(opened: LinkGraphRetriever) -> None:
+    """Give each passage of an opened link graph the links of another."""
+    graph = opened._graph.graph
+    other = np.random.default_rng(0).permutation(graph.n_nodes)
+    moved = {kind: Links(other[one.sources], other[one.targets], one.weights) for kind, one in graph.links().items()}
+    kinds = {kind: (extractor.along, extractor.against) for kind, extractor in opened._kinds().items()}
+    opened._graph = LinkGraph.of(graph.n_nodes, moved).weighted(kinds)
 
 
 def shuffled(weights: Mapping[str, float] | None) -> LinkGraphRetriever:

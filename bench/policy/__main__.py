@@ -62,7 +62,7 @@ class Collection:
             where_from=_FILTER if filtered else None,
         ).run()
         groups = [str(query.metadata["style"]) for query in queries]
-        return Figures(run.per_query, [query.family for query in queries], list(groups), {})
+        return Figures(run.per_query, [query.family for query in queries], list(groups))
 
 
 @dataclass(frozen=True)
