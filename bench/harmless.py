@@ -11,20 +11,19 @@ from __future__ import annotations
 import sys
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.common import Data
-from bench.multihop.fitting import shuffle_links
+from bench.multihop.fitting import ShuffledGraph
 from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import (
     BeirLoader,
+    Benchmarker,
     Bm25Retriever,
     FaissRetriever,
     Gold,
@@ -35,13 +34,9 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.core import BaseLoader, BaseQueryLoader, BaseRetriever
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
-from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 _K = 10
-_REACHED = 200
+_SEED_HITS = 50
 _MOST = 500
 _SEED = 20261124
 _MEASURES = ("recall@10", "ndcg@10")
@@ -50,7 +45,7 @@ _FUSION, _LINKED, _SHUFFLED = "RRF of its seeds", "link graph", "links shuffled"
 
 @dataclass(frozen=True)
 class Collection:
-    """Passages and judged questions.
+    """Passages and judged questions, those of the half that nothing was chosen on.
 
     Args:
         name: as it is shown.
@@ -72,7 +67,7 @@ class Collection:
         gold = {one.query_id: one for one in judged.gold()}
         queries = [query for query in judged.queries() if wanted.items() <= query.metadata.items()]
         kept = np.sort(np.random.default_rng(_SEED).permutation(len(queries))[:_MOST])
-        queries = [queries[number] for number in kept.tolist()]
+        queries = [queries[number] for number in kept.tolist() if not _is_chosen_on(queries[number])]
         return cls(name, corpus, index, queries, [gold[query.query_id] for query in queries])
 
 
@@ -90,74 +85,29 @@ def collections(data: Data) -> Iterator[Collection]:
         yield Collection.of(f"HoVer, {hops} hops", wiki, index, HoverLoader(data.claims, hops=[hops]))
 
 
-class Judged:
-    """A link graph over a collection, its seeds and its control, query by query.
-
-    Args:
-        collection: what is searched.
-        seeds: of the link graph.
-    """
-
-    def __init__(self, collection: Collection, seeds: list[BaseRetriever]) -> None:
-        retriever = LinkGraphRetriever(seeds)
-        Searcher([retriever]).index(collection.corpus, collection.index)
-        generation = open_generation(collection.index)
-        self.opened = retriever.open(generation)
-        titles = generation.items.titles()
-        self._evaluator = RetrievalEvaluator(collection.gold, generation.items.ids(), titles if any(titles) else None, [5, _K])
-        self._queries = [query.text for query in collection.queries]
-        pools = self._pools()
-        values = {label: self._evaluated(pools, partial(_of_seed, label=label)) for label in pools[0].seeds}
-        values[_FUSION] = self._evaluated(pools, _fused)
-        values[_LINKED] = self._evaluated(pools, _ranked)
-        shuffle_links(self.opened)
-        values[_SHUFFLED] = self._evaluated(self._pools(), _ranked)
-        families = [query.family for query in collection.queries]
-        self.figures = Figures(values, families, [_half(query) for query in collection.queries]).group("judged")
-
-    def _pools(self) -> list[GraphCandidates]:
-        asked = list(dict.fromkeys(self._queries))
-        found = dict(zip(asked, self.opened.pools(asked, at_least=_REACHED), strict=True))
-        return [found[query] for query in self._queries]
-
-    def _evaluated(
-        self, pools: list[GraphCandidates], ranked: Callable[[GraphCandidates], NDArray[np.int64]]
-    ) -> dict[str, NDArray[np.float64]]:
-        rows = np.full((len(pools), _K), -1, np.int64)
-        for number, pool in enumerate(pools):
-            found = ranked(pool)[:_K]
-            rows[number, : len(found)] = found
-        return self._evaluator.evaluate(rows).per_query
+def _is_chosen_on(query: Query) -> bool:
+    return bool(zlib.crc32((query.family or query.query_id).encode()) % 2)
 
 
-def _half(query: Query) -> str:
-    return "chosen on" if zlib.crc32((query.family or query.query_id).encode()) % 2 else "judged"
+def figures_of(collection: Collection, seeds: list[BaseRetriever]) -> Figures:
+    """Search a collection with each seed, their fusion, the link graph over them, and its control."""
+    searchers = {seed.name: Searcher([seed]) for seed in seeds}
+    searchers |= {
+        _FUSION: Searcher(list(seeds), fusion="rrf", depth=_SEED_HITS),
+        _LINKED: Searcher([LinkGraphRetriever(list(seeds))]),
+        _SHUFFLED: Searcher([ShuffledGraph(list(seeds))]),
+    }
+    run = Benchmarker(
+        searchers, collection.corpus, collection.queries, collection.gold, [_K], index_path=collection.index, latency_queries=1
+    ).run()
+    return Figures(run.per_query, run.families, run.families)
 
 
-def _of_seed(pool: GraphCandidates, label: str) -> NDArray[np.int64]:
-    found = np.flatnonzero(~np.isnan(pool.seeds[label]))
-    order: NDArray[np.int64] = found[np.lexsort((pool.rows[found], -pool.seeds[label][found]))]
-    return pool.rows[order]
-
-
-def _fused(pool: GraphCandidates) -> NDArray[np.int64]:
-    scores = {int(row): 0.0 for row in pool.rows}
-    for label in pool.seeds:
-        for rank, row in enumerate(_of_seed(pool, label).tolist(), 1):
-            scores[row] += 1 / (60 + rank)
-    return np.array(sorted(scores, key=lambda row: (-scores[row], row)), np.int64)
-
-
-def _ranked(pool: GraphCandidates) -> NDArray[np.int64]:
-    return pool.ranked(DEFAULT_WEIGHTS, _K)[0]
-
-
-def rows_of(names: list[str], judged: list[Judged]) -> str:
+def table_of(judged: dict[str, Figures]) -> str:
     """A table: the seeds, their fusion, the link graph, and its distances to the fusion and to the control."""
     rows = {}
-    for name, one in zip(names, judged, strict=True):
-        figures = one.figures
-        best = max(one.opened.seeds, key=lambda label: figures.mean(label, "ndcg@10"))
+    for name, figures in judged.items():
+        best = max(set(figures.values) - {_FUSION, _LINKED, _SHUFFLED}, key=lambda seed: figures.mean(seed, "ndcg@10"))
         for measure in _MEASURES:
             rows[f"{name}, {measure}"] = [
                 f"{figures.mean(best, measure):.3f} ({best})",
@@ -170,20 +120,18 @@ def rows_of(names: list[str], judged: list[Judged]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the collections that are named, or all, and write the page."""
+    """Measure the collections, with an encoder those that are named, or all, and write the page."""
     warnings.simplefilter("ignore")
     data = Data.of(arguments[0])
     values: dict[str, str] = {}
     dense = FaissRetriever(SentenceTransformerEncoder(arguments[1]))
     for key, seeds in (("lexical", [Bm25Retriever()]), ("both", [Bm25Retriever(), dense])):
-        names, judged = [], []
+        judged = {}
         for collection in collections(data):
-            if key == "both" and arguments[2:] and not collection.name.startswith(tuple(arguments[2:])):
-                continue
-            names.append(collection.name)
-            judged.append(Judged(collection, list(seeds)))
-            print(f"{key}\n{rows_of(names[-1:], judged[-1:])}", flush=True)
-        values[f"{key}_table"] = rows_of(names, judged)
+            if key == "lexical" or not arguments[2:] or collection.name.startswith(tuple(arguments[2:])):
+                judged[collection.name] = figures_of(collection, list(seeds))
+                print(f"{key}\n{table_of(judged)}", flush=True)
+        values[f"{key}_table"] = table_of(judged)
     text = (Path(__file__).parent / "harmless_page.md").read_text("utf-8")
     values |= {"named": "".join(f" {name}" for name in arguments[2:]), "model": Path(arguments[1]).name, "most": f"{_MOST}"}
     (Path(__file__).parent / "HARMLESS.md").write_text(page(text, **values), "utf-8")

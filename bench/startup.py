@@ -8,12 +8,8 @@ import sys
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from bench.common import Data, Row, best_of_each, noted
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Searcher
-from nlp_retrieval.encoders.bert import open_bert
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 
 
 def measure(data: Data) -> list[Row]:
@@ -36,25 +32,7 @@ def measure(data: Data) -> list[Row]:
             f"{seconds:.2f} s",
             seconds <= 2,
         ),
-        _same_vectors(data),
     ]
-
-
-def _same_vectors(data: Data) -> Row:
-    """Query vectors without torch, as such a search computes them, against torch's in float32; and the hits of both."""
-    encoder = SentenceTransformerEncoder(precision="float32", device="cpu")
-    bert = open_bert(encoder.files.folder, None)
-    if bert is None:
-        return Row("query vectors without torch", "-", "not available", None)
-    queries = data.questions()[:500]
-    passages = encoder.encode_passages([item.text for item in islice(BeirLoader(str(data.corpus)).stream(), 2000)])
-    both = encoder.encode_queries(queries), bert.encode(queries)
-    first = [np.argsort(-(vectors.astype(np.float64) @ passages.T), kind="stable")[:, :10] for vectors in both]
-    same = int((first[0] == first[1]).all(axis=1).sum())
-    difference = float(np.abs(both[0] - both[1]).max())
-    measured = f"largest difference {difference:.1e}; the same ten hits in the same order for {same} of {len(queries)}"
-    what = "query vectors without torch against torch in float32, 500 questions, 2,000 passages"
-    return Row(what, "at most 1e-6", measured, difference <= 1e-6)
 
 
 def _row(what: str, budget: float, command: list[str]) -> Row:

@@ -54,14 +54,15 @@ class StoredTokens(BaseTokenEncoder):
         self.folder = folder
         self.copies = copies
         self._offsets = np.load(Path(folder) / "offsets.npy")
-        with (Path(folder) / "tokens.npy").open("rb") as file:
-            np.lib.format.read_magic(file)
-            self._dimension = int(np.lib.format.read_array_header_1_0(file)[0][1])
-            self._begin = file.tell()
 
     @property
     def dimension(self) -> int:
-        return self._dimension
+        return int(self._stored().shape[1])
+
+    def _stored(self) -> Vectors:
+        """The tokens, mapped anew each time: what stays mapped would count as memory of whoever is measured."""
+        stored: Vectors = np.load(Path(self.folder) / "tokens.npy", mmap_mode="r")
+        return stored
 
     @property
     def n_passages(self) -> int:
@@ -83,12 +84,9 @@ class StoredTokens(BaseTokenEncoder):
 
     def _tokens(self, number: int) -> Vectors:
         copy, row = divmod(number, len(self._offsets) - 1)
-        first, count = int(self._offsets[row]), int(self._offsets[row + 1] - self._offsets[row])
-        place = self._begin + 2 * self._dimension * first
-        tokens = np.fromfile(Path(self.folder) / "tokens.npy", np.float16, count * self._dimension, offset=place)
-        vectors = tokens.astype(np.float32).reshape(count, self._dimension)
+        vectors = self._stored()[self._offsets[row] : self._offsets[row + 1]].astype(np.float32)
         if copy:
             moved = np.random.default_rng(number).standard_normal(vectors.shape, np.float32)
-            vectors += _MOVED / np.sqrt(self._dimension) * moved
+            vectors += _MOVED / np.sqrt(self.dimension) * moved
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors

@@ -14,7 +14,7 @@ from bench.evidence.measures import Figure
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 KINDS = ("contradicted", "wrong_source", "changed_number", "negated", "swapped_entity", "not_indexed")
 
@@ -32,26 +32,25 @@ class Audited:
         return [one["family"] for one in self.truth]
 
 
-def audited(data: Path, verifier: BaseVerifier, work: Path, kept: Path, threshold: float) -> Audited:
-    """Audit all reports, or read what was kept of an earlier run."""
+def sources(data: Path, folder: Path) -> EvidenceIndex:
+    """Index the sources of the reports."""
+    index = EvidenceIndex(folder, Searcher([Bm25Retriever()]))
+    for one in map(json.loads, (data / "sources.jsonl").read_text("utf-8").splitlines()):
+        index.add_document(one["text"], one["url"], one["title"], one["quality"], one["fetch_date"])
+    index.build_index()
+    return index
+
+
+def audited(data: Path, index: EvidenceIndex, verifier: LexicalVerifier) -> Audited:
+    """Audit all reports."""
     truth = [json.loads(line) for line in (data / "truth.jsonl").read_text("utf-8").splitlines()]
-    if not kept.is_file():
-        index = EvidenceIndex(work / "audit-project", Searcher([Bm25Retriever()]))
-        if not index.sources():
-            sources = [json.loads(line) for line in (data / "sources.jsonl").read_text("utf-8").splitlines()]
-            for one in sources:
-                index.add_document(one["text"], one["url"], one["title"], one["quality"], one["fetch_date"])
-            index.build_index()
-        auditor = CitationAuditor(index, verifier, threshold)
-        found = []
-        for report in sorted({one["report"] for one in truth}):
-            for row in auditor.audit((data / "reports" / report).read_text("utf-8")).rows:
-                plain = {"report": report, "citation": row.citation.number, "status": row.status, "reason": row.reason}
-                found.append(plain | {"support": row.support_score, "other": row.other_source})
-            print(f"{kept.stem}: {report}", flush=True)
-        kept.write_text("\n".join(map(json.dumps, found)))
-    by_place = {(row["report"], row["citation"]): row for row in map(json.loads, kept.read_text().splitlines())}
-    missing = {"status": "PASS", "reason": "", "support": 1.0, "other": ""}  # a citation that is not read is not flagged
+    auditor = CitationAuditor(index, verifier, verifier.threshold)
+    by_place = {
+        (report, row.citation.number): {"status": row.status, "reason": row.reason}
+        for report in sorted({one["report"] for one in truth})
+        for row in auditor.audit((data / "reports" / report).read_text("utf-8")).rows
+    }
+    missing = {"status": "PASS", "reason": ""}  # a citation that is not read is not flagged
     return Audited(truth, [by_place.get((one["report"], one["citation"]), missing) for one in truth])
 
 

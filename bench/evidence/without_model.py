@@ -1,6 +1,6 @@
-"""``python -m bench.evidence.without_model DATA WORK`` writes ``bench/EVIDENCE_LEXICAL.md``: what needs no model.
+"""``python -m bench.evidence.without_model DATA`` writes ``bench/EVIDENCE_LEXICAL.md``: what needs no model.
 
-DATA is a folder of sets and of the audit, as for ``bench.evidence``; WORK a folder for judgements, kept there by set.
+DATA is a folder of sets (``pairs.jsonl`` in each) and of the audit.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bench.common import arguments
 from bench.evidence import audit
@@ -25,14 +26,13 @@ _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEXICAL.md"
 _TEXT = (Path(__file__).parent / "without_model.md").read_text("utf-8")
 
 
-def main(data: Path, work: Path) -> None:
+def main(data: Path) -> None:
     """Measure, and write the page."""
-    work.mkdir(parents=True, exist_ok=True)
-    tables = ablation(data, work) | {"verdicts": verdicts_of(data, "pairs.jsonl"), "written": written()}
+    tables = ablation(data) | {"verdicts": verdicts_of(data, "pairs.jsonl"), "written": written()}
     _PAGE.write_text(page(_TEXT, **tables), "utf-8")
 
 
-def ablation(data: Path, work: Path) -> dict[str, object]:
+def ablation(data: Path) -> dict[str, object]:
     """Return tables of the audit and of the pairs by hand with each family of lookups off, and of the audit by kind."""
     rows: dict[str, list[str]] = {}
     kinds: dict[str, list[str]] = {}
@@ -40,10 +40,8 @@ def ablation(data: Path, work: Path) -> dict[str, object]:
     known: dict[tuple[str, str, str, bool], LookedUp] = {}
     for off in ((), *((family,) for family in FAMILIES), FAMILIES):
         name = "all" if not off else "none" if len(off) > 1 else f"without {off[0]}"
-        verifier = LexicalVerifier()
-        with _without(off, known):
-            kept = work / f"audit-{name.replace(' ', '-')}.jsonl"
-            found = audit.audited(data / "audit", verifier, work, kept, verifier.threshold)
+        with TemporaryDirectory() as folder, _without(off, known):
+            found = audit.audited(data / "audit", audit.sources(data / "audit", Path(folder)), LexicalVerifier())
             by_hand = flagged_pairs()
         figures = audit.figures(found)
         cells = [with_interval(figures[figure], found.families) for figure in ("precision", "recall", "false alarms")]
@@ -76,4 +74,4 @@ def _without(families: Sequence[str], known: dict[tuple[str, str, str, bool], Lo
 
 
 if __name__ == "__main__":
-    main(*map(Path, arguments(__doc__, 2)))
+    main(Path(*arguments(__doc__, 1)))

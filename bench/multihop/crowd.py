@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.haystack import COPIES, Naming, haystack_index, wiki_index
-from bench.multihop.fitting import shuffle_links
+from bench.multihop.fitting import ShuffledGraph
 from bench.writing import page, shown, table
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, HoverLoader, LinkGraphRetriever
 from nlp_retrieval.core import BaseQueryLoader
@@ -102,7 +102,7 @@ class Crowd:
         self.n_links = self.opened._graph.graph.n_links
         self.sets = {name: self._judged(asked) for name, asked in sets.items()}
         self.seconds = (time.perf_counter() - begin) / sum(len(one.queries) for one in self.sets.values())
-        shuffle_links(self.opened)
+        self.opened = ShuffledGraph([Bm25Retriever(), dense]).open(generation)
         self.shuffled = {name: self._judged(asked) for name, asked in sets.items()}
 
     def _judged(self, asked: Asked) -> Judged:

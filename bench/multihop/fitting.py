@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,8 @@ import numpy as np
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import ItemTable
-from nlp_retrieval.core.components.component import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader, Config
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.evaluation.tuning import TuningReport
 from nlp_retrieval.loaders.datasets import BeirLoader
@@ -49,6 +50,24 @@ class Shuffled(BaseLinkExtractor):
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         del source, target  # no sentence says why
         return None
+
+
+class ShuffledGraph(LinkGraphRetriever):
+    """A link graph over the index of the real one, in which each passage has the links of another; all else stays."""
+
+    name = "link_graph-shuffled"
+
+    @property
+    def identity(self) -> Config:
+        return super().index_identity() | {"name": LinkGraphRetriever.name}
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        super().load_segments(segments)
+        graph = self._graph.graph
+        other = np.random.default_rng(0).permutation(graph.n_nodes)
+        moved = {kind: Links(other[one.sources], other[one.targets], one.weights) for kind, one in graph.links().items()}
+        kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self._kinds().items()}
+        self._graph = LinkGraph.of(graph.n_nodes, moved).weighted(kinds)
 
 
 class Blinded:
@@ -90,15 +109,6 @@ class Fitter:
         """Which share of all gold is in the pools."""
         n_gold = sum(sum(grade > 0 for grade in one.relevance.values()) for one in judged.gold())
         return 1 - replace(self, judged=judged).fit(given).unreachable / n_gold
-
-
-def shuffle_links(opened: LinkGraphRetriever) -> None:
-    """Give each passage of an opened link graph the links of another."""
-    graph = opened._graph.graph
-    other = np.random.default_rng(0).permutation(graph.n_nodes)
-    moved = {kind: Links(other[one.sources], other[one.targets], one.weights) for kind, one in graph.links().items()}
-    kinds = {kind: (extractor.along, extractor.against) for kind, extractor in opened._kinds().items()}
-    opened._graph = LinkGraph.of(graph.n_nodes, moved).weighted(kinds)
 
 
 def shuffled(weights: Mapping[str, float] | None) -> LinkGraphRetriever:
