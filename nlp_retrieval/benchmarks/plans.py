@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.grid import Grid, labels_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.index.build import checked_items
 from nlp_retrieval.core.index.generation import Manifest, fingerprint_of, read_manifest
 from nlp_retrieval.core.queries import has_no_words
@@ -162,13 +163,13 @@ def models_in(component: Component) -> list[Model]:
             models[Model(model, part.kind.removesuffix("s"), _source_of(model, getattr(part, "revision", None)))] = None
         if isinstance(pipeline, str):
             installed = pipeline.isidentifier() and importlib.util.find_spec(pipeline) is not None
-            source = "a folder" if Path(pipeline).expanduser().is_dir() else "an installed package" if installed else None
+            source = "a folder" if expanded(pipeline).is_dir() else "an installed package" if installed else None
             models[Model(pipeline, "spaCy pipeline", source)] = None
     return list(models)
 
 
 def _source_of(model: str, revision: str | None) -> str | None:
-    if Path(model).expanduser().is_dir():
+    if expanded(model).is_dir():
         return "a folder"
     if (path := _in_hub_cache(model, revision)) is not None:
         return f"the hub's cache, commit {path.name[:12]}"

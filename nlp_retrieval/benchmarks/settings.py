@@ -23,6 +23,7 @@ from nlp_retrieval.core.components.component import BaseQueryLoader, Component, 
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.files.frames import BaseLoader, Items, is_table, items_of, queries_of
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.generation import index_directory
@@ -517,7 +518,7 @@ def _built(name: str, value: Any, where: str) -> Any:
     tracker = next((cls for cls in options if cls in (WandbSettings, MlflowSettings)), None)
     if tracker is not None and value is not None:
         return read_settings(tracker, value, f"{where}: {key}")
-    return Path(value).expanduser() if Path in options and isinstance(value, str) and value else value
+    return expanded(value) if Path in options and isinstance(value, str) and value else value
 
 
 def _named(searchers: object, where: str) -> dict[str, Entry]:

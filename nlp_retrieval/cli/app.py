@@ -39,6 +39,7 @@ class _KnownOptions(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, called, rest = super().resolve_command(ctx, args)
         OPTIONS.clear()
+        OPTIONS["replace"] = "--replace"  # of the command index, which another command may advise
         OPTIONS.update({str(parameter.name): max(parameter.opts, key=len) for parameter in (called.params if called else ())})
         return name, called, rest
 

@@ -61,6 +61,7 @@ from nlp_retrieval.core.files.json_text import MAX_BYTES as MAX_BYTES
 from nlp_retrieval.core.files.json_text import parse_json as parse_json
 from nlp_retrieval.core.files.json_text import read_json_file as read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles as ModelFiles
+from nlp_retrieval.core.files.opening import expanded as expanded
 from nlp_retrieval.core.files.yaml_text import check_keys as check_keys
 from nlp_retrieval.core.files.yaml_text import parse_yaml as parse_yaml
 from nlp_retrieval.core.files.yaml_text import read_yaml as read_yaml

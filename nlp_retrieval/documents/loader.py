@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nlp_retrieval.core import READS_FILE, BaseLoader, may_set
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.documents.folders import (
     Described,
@@ -57,7 +58,7 @@ class DocumentsLoader(BaseLoader):
             SourceError: the path does not exist, the only file cannot be read, or a line of the manifest is wrong.
             DependencyError: a package for a kind of file is not installed.
         """
-        path = Path(self.path).expanduser()
+        path = expanded(self.path)
         left_out = LeftOut()
         folder, is_listed = path.parent, True
         if path.is_dir():

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
@@ -178,7 +179,7 @@ class HttpEncoder(BaseEncoder):
         self._calls = EndpointCalls(
             type(self).__name__, self.base_url, "embeddings", self.key_variable, self.endpoint, self._counter
         )
-        folder = None if cache_dir is None else Path(cache_dir).expanduser()
+        folder = None if cache_dir is None else expanded(cache_dir)
         self._vectors = KeptVectors(folder, {"url": self.base_url} | self.settings)
         self._lock = Lock()
         self._learnt = dimension

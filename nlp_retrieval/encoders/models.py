@@ -26,6 +26,7 @@ from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalError, first_line, install
@@ -74,7 +75,7 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
         >>> find_model("./model", None).path.name  # or a name on the hub
         'model'
     """
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     if not local_only and folder.exists():
         if not any((folder / mark).is_file() for mark in _MARKS):
             entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) if folder.is_dir() else "it is a file"

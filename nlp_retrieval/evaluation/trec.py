@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.atomic import write_output
-from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
+from nlp_retrieval.core.files.opening import READ_ERRORS, expanded, open_bytes, read_error
 from nlp_retrieval.core.files.records import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
@@ -153,7 +153,7 @@ def _encode(name: str) -> str:
 
 def _write(path: str | Path, parts: Iterable[str]) -> None:
     """Write a file completely or not at all."""
-    target, content = Path(path).expanduser(), "".join(parts).encode()
+    target, content = expanded(path), "".join(parts).encode()
     # no time and no name in the header, so that the same run gives the same file
     write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
 

@@ -13,6 +13,7 @@ from nlp_retrieval.benchmarks.checked import Integer, by_field, settings, values
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.files.frames import BaseLoader
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
@@ -123,5 +124,5 @@ def read_gate(path: str | Path) -> GateSettings:
         values["searcher"] = build("searchers", {"name": Searcher.name} | dict(values["searcher"]), "searcher")
     for name in ("baseline", "index_path"):
         if isinstance(values.get(name), str):
-            values[name] = Path(values[name]).expanduser()
+            values[name] = expanded(values[name])
     return values_of(GateSettings, values, str(path))

@@ -21,6 +21,7 @@ from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.database_file import DatabaseRow
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.records import encode_id
 from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, SourceError
@@ -98,7 +99,7 @@ class JudgingProject:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = expanded(path)
         self._database = JudgingDatabase(self.path / PROJECT_FILE)
         about = self._database.rows("SELECT settings FROM about")
         if not about:
@@ -146,7 +147,7 @@ class JudgingProject:
             ConfigurationError: a setting cannot be used, there are no rankings, or there is a project already.
             SourceError: passages of the runs are not in the corpus.
         """
-        target = Path(path).expanduser()
+        target = expanded(path)
         taken = ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
         if (target / PROJECT_FILE).exists():
             raise taken
@@ -412,7 +413,7 @@ class JudgingProject:
             ConfigurationError: the file is called ``.csv``.
             OutputError: the file cannot be written.
         """
-        target, judgements = Path(path).expanduser(), self.judgements()
+        target, judgements = expanded(path), self.judgements()
         if target.suffix == ".csv":
             raise ConfigurationError(f"{target}: judgements are written as JSON lines (.jsonl) or TREC qrels (.qrels)")
         if target.suffix == ".jsonl":

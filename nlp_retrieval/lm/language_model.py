@@ -20,6 +20,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component, component_of_object
 from nlp_retrieval.core.components.trust_rules import given, may_set
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
@@ -249,7 +250,7 @@ class LanguageModel(Component):
                 transport=BoundedTransport(transport),
             )
         )
-        store = AnswerStore(None if self.cache_dir is None else Path(self.cache_dir).expanduser())
+        store = AnswerStore(None if self.cache_dir is None else expanded(self.cache_dir))
         return Engine(wire, {"base_url": self.base_url, "model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:

@@ -6,6 +6,7 @@ which the extra asks for, have none.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, given, may_set
 from nlp_retrieval.core.files.arrow_rows import BATCH, open_parquet, rows_of_batches
-from nlp_retrieval.core.files.opening import explain_file_limit
+from nlp_retrieval.core.files.opening import expanded, explain_file_limit
 from nlp_retrieval.core.files.records import JsonObject, quoted
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.records import RecordLoader
@@ -69,8 +70,12 @@ class ParquetLoader(RecordLoader):
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the rows as objects, each with its number."""
-        path = Path(self.path).expanduser()
-        for file in sorted(path.glob("*.parquet")) or [path]:
+        path = expanded(self.path)
+        is_folder = os.path.isdir(path)  # noqa: PTH112 -- Path's own raises for a name that is too long
+        files = sorted(path.glob("*.parquet")) if is_folder else [path]
+        if not files:
+            raise SourceError(f"{path}: no *.parquet in this folder; name the folder that directly holds them")
+        for file in files:
             try:
                 with explain_file_limit(file):
                     opened, at_once = open_parquet(file)
@@ -152,7 +157,7 @@ class HuggingFaceLoader(RecordLoader):
             import datasets
         except ImportError:
             raise DependencyError(f"HuggingFaceLoader needs datasets: {install('huggingface')}") from None
-        folder = Path(self.path).expanduser()
+        folder = expanded(self.path)
         if folder.is_file():  # which would be looked up on the hub by this name
             raise SourceError(f"{self.path}: this is a file; name its folder, or read it with the loader csv, jsonl or parquet")
         if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, unquote_plus
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, given, may_set
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, plain_value
 from nlp_retrieval.core.secrets import HIDDEN, hide_parts, read_variable, was_read
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError, install, nearest
@@ -138,7 +139,7 @@ def make_engine(
         database = parsed.database or ":memory:"
         is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
         if is_file:
-            database = str(Path(database).expanduser())
+            database = str(expanded(database))
             parsed = parsed.set(database=database)
         if read_only and (is_file or database.startswith("file:")):
             address = Path(database).absolute().as_uri() if is_file else database

@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, given, may_set
 from nlp_retrieval.core.files.frames import BaseLoader
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.records import (
     JsonObject,
     as_id,
@@ -59,7 +60,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the items of the corpus in the order of the file."""
-        folder = Path(self.path).expanduser()
+        folder = expanded(self.path)
         for location, row in read_json_lines(self._file("corpus.jsonl") if folder.is_dir() else folder):
             item_id, content = as_id(location, "_id", _own(location, row, "_id")), _text(location, row, "text")
             title = as_title(location, "title", row.get("title"))
@@ -87,7 +88,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
             yield location, make_query(location, query_id, text, known, metadata)
 
     def _file(self, name: str) -> Path:
-        folder = Path(self.path).expanduser()
+        folder = expanded(self.path)
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path

@@ -82,7 +82,8 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         try:
             row = parse_json(line)
         except ValueError as error:
-            raise SourceError(f"{location}: {error}") from None
+            form = "; such a file has one object per line (jq -c . old.json > new.jsonl)" if number == 1 else ""
+            raise SourceError(f"{location}: {error}{form}") from None
         if not isinstance(row, dict):
             raise SourceError(f"{location}: expected a JSON object, found {kind(row)}; write one object per line")
         yield location, row
@@ -115,7 +116,7 @@ def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
                 stream.read(len(head))
             if not head.lstrip().startswith(b"["):
                 found = repr(head.lstrip()[:1].decode("utf-8", "replace")) if head else "nothing"
-                cure = "make a list of JSON lines by jq -s . old.jsonl > new.json"
+                cure = "make a list of JSON lines by jq -s . old.jsonl > new.json, and take one out of an object by jq .KEY"
                 raise SourceError(f"{path}: expected one JSON list ('['), found {found}; {cure}")
             for event, value in ijson.basic_parse(checked, use_float=True):
                 depth += {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}.get(event, 0)

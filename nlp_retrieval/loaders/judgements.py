@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from nlp_retrieval.core.files.records import as_id, decode_id, likely, quoted
+from nlp_retrieval.core.files.records import as_id, decode_id, likely, plain_name, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
@@ -36,8 +36,8 @@ _SUFFIXES: dict[str, FileFormat] = {
 }  # fmt: skip
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0{0,9})?")
 NAMES = {
-    "query": ("query_id", "query-id", "qid", "query", "topic", "topic_id", "q_id"),
-    "item": ("item_id", "corpus-id", "corpus_id", "doc_id", "docid", "docno", "doc-id", "pid", "passage_id", "document_id"),
+    "query": ("query_id", "qid", "query", "topic", "topic_id", "q_id"),
+    "item": ("item_id", "corpus_id", "doc_id", "docid", "docno", "pid", "passage_id", "document_id"),
     "grade": ("relevance", "score", "rel", "grade", "label", "judgement", "judgment"),
 }
 _SUBTOPICS = ("subtopic", "subtopic_id", "intent", "iteration", "iter")
@@ -105,7 +105,7 @@ def _grade(location: str, written: object) -> int:
 def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
     for location, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
         query, item, grade = (row[name] for name in columns_named(location, list(row)))
-        subtopic = next((row[name] for name in row if name.strip().lower() in _SUBTOPICS), None)
+        subtopic = next((row[name] for name in row if plain_name(name) in _SUBTOPICS), None)
         ids = as_id(location, "query_id", query), as_id(location, "item_id", item)
         yield location, *ids, grade, "" if subtopic is None else str(subtopic)
 
@@ -129,7 +129,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
             width = len(cells)
             if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
                 named = [cells.index(name) for name in columns_named(location, cells)]
-                columns = [*named, *[cells.index(name) for name in cells if name.strip().lower() in _SUBTOPICS][:1]]
+                columns = [*named, *[cells.index(name) for name in cells if plain_name(name) in _SUBTOPICS][:1]]
                 continue
             columns = {3: (0, 1, 2), 4: (0, 2, 3, 1)}.get(width, ())
         if len(cells) != width or not columns:
@@ -147,19 +147,18 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
 def _has_names(cells: Sequence[str]) -> bool:
     """Return whether a first line names columns: none of its cells can be a grade, or one of them is a known name."""
     known = {alias for aliases in NAMES.values() for alias in aliases}
-    return any(cell.lower() in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
+    return any(plain_name(cell) in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
 
 
 def columns_named(location: str, names: Sequence[str], wanted: Mapping[str, Sequence[str]] = NAMES) -> list[str]:
     """Return the columns of a table by what they hold, where ``wanted`` has the names of each in order of preference."""
-    chosen = []
+    chosen, plain = [], {plain_name(name): name for name in reversed(names)}
     for what, aliases in wanted.items():
-        known = {name.strip().lower() for name in names}
-        if not known & set(aliases):
+        if plain.keys().isdisjoint(aliases):
             near = likely(aliases[0], names, aliases)
             meant = f'rename "{near}" to "{aliases[0]}"' if near else f'name the column of the {what} "{aliases[0]}"'
             raise SourceError(f'{location}: no column of the {what}, such as "{aliases[0]}" (found: {quoted(names)}); {meant}')
-        chosen.append(next(name for alias in aliases for name in names if name.strip().lower() == alias))
+        chosen.append(next(plain[alias] for alias in aliases if alias in plain))
     return chosen
 
 

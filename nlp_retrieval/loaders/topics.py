@@ -21,7 +21,8 @@ from pydantic import JsonValue
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.atomic import write_output
-from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, make_query, metadata_of, quoted
+from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, make_query, metadata_of, plain_name, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import OutputError, SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
@@ -71,7 +72,7 @@ _MARKUP = frozenset(
 _IN_TEXT = _MARKUP | frozenset("br p div li ul ol hr table tr td th blockquote pre h1 h2 h3 h4".split())
 """Tags within a text that begin no field."""
 _QUERY_ID_NAMES = (
-    "query_id", "qid", "question_id", "query-id", "topic_id", "topicid", "number", "num", "identifier", "topic", "docno",
+    "query_id", "qid", "question_id", "topic_id", "topicid", "number", "num", "identifier", "topic", "docno",
     *ID_NAMES,
 )  # fmt: skip
 _TEXT_NAMES = ("text", "query", "question", "title", "claim", "query_text", "query_txt", "topic_title")
@@ -100,7 +101,7 @@ class TopicsLoader(BaseQueryLoader):
         text_field: the field that holds the text, or several, joined by line ends. None: the topic's ``title``, in other forms
             ``text``, or another usual name that the first entry has (``query``, ``question``).
         columns: the names of the columns of a CSV or TSV file without a line of names. None: ``id`` and ``text``, if the file
-            has two columns and its first line none of the usual names.
+            has two columns, and its first line none of the usual names and an id with a digit.
         quote: the quotation mark of cells in a CSV or TSV file. None: there is none, and a quotation mark is text. ``auto``:
             none in TSV, ``"`` in CSV.
 
@@ -194,13 +195,14 @@ class TopicsLoader(BaseQueryLoader):
         if form == "trec":  # names of tags are in lower case
             ids, texts = ("number", *_QUERY_ID_NAMES), _TOPIC_TEXT_NAMES
             if not any(name in row for name in texts):
-                texts = (*(name for name in row if name.endswith(("-title", "_title"))), *texts)  # CLEF's <EN-title>
+                texts = (*(name for name in map(plain_name, row) if name.endswith("_title")), *texts)  # CLEF's <EN-title>
             id_field = id_field and id_field.lower()
             if text_field is not None:
                 text_field = text_field.lower() if isinstance(text_field, str) else [name.lower() for name in text_field]
+        plain = {plain_name(name): name for name in reversed(row)}
         return (
-            id_field or next((name for name in ids if name in row), ids[0]),
-            text_field or next((name for name in texts if name in row), texts[0]),
+            id_field or next((plain[name] for name in ids if name in plain), ids[0]),
+            text_field or next((plain[name] for name in texts if name in plain), texts[0]),
         )
 
     def _rows(self, form: FileFormat) -> Iterator[tuple[str, JsonObject]]:
@@ -218,8 +220,8 @@ class TopicsLoader(BaseQueryLoader):
             names = [cell.strip() for cell in first]
             while names and not names[-1]:
                 names.pop()
-            if names and not {name.lower() for name in names} & {*_QUERY_ID_NAMES, *_TEXT_NAMES}:
-                if len(names) != 2:
+            if names and {*map(plain_name, names)}.isdisjoint((*_QUERY_ID_NAMES, *_TEXT_NAMES)):
+                if len(names) != 2 or not any(map(str.isdigit, names[0])):
                     more = "".join(f', "column{number}"' for number in range(3, len(names) + 1))
                     raise SourceError(
                         f"{self.path}, line 1: no column has a usual name for the id or the text of a query (found: "
@@ -240,7 +242,7 @@ def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
     Raises:
         OutputError: the file has another suffix, or cannot be written.
     """
-    target = Path(path).expanduser()
+    target = expanded(path)
     if target.suffix.lower() not in (".jsonl", ".ndjson"):
         raise OutputError(f"{path}: queries are written as JSON lines, so that they can be read again; call the file .jsonl")
     rows = [

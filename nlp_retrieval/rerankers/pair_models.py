@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.encoders.backends import (
     GRAPH_FILE,
     OF_TOKENS,
@@ -179,7 +180,7 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
         'model'
     """
     (require_onnx_extra if backend == "onnx" else require_dense_extra)()
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     if not local_only and folder.is_dir() and onnx_file(folder):
         if backend == "onnx":
             return ModelFolder(folder, f"folder {folder.resolve()}")

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import DependencyError, ModelError, install
 from nlp_retrieval.text.words import marks, unaccented
@@ -219,7 +220,7 @@ def _folder_of(pipeline: str) -> Path:
         spec = importlib.util.find_spec(pipeline)
         if spec is not None and spec.submodule_search_locations:
             return Path(spec.submodule_search_locations[0])
-    folder = Path(pipeline).expanduser()
+    folder = expanded(pipeline)
     if not (folder / "config.cfg").is_file():
         raise _does_not_load(pipeline, "it is neither an installed package nor the folder of a pipeline")
     return folder

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.core.files.records import LEAVE_OUT, MAX_ENTRY, JsonObject, plain_value, too_long
 from nlp_retrieval.errors import SourceError
 
@@ -30,6 +31,7 @@ _LARGEST_TABLE = 2**31
 
 def open_parquet(source: str | Path) -> tuple[pq.ParquetFile, int]:
     """Open a Parquet file, and say how many rows to read at a time; ArrowInvalid for none, or one that unpacks to much more."""
+    open_regular(Path(source)).close()  # Arrow would wait for a pipe
     file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)
     rows = BATCH
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))

@@ -28,6 +28,7 @@ from nlp_retrieval.core.files.records import (
     make_item,
     make_query,
     metadata_of,
+    plain_name,
     plain_value,
     quoted,
     typed,
@@ -198,11 +199,10 @@ _ITEM = _Kind(
     _item,
     ItemError,
 )
-_QUERY_ID_HINTS = ("query-id", "question_id", "topic_id", "number", "topic")
 _QUERY = _Kind(
     "query",
     (
-        _Column("the query's id", ("qid", "query_id", "id", "_id"), _QUERY_ID_HINTS),
+        _Column("the query's id", ("qid", "query_id", "id", "_id"), ("question_id", "topic_id", "number", "topic")),
         _Column("the query", ("query", "text", "question"), ("title", "claim")),
         _Column("the query's family", ("family",)),
     ),
@@ -250,7 +250,7 @@ def _columns(kind: _Kind, names: tuple[str, ...], has_id: bool) -> tuple[str, st
     """The columns of id, text and the third field; "" where there is none."""
     found = []
     for field, needed in zip(kind.fields, (not has_id, True, False), strict=True):
-        there = [name for name in names if name.strip().lower() in field.names]
+        there = [name for name in names if plain_name(name) in field.names]
         if field is kind.fields[0] and has_id:
             there = []
         if len(there) > 1:
@@ -271,7 +271,7 @@ def _entries(source: Any, what: str) -> Iterator[tuple[str, object]]:
         return
     plural = "queries" if what == "query" else f"{what}s"
     if isinstance(source, Mapping):
-        if not _NAMES_OF_FIELDS.isdisjoint(str(key).lower() for key in source):
+        if not _NAMES_OF_FIELDS.isdisjoint(plain_name(str(key)) for key in source):
             raise SourceError(f"one {what} is given and a list is expected; write [{what}]")
         source = source.items()
     elif isinstance(source, type):

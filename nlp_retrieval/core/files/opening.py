@@ -32,6 +32,8 @@ _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
     b"BZh": "compressed with bzip2; unpack it first (bunzip2), or compress it with gzip",
     b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or compress it with gzip",
+    b"\x04\x22\x4d\x18": "compressed with lz4; unpack it first (unlz4), or compress it with gzip",
+    b"version https://": "a pointer of Git LFS, and not the file itself; fetch that (git lfs pull)",
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
     BOM_UTF16_LE: _UTF16,
@@ -40,6 +42,16 @@ _FOREIGN = {
 
 _LIMITS = [os.strerror(number) for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)]
 _LIMIT_CURE = "raise the limit (ulimit -n), or open fewer files; compact() gives an index fewer"
+
+
+def expanded(path: str | Path) -> Path:
+    """Return a path with ``~`` as the user's home; unchanged where there is no such user.
+
+    Examples:
+        >>> expanded("~nobody-of-this-name/corpus.jsonl")
+        PosixPath('~nobody-of-this-name/corpus.jsonl')
+    """
+    return Path(expanduser(path))  # noqa: PTH111 -- Path's own raises where there is no such user
 
 
 def open_regular(path: Path) -> io.BufferedReader:
@@ -77,7 +89,7 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
         ...     len(file.readline()) > 0
         True
     """
-    file = Path(expanduser(path))  # noqa: PTH111 -- unlike Path's, it does not raise where there is no such user
+    file = expanded(path)
     try:
         with explain_file_limit(file):
             raw = file.open("rb")

@@ -69,6 +69,11 @@ def quoted(names: Collection[str]) -> str:
     return ", ".join(shown) or "none"
 
 
+def plain_name(name: str) -> str:
+    """Return the name of a column in the form in which names are compared: ``Query-ID`` and ``query id`` are ``query_id``."""
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
+
+
 def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | None:
     """Return which of the existing names was probably meant by one that is missing: a usual name, or a similar one.
 
@@ -76,12 +81,10 @@ def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | N
         >>> likely("content", ["_id", "text"], ["text", "body"])
         'text'
     """
-    by_case = {name.lower(): name for name in found}
-    for alias in (wanted.lower(), *aliases):
-        if alias in by_case:
-            return by_case[alias]
-    close = get_close_matches(wanted.lower(), by_case, n=1, cutoff=0.7)
-    return by_case[close[0]] if close else None
+    plain = {plain_name(name): name for name in found}
+    close = next(([alias] for alias in (plain_name(wanted), *aliases) if alias in plain), None)
+    close = close or get_close_matches(plain_name(wanted), plain, n=1, cutoff=0.7)
+    return plain[close[0]] if close else None
 
 
 def as_id(location: str, field: str, value: JsonValue) -> str:
@@ -97,7 +100,7 @@ def as_id(location: str, field: str, value: JsonValue) -> str:
         raise SourceError(f'{location}: "{field}" is empty; every record needs an id of its own')
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise SourceError(f'{location}: "{field}" is {kind(value)}; an id is text or an integer')
+    raise SourceError(f'{location}: "{field}" is {kind(value)}; an id is text or an integer of at most 64 bits')
 
 
 def as_text(location: str, field: str, value: JsonValue) -> str:
@@ -109,7 +112,7 @@ def as_text(location: str, field: str, value: JsonValue) -> str:
     """
     if isinstance(value, str):
         return value
-    raise SourceError(f'{location}: "{field}" is {kind(value)}; expected text')
+    raise SourceError(f'{location}: "{field}" is {kind(value)}; expected text: convert it, or name another field')
 
 
 def as_title(location: str, field: str, value: JsonValue) -> str:

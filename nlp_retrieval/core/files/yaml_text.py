@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import yaml
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.opening import explain_file_limit
+from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
 
@@ -139,6 +139,8 @@ def parse_yaml(text: str, where: str) -> Any:
         line, reason = "", str(error).splitlines()[0]
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
             line, reason = f", line {error.problem_mark.line + 1}", error.problem or reason
+        if type(error) is not yaml.MarkedYAMLError:  # as _refuse raises
+            reason = f"not YAML: {reason}; check the spaces at the start of lines, and quote a text with : # @ or other marks"
         raise ConfigurationError(f"{where}{line}: {reason}") from None
 
 
@@ -153,18 +155,17 @@ def read_yaml(path: str | Path) -> Config:
         >>> read_yaml("benchmark.yaml")["corpus"]
         {'loader': 'jsonl', 'path': 'animals.jsonl'}
     """
-    file = Path(path)
     try:
-        with explain_file_limit(file), file.open("rb") as opened:
-            text = opened.read(_LONGEST + 1).decode("utf-8")
-    except FileNotFoundError:
-        raise SourceError(f"there is no configuration file at {file}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{file} cannot be read: {error}") from None
-    content = parse_yaml(text, str(file))
+        with open_bytes(path) as file:
+            text = file.read(_LONGEST + 1).decode("utf-8-sig")
+    except READ_ERRORS as error:
+        raise read_error(str(path), error) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8") from None
+    content = parse_yaml(text, str(path))
     if not isinstance(content, dict):
         held = "nothing" if content is None else type(content).__name__
-        raise ConfigurationError(f"{file} holds {held}, not a mapping of settings")
+        raise ConfigurationError(f"{path} holds {held}, not a mapping of settings")
     return content
 
 

@@ -45,7 +45,14 @@ from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, IndexLockedError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import (
+    IndexConflictError,
+    IndexDamagedError,
+    IndexLockedError,
+    IndexStateError,
+    RetrievalWarning,
+    SourceError,
+)
 
 SCRATCH = ".scratch-"
 """Prefix of folders that are not published yet."""
@@ -108,6 +115,8 @@ class IndexWriter:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.checkpoints = Checkpoints(directory)
+        self.builders: Sequence[Builder] = ()
+        """Those whose data elsewhere is settled at the end."""
 
     def new_scratch(self) -> Path:
         """Return a new scratch folder, empty."""
@@ -166,19 +175,18 @@ class IndexWriter:
         write_manifest(self.directory, manifest)
         return manifest
 
-    def remove_unused(self, builders: Sequence[Builder] = ()) -> None:
+    def remove_unused(self) -> None:
         """Remove published folders that are not in the manifest and not held by a reader, and the engines' data elsewhere.
 
-        A later writer removes what is still held. The manifest is read again, because an interrupted build may have published;
-        if it cannot be read, nothing is removed.
+        A later writer removes what is still held. If the manifest cannot be read, nothing is removed.
         """
-        with suppress(OSError, IndexDamagedError):
-            if manifest := read_manifest(self.directory):
-                _remove_others(self.directory, set(manifest.folders))
-        for builder in {builder.name: builder for builder in builders}.values():
+        with suppress(OSError, IndexStateError):
+            manifest = read_manifest(self.directory)
+            _remove_others(self.directory, set(manifest.folders) if manifest else set())
+        for builder in {builder.name: builder for builder in self.builders}.values():
             try:
                 builder.settle(self.directory)
-            except Exception as error:  # engines may raise anything; the index is published and works
+            except Exception as error:  # engines may raise anything; what is published works
                 warnings.warn(
                     f"data outside {self.directory} that it no longer needs was not removed ({error}); the next write to it "
                     "tries again",
@@ -204,7 +212,7 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
 
 @contextmanager
 def writing(directory: Path) -> Iterator[IndexWriter]:
-    """Be the only writer, and clean up scratch folders.
+    """Be the only writer, and remove at the end what no manifest names, also after an error.
 
     Raises:
         IndexLockedError: another process is writing.
@@ -229,6 +237,7 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
         finally:
             try:
                 writer.clear_scratch()
+                writer.remove_unused()
                 with suppress(OSError):
                     if [file.name for file in directory.iterdir()] == [_LOCK_FILE]:  # nothing was published
                         (directory / _LOCK_FILE).unlink()
@@ -248,8 +257,8 @@ def _state_left(directory: Path, before: object, kept: int) -> str:
 
 def tidy(directory: Path) -> None:
     """Remove folders that an earlier update kept for readers that have finished; a current writer does this itself."""
-    with suppress(IndexLockedError, OSError), writing(directory) as writer:
-        writer.remove_unused()
+    with suppress(IndexLockedError, OSError), writing(directory):
+        pass
 
 
 def checked_items(items: Items) -> Iterator[SearchableItem]:
@@ -360,7 +369,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         if before is None or (before.corpus, before.retrievers) != (corpus, retrievers):
             writer.publish_manifest(before, corpus, retrievers)
         writer.checkpoints.remove()
-        writer.remove_unused(builders)
+        writer.builders = builders  # a server that a failed build did not reach is not asked again
     counts, seconds = writer.checkpoints, time.perf_counter() - begin
     return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), counts.resumed, counts.shared)
 

@@ -36,7 +36,7 @@ MANIFEST_FILE = "manifest.json"
 """The name of the manifest in an index directory."""
 
 FORMAT = 5
-_MOST_BYTES = 2**26
+_MOST_BYTES = 2**24
 _DELETED_FILE = "rows.npy"
 _FOLLOWED_BLINDLY = (".faiss",)
 """Endings of files whose contents are compared at opening: their reader follows whatever numbers it finds in them."""
@@ -126,6 +126,8 @@ class Manifest(_Record):
                 raise ValueError("a retriever has no name")  # noqa: TRY004 -- for pydantic
             if [(segment.first_row, segment.end_row) for segment in record.segments] != bounds:
                 raise ValueError(f"the segments of {record.config['name']!r} are not those of the items")
+        if len(set(self.folders)) < len(self.folders):
+            raise ValueError("a folder is named twice")
         return self
 
     @property
@@ -199,7 +201,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise IndexDamagedError(f"{path} cannot be read: {error.strerror}") from error
+        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); check the path, or {CURE}") from error
     try:
         content = parse_json(raw, max_bytes=_MOST_BYTES)
         stated, written = content.pop("checksum"), content["format"]
@@ -214,7 +216,7 @@ def read_manifest(directory: Path) -> Manifest | None:
         return Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise damaged(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise damaged(path, ".".join(map(str, first["loc"])) + f" {first['msg']}".removeprefix(" Value error,")) from None
 
 
 def require_manifest(directory: Path) -> Manifest:

@@ -54,10 +54,10 @@ Resolve = Callable[[Path, Manifest], Sequence[Builder]]
 class IndexChange:
     """One writer's work on an index: each change is published before the next begins."""
 
-    def __init__(self, writer: IndexWriter, manifest: Manifest, builders: Sequence[Builder], begin: float) -> None:
+    def __init__(self, writer: IndexWriter, manifest: Manifest, begin: float) -> None:
         self._begin = begin
-        self.writer, self.builders = writer, builders
-        self.identities = [builder.identity for builder in builders]
+        self.writer = writer
+        self.identities = [builder.identity for builder in writer.builders]
         self.directory = writer.directory
         self.manifest = manifest
         self.items = open_items(self.directory, manifest.corpus)
@@ -132,7 +132,7 @@ class IndexChange:
         items = open_items(self.directory, corpus)
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
-        for builder, identity, old in zip(self.builders, self.identities, self.manifest.retrievers, strict=True):
+        for builder, identity, old in zip(self.writer.builders, self.identities, self.manifest.retrievers, strict=True):
             segments, seconds = old.segments[:n_kept], old.seconds
             for rows, new_items in new:
                 if joined and not (builder.joins_by_extending and n_kept):  # which says what cannot be joined
@@ -259,28 +259,24 @@ def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
             why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
             raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
         left = writer.publish_manifest(manifest, manifest.corpus, list(by_name.values()))
-        builders: Sequence[Builder] = ()
         try:
-            builders = resolve(directory, manifest.model_copy(update={"retrievers": [dropped]}))
+            writer.builders = resolve(directory, manifest.model_copy(update={"retrievers": [dropped]}))
         except RetrievalError as error:
             told = f"{name} was dropped, and tables that it may have in a server were not: {error}"
             warnings.warn(told, RetrievalWarning, stacklevel=2)
-        writer.remove_unused(builders)
     return left
 
 
 @contextmanager
 def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
-    """Be the only writer to an existing index; folders published by a failed update are removed."""
+    """Be the only writer to an existing index."""
     begin, directory = time.perf_counter(), index_directory(path)
     require_manifest(directory)
     with writing(directory) as writer:
         manifest = require_manifest(directory)
-        update = IndexChange(writer, manifest, resolve(directory, manifest), begin)
-        try:
-            yield update
-            if auto_compact:
-                update.join_where_due()
-            writer.checkpoints.remove()
-        finally:
-            writer.remove_unused(update.builders)
+        writer.builders = resolve(directory, manifest)
+        update = IndexChange(writer, manifest, begin)
+        yield update
+        if auto_compact:
+            update.join_where_due()
+        writer.checkpoints.remove()

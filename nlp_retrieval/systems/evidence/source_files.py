@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
+from nlp_retrieval.core import expanded
 from nlp_retrieval.documents import (
     LARGEST_TEXT,
     Described,
@@ -145,7 +146,7 @@ def read_sources(
         raise ConfigurationError(f"fetch_date={fetch_date!r} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z")
     if isinstance(rules, str | Path):
         rules = QualityRules.read(rules)
-    several = [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    several = [expanded(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     manifests = {path: _manifest(path, fetches=fetch is not None) for path in several if is_manifest(path) and path.is_file()}
     return _Reading(quality, rules, fetch_date, url, left_out or LeftOut(), fetch, manifests).read(several)
 

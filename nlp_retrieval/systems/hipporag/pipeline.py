@@ -27,7 +27,7 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.benchmarks import ModelPrice
-from nlp_retrieval.core import BaseLoader, Items, check_folder_for_output, items_of, open_generation, read_manifest
+from nlp_retrieval.core import BaseLoader, Items, check_folder_for_output, expanded, items_of, open_generation, read_manifest
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -72,7 +72,7 @@ def index_folder(settings: HippoRagSettings) -> Path:
 
 def _folder(path: str, key: str) -> Path:
     try:
-        return Path(path).expanduser()
+        return expanded(path)
     except RuntimeError as error:
         raise ConfigurationError(f"storage.{key} {path!r}: {error}") from None
 

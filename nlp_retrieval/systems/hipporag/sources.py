@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import MAX_BYTES, parse_json, sha256_of
+from nlp_retrieval.core import MAX_BYTES, expanded, parse_json, sha256_of
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders import (
     MAX_ENTRY,
@@ -186,7 +186,7 @@ def digest_of(knowledge: str | None) -> str | None:
     if stored is not None:
         return f"sha256:{stored.digest()}"
     try:
-        return f"sha256:{sha256_of(Path(knowledge).expanduser())}"
+        return f"sha256:{sha256_of(expanded(knowledge))}"
     except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
         why = getattr(error, "strerror", None) or error
         raise SourceError(
@@ -201,7 +201,7 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
         return None
     if is_held(knowledge):
         raise ConfigurationError(f"knowledge={knowledge!r} is a digest in an index, and cannot be read; name the file")
-    return _stored(knowledge) or OpenIeFile(Path(knowledge).expanduser())
+    return _stored(knowledge) or OpenIeFile(expanded(knowledge))
 
 
 def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
@@ -220,7 +220,7 @@ def _stored(knowledge: str) -> StoredKnowledge | None:
 
 def _is_sqlite(path: str) -> bool:
     try:
-        with Path(path).expanduser().open("rb") as stream:
+        with expanded(path).open("rb") as stream:
             return stream.read(len(_SQLITE)) == _SQLITE
     except (OSError, ValueError, RuntimeError):
         return False

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nlp_retrieval import SearchableItem
+from nlp_retrieval.core import expanded
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 from nlp_retrieval.loaders import hide_secrets, make_engine, resolve, scrub
 from nlp_retrieval.systems.hipporag.knowledge import (
@@ -358,7 +358,7 @@ def _full_url(url: str, shown: str) -> str:
         raise ConfigurationError(
             f"{shown!r:.200}: not the path of a store; name a file without a question mark, or a database URL"
         )
-    return f"sqlite:///{Path(url).expanduser()}"
+    return f"sqlite:///{expanded(url)}"
 
 
 def _errors() -> tuple[type[Exception], ...]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
 from nlp_retrieval import MultiSignalReranker, Searcher
-from nlp_retrieval.core import BaseLoader, BaseRetriever, BaseSearcher, build, build_as, read_yaml, retrievers_of
+from nlp_retrieval.core import BaseLoader, BaseRetriever, BaseSearcher, build, build_as, expanded, read_yaml, retrievers_of
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, nearest
 from nlp_retrieval.rerankers import Profile, load_profile
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
@@ -27,7 +27,7 @@ def _profile(value: object) -> object:
 
 def _path(value: object) -> object:
     if isinstance(value, str):
-        return Path(value).expanduser() if value else None
+        return expanded(value) if value else None
     return value
 
 

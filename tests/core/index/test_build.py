@@ -141,7 +141,7 @@ def test_a_build_that_breaks_leaves_the_old_state_and_no_scratch(built, engine):
     with pytest.raises((RuntimeError, KeyboardInterrupt)):
         build_index(OTHER, built, [TermCount(), engine()], replace=True)
     assert contents(built) == ["alpha one", "alpha beta"]
-    assert not [name for name in names(built) if name.startswith(".scratch")]
+    assert names(built) == named_by_manifest(built)
 
 
 def test_a_source_that_breaks_midway_leaves_nothing(path, built):
@@ -158,16 +158,18 @@ def test_a_source_that_breaks_midway_leaves_nothing(path, built):
 
 
 @pytest.mark.parametrize("was_there", [False, True])
-def test_a_source_that_breaks_before_anything_is_published_leaves_no_lock(path, was_there):
+@pytest.mark.parametrize("breaks", [TermCount, Fails, Interrupted])
+def test_a_first_build_that_breaks_leaves_nothing(path, breaks, was_there):
 
     def items():
         yield from ALPHA
-        raise OSError(5, "gone")
+        if breaks is TermCount:
+            raise OSError(5, "gone")
 
     if was_there:
         path.mkdir(parents=True)
-    with pytest.raises(SourceError):
-        TermCount().index(items(), path)
+    with pytest.raises((SourceError, RuntimeError, KeyboardInterrupt)):
+        breaks().index(items(), path)
     assert (names(path) if path.exists() else None) == (set() if was_there else None)
 
 

@@ -129,7 +129,7 @@ def test_a_configuration_that_is_none_is_told(config, said):
     with pytest.raises(ConfigurationError) as caught:
         Searcher.from_config(config)
     assert said in str(caught.value)
-    with pytest.raises(SourceError, match="there is no configuration file"):
+    with pytest.raises(SourceError, match="no such file"):
         Searcher.from_config("nowhere.yaml")
     with pytest.raises(ConfigurationError, match="one searcher, without a name"):
         Searcher.from_config({"retrievers": ["bm25"]}, "both")

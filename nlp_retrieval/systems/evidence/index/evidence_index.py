@@ -28,6 +28,7 @@ from nlp_retrieval.core import (
     check_k,
     check_queries,
     clear_asides,
+    expanded,
     explained_writes,
     join_title,
     parse_filter,
@@ -109,7 +110,7 @@ class EvidenceIndex:
         name = ("index" if model_name is None else "colbert_index") if index_name is None else index_name
         if not name or name.startswith(".") or Path(name).name != name:
             raise InputError(f"index_name={name!r} is not the name of a folder")
-        self.project_path = Path(project_path).expanduser().absolute()
+        self.project_path = expanded(project_path).absolute()
         graph = self.project_path / GRAPH_FOLDER
         self.index_path, self.metadata_path = graph / name, graph / "index_metadata.json"
         self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules

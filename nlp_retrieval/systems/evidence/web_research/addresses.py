@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
+from nlp_retrieval.core import expanded
 from nlp_retrieval.documents import LeftOut, files_in, is_json_lines, read_manifest, refuse_faults
 from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError, SourceError, install
 from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_url
@@ -122,7 +123,7 @@ def pages_of(folder: str | Path) -> Mapping[str, Path]:
     Raises:
         SourceError: there is no such folder, no page in it has an address, or the manifest is wrong.
     """
-    root = Path(folder).expanduser()
+    root = expanded(folder)
     if not root.is_dir():
         raise SourceError(f"{root} is not a folder; name one that holds pages")
     manifest = root / MANIFEST

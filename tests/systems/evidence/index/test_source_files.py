@@ -236,6 +236,6 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_read(tmp_path: P
         read_sources(tmp_path, quality="F")
     with pytest.raises(ConfigurationError, match="fetch_date='now' is not a date"):
         read_sources(tmp_path, fetch_date="now")
-    with pytest.raises(SourceError, match="there is no configuration file"):
+    with pytest.raises(SourceError, match="no such file"):
         read_sources(tmp_path, rules=tmp_path / "none.yaml")
     assert list(read_sources(tmp_path)) == []

@@ -108,7 +108,7 @@ def test_knowledge_is_in_a_folder_or_a_database_and_the_index_in_a_folder(storag
 def test_a_file_without_a_language_model_is_refused():
     with pytest.raises(ConfigurationError, match="'llm' missing"):
         HippoRagSettings.of({})
-    with pytest.raises(SourceError, match="there is no configuration file"):
+    with pytest.raises(SourceError, match="no such file"):
         HippoRagSettings.read("nowhere.yaml")
 
 
