@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nlp_retrieval.cli.console import Trust, built, megabytes, parse_options, say
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.files.frames import BaseLoader
@@ -182,6 +181,7 @@ def delete(
     """
     from nlp_retrieval.core.index.update import delete_items, drop_retriever
     from nlp_retrieval.core.search.base_searcher import resolver
+    from nlp_retrieval.loaders.files import read_lines
 
     if retriever is not None:
         if item_id or file is not None:
@@ -191,13 +191,7 @@ def delete(
         return
     ids = list(item_id or [])
     if file is not None:
-        try:
-            lines = (sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()).decode("utf-8-sig").split("\n")
-        except UnicodeDecodeError as error:
-            raise SourceError(f"{file} is not UTF-8 text (byte {error.start}); convert it") from None
-        except OSError as error:
-            raise SourceError(f"{file} cannot be read ({error.strerror}); check the path") from None
-        ids += [line.removesuffix("\r") for line in lines if line.strip()]
+        ids += [line for _, line in read_lines("/dev/stdin" if file == Path("-") else file) if line.strip()]
     if not ids:
         raise ConfigurationError("no ids were given; name them, or a file of them with --file")
     report = delete_items(index, ids, resolver(trust=trust))

@@ -124,6 +124,9 @@ def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pyte
         with subtests.test(line=line, expected=expected):
             path = write("a.jsonl", f"{{}}\n{line}\n")
             assert f"{path}, {expected}" in message_of(read_json_lines(path))
+    pretty = write("b.jsonl", '{\n  "id": "1"\n}\n')
+    assert "line 1: not valid JSON: unexpected end of data" in message_of(read_json_lines(pretty))
+    assert "one object per line (jq -c . old.json > new.jsonl)" in message_of(read_json_lines(pretty))
     assert "line 1: the file is one JSON list; write one object" in message_of(read_json_lines(write("b.jsonl", "[\n{}\n]")))
 
 
@@ -152,7 +155,12 @@ def test_other_encodings_and_kinds_are_errors_that_name_the_line_and_the_cure(wr
         listed = write("a.json", content)
         assert f"{listed}, entry 3: not UTF-8; save the file as UTF-8" in message_of(read_json_list(listed))
     assert "UTF-16 text; save it as UTF-8" in message_of(read_lines(write("b.jsonl", "{}".encode("utf-16"))))
-    assert "this is a zip archive; unpack it first" in message_of(read_lines(write("c.jsonl", b"PK\x03\x04....")))
+    for content, told in [
+        (b"PK\x03\x04....", "a zip archive; unpack it first"),
+        (b"\x04\x22\x4d\x18....", "compressed with lz4; unpack it first"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "a pointer of Git LFS, and .*git lfs pull"),
+    ]:
+        assert re.search(f"this is {told}", message_of(read_lines(write("c.jsonl", content))))
 
 
 def test_gzip_that_is_cut_off_or_damaged_is_an_error(write: Write, subtests: pytest.Subtests) -> None:

@@ -44,6 +44,7 @@ def test_queries_of_every_form_are_the_same(write: Write, subtests: pytest.Subte
         ("q.csv", "id,text\n301,International Organized Crime\n302,Polio\n", {}),
         ("q.tsv", "301\tInternational Organized Crime\n302\tPolio\n", {"columns": ["id", "text"]}),
         ("q.jsonl", '{"id": 301, "text": "International Organized Crime"}\n{"id": 302, "text": "Polio"}\n', {}),
+        ("q.csv", "Query ID;Query-Text\n301;International Organized Crime\n302;Polio\n", {}),
         ("q.data", "id,text\n301,International Organized Crime\n302,Polio\n", {"format": "csv"}),
     ]:
         with subtests.test(name=name, content=content, settings=settings):
@@ -82,6 +83,7 @@ def test_judgements_of_every_form_are_the_same(write: Write, subtests: pytest.Su
         ("a.tsv", "query-id\tcorpus-id\tscore\n301\td1\t2\n301\td2\t0\n302\td3\t1\n"),
         ("b.tsv", QRELS.replace(" ", "\t")),
         ("c.csv", "301,d1,2\n301,d2,0\n302,d3,1\n"),
+        ("names.csv", "Query ID,Doc-ID,Relevance\n301,d1,2\n301,d2,0\n302,d3,1\n"),
         ("d.csv", "relevance,docno,qid\n2,d1,301\n0,d2,301\n1,d3,302\n"),
         (
             "e.jsonl",
@@ -116,6 +118,7 @@ def read(path: Path, **settings: Any) -> list[tuple[str, str]]:
     return [(query.query_id, query.text) for _, query in TopicsLoader(path, "unused", **settings).read()]
 
 
+BARE = "301\tInternational Organized Crime\n302\tPolio\n"
 BOTH = [("301", "International Organized Crime"), ("302", "Polio")]
 
 
@@ -214,10 +217,11 @@ def test_a_table_without_usual_names_says_which_columns_to_name(write: Write) ->
         read(path)
     columns = re.findall(r'"(\w+)"', str(caught.value).partition("columns=")[2].partition("]")[0])
     assert read(path, columns=columns) == BOTH
-    named = write("n.tsv", "Nr\tFrage\tx\n301\tInternational Organized Crime\t5\n302\tPolio\t6\n")
-    with pytest.raises(SourceError, match="where it has one, pass id_field= and text_field="):
-        read(named)
-    assert read(named, id_field="Nr", text_field="Frage") == BOTH
+    for content in ("Nr\tFrage\tx\n301\tInternational Organized Crime\t5\n302\tPolio\t6\n", "Nr\tFrage\n" + BARE):
+        named = write("n.tsv", content)
+        with pytest.raises(SourceError, match="where it has one, pass id_field= and text_field="):
+            read(named)
+        assert read(named, id_field="Nr", text_field="Frage") == BOTH
 
 
 def test_the_whole_text_of_a_title_is_read_whether_its_tags_are_closed_or_not(write: Write, subtests: pytest.Subtests) -> None:

@@ -314,7 +314,8 @@ def _arrow(frame: Any) -> pa.Table:
         table = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError, OverflowError) as error:
         told = "; ".join(map(str, error.args))[:300]
-        raise SourceError(f"{kind}: {told}; make each column one type, such as df[name] = df[name].astype(str)") from None
+        cure = "name each column once, and make it one type, such as df[name] = df[name].astype(str)"
+        raise SourceError(f"{kind}: {told}; {cure}") from None
     if (repeated := first_repeated(table.column_names)) is not None:
         raise SourceError(f'{kind}: two columns are called "{repeated}"; rename one')
     return table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])

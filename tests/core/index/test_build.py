@@ -325,6 +325,12 @@ def test_what_is_no_manifest_is_damage_that_replace_cures(built, content):
     assert names(built) == named_by_manifest(built)
 
 
+def test_a_manifest_that_names_a_folder_twice_is_damage(built):
+    rewrite(built, lambda content: content["retrievers"].extend(content["retrievers"] * 1000))
+    with pytest.raises(IndexDamagedError, match="a folder is named twice"):
+        found(built)
+
+
 def test_every_flipped_byte_of_a_manifest_is_damage(built):
     file = built / MANIFEST_FILE
     whole = file.read_bytes()
@@ -352,7 +358,7 @@ def test_a_pipe_or_a_device_in_place_of_a_manifest_is_refused_and_not_waited_for
         os.mkfifo(built / MANIFEST_FILE)
     else:
         (built / MANIFEST_FILE).symlink_to("/dev/zero")
-    with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read: not a regular file"):
+    with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read \(not a regular file\); check"):
         found(built)
 
 
