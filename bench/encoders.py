@@ -1,24 +1,18 @@
-"""Encoders: what each backend and precision brings, in speed and on two collections, and what static embeddings lose.
+"""Encoders: what each backend and precision brings, in speed and on two collections.
 
-Everything is timed in one run against torch in float32 by hand, which is sentence-transformers as it comes. The 32,000 passages
-of the static encoder are timed in a process that may use one core.
+Everything is timed in one run against torch in float32 by hand, which is sentence-transformers as it comes.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import sys
-import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 
-from bench.common import Data, Row, aside, at_least, best_of_each, compared, noted, seconds_of
+from bench.common import Data, Row, at_least, best_of_each, compared, noted, seconds_of
 from nlp_retrieval import (
     BeirLoader,
     Bm25Retriever,
@@ -27,38 +21,27 @@ from nlp_retrieval import (
     LinkGraphRetriever,
     Searcher,
     SentenceTransformerEncoder,
-    StaticEncoder,
 )
-from nlp_retrieval.encoders import BaseEncoder, distill_static
+from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 
 _PASSAGES, _QUERIES = 500, 100
 _ALLOWED = 0.005
-_ONE_CORE_S = 10.0
 
 
 def measure(data: Data) -> list[Row]:
     """Passages, queries, quality alone, quality as a seed of the link graph."""
     torch_f32 = SentenceTransformerEncoder(precision="float32")
     eight = SentenceTransformerEncoder(backend="onnx")
-    static = StaticEncoder(distill_static(torch_f32, BeirLoader(str(data.corpus)).stream()))
-    return [
-        *_passages(data, eight, static),
-        *_queries(data, eight, static),
-        _one_core(data, Path(static.model)),
-        *_quality(data, torch_f32, eight),
-        *_seeds(data, torch_f32, static),
-    ]
+    return [*_passages(data, eight), *_queries(data, eight), *_quality(data, torch_f32, eight), *_seeds(data, torch_f32)]
 
 
-def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row]:
-    from model2vec import StaticModel
+def _passages(data: Data, eight: BaseEncoder) -> list[Row]:
     from sentence_transformers import SentenceTransformer
 
     texts = data.texts()[:: len(data.texts()) // _PASSAGES][:_PASSAGES]
     folder = str(SentenceTransformerEncoder().folder.path)
     model = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.float32})
-    by_hand = StaticModel.from_pretrained(static.model, normalize=True, max_length=None)
     found: dict[str, Vectors] = {}
 
     def kept(name: str, encode: Callable[[], Vectors]) -> Callable[[], None]:
@@ -73,8 +56,6 @@ def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row
         "torch": kept("torch", lambda: model.encode(texts, normalize_embeddings=True, show_progress_bar=False)),
         "eight": kept("eight", lambda: eight.encode_passages(texts)),
         "auto": kept("auto", lambda: SentenceTransformerEncoder().encode_passages(texts)),
-        "static": kept("static", lambda: static.encode_passages(texts)),
-        "model2vec": kept("model2vec", lambda: by_hand.encode(texts, use_multiprocessing=False)),
     }
     seconds = dict(zip(calls, best_of_each(3, *calls.values()), strict=True))
     budget = 3 if torch.cpu.get_capabilities().get("amx_int8") else 2
@@ -85,21 +66,18 @@ def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row
         return seconds[one] / seconds[other]
 
     shown = f"{rate:.0f} passages/s; cosine {cosine.mean():.4f}, lowest {cosine.min():.4f}; CPU: {_cpu()}"
-    by_static = f"{times('model2vec', 'static'):.2f} times ({_PASSAGES / seconds['static']:,.0f} passages/s)"
     return [
         at_least("ONNX with 8-bit weights against torch in float32, passages", budget, times("torch", "eight"), shown),
         noted("torch as this project chooses, against float32", f"{times('torch', 'auto'):.2f} times, same passages"),
-        noted("`static` against model2vec by hand", by_static),
     ]
 
 
-def _queries(data: Data, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:
+def _queries(data: Data, eight: BaseEncoder) -> list[Row]:
     questions = data.questions()[:_QUERIES]
     encoders = {
         "torch float32": SentenceTransformerEncoder(precision="float32"),
         "torch auto": SentenceTransformerEncoder(),
         "ONNX 8 bits": eight,
-        "static": static,
     }
     rows = []
     for name, encoder in encoders.items():
@@ -112,20 +90,12 @@ def _queries(data: Data, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:
     return rows
 
 
-def _one_core(data: Data, folder: Path) -> Row:
-    told = aside("bench.encoders", data.root, folder, TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
-    seconds = told["seconds"] * 32_000 / told["passages"]
-    budget = f"at most {_ONE_CORE_S:.0f} s"
-    return Row("`static`, 32,000 passages, one core", budget, f"{seconds:.1f} s", seconds <= _ONE_CORE_S)
-
-
 def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder) -> list[Row]:
-    """Each collection with static embeddings over its own words."""
     rows = []
     collections = {"SciFact": data.root / "scifact", "HotpotQA": data.root / "wiki" / "hotpotqa"}
     for name, queries in collections.items():
         corpus = BeirLoader(str(queries if name == "SciFact" else data.corpus))
-        encoders = {"float32": whole, "8 bits": eight, "static": StaticEncoder(distill_static(whole, corpus.stream()))}
+        encoders = {"float32": whole, "8 bits": eight}
         searchers = {label: Searcher([FaissRetriever(encoder)]) for label, encoder in encoders.items()}
         searchers["bm25s"] = Searcher([Bm25Retriever()])
         index = data.work / ("scifact-index" if name == "SciFact" else "wiki-index")
@@ -140,9 +110,9 @@ def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder) -> list[Row]:
     return rows
 
 
-def _seeds(data: Data, whole: BaseEncoder, static: BaseEncoder) -> list[Row]:
-    """The link graph seeded by BM25 alone, with the transformer, and with static embeddings in its place."""
-    seeds = {"BM25": [], "BM25 and MiniLM": [FaissRetriever(whole)], "BM25 and static": [FaissRetriever(static)]}
+def _seeds(data: Data, whole: BaseEncoder) -> list[Row]:
+    """The link graph seeded by BM25 alone, and with the transformer."""
+    seeds = {"BM25": [], "BM25 and MiniLM": [FaissRetriever(whole)]}
     searchers = {label: Searcher([LinkGraphRetriever([Bm25Retriever(), *more])]) for label, more in seeds.items()}
     rows = []
     for name, queries, measures in (
@@ -159,17 +129,3 @@ def _seeds(data: Data, whole: BaseEncoder, static: BaseEncoder) -> list[Row]:
 def _cpu() -> str:
     named = torch.cpu.get_capabilities()
     return ", ".join(sorted(name for name, there in named.items() if there is True and name != "mpam")) or "none"
-
-
-def _timed_alone(root: str, folder: str) -> None:
-    """Print how long all passages take one core."""
-    warnings.simplefilter("ignore")
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    texts, encoder = Data.of(root).texts(), StaticEncoder(folder)
-    encoder.encode_passages(texts[:10])
-    seconds = seconds_of(lambda: [encoder.encode_passages(texts[first : first + 1024]) for first in range(0, len(texts), 1024)])
-    print(json.dumps({"seconds": seconds, "passages": len(texts)}))
-
-
-if __name__ == "__main__":
-    _timed_alone(*sys.argv[1:])

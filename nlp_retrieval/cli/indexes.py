@@ -92,15 +92,6 @@ def index(
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing index of other items.")] = False,
     workers: WorkersOption = None,
     ray: RayOption = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--distill",
-            metavar="ENCODER",
-            help="Instead of an index, write static embeddings, one vector for each word of the corpus, distilled from this "
-            "encoder: a hub name, a local folder, or name:key=value. The encoder `static` uses them.",
-        ),
-    ] = None,
 ) -> None:
     """Index a corpus.
 
@@ -113,11 +104,6 @@ def index(
     from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     source = corpus_loader(corpus, loader, option)
-    if encoder is not None:
-        if retriever or replace or workers is not None or ray is not None:
-            raise ConfigurationError("--distill writes no index; leave out --retriever, --replace, --workers and --ray")
-        _distill(source, index, encoder, corpus)
-        return
     chosen = [built(BaseRetriever, "--retriever", text) for text in retriever or []]
     searcher = Searcher(chosen or [default_lexical_retriever()])
     report = searcher.index(source, index, replace=replace, workers=workers, ray=ray)
@@ -128,17 +114,6 @@ def index(
     if report.resumed:
         say(f"{report.resumed:,} passages were not encoded again: an interrupted run had already encoded them")
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")
-
-
-def _distill(source: BaseLoader, folder: Path, encoder: str, corpus: str) -> None:
-    from nlp_retrieval.encoders.base import BaseEncoder
-    from nlp_retrieval.encoders.static import distill_static
-
-    teacher = built(BaseEncoder, "--encoder", encoder)
-    written = distill_static(teacher, source.stream(), folder)
-    size = megabytes(sum(file.stat().st_size for file in written.iterdir()))
-    say(f"static embeddings of {teacher.name} in {written} ({size})")
-    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {written}}}'")
 
 
 def add(

@@ -18,6 +18,5 @@ from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncod
 from nlp_retrieval.encoders.sentence_transformer import as_encoder as as_encoder
 from nlp_retrieval.encoders.splade import SpladeEncoder as SpladeEncoder
 from nlp_retrieval.encoders.static import StaticEncoder as StaticEncoder
-from nlp_retrieval.encoders.static import distill_static as distill_static
 from nlp_retrieval.encoders.word_vectors import WordVectorEncoder as WordVectorEncoder
 from nlp_retrieval.encoders.word_vectors import train_word_vectors as train_word_vectors

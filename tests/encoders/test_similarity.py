@@ -17,7 +17,6 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.encoders import distill_static
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 WORDS = "red fox and blue whale green tree who filmed the".split()
@@ -51,8 +50,6 @@ def test_faiss_ranks_by_the_similarity_of_the_model(tmp_path: Path, similarity: 
 def test_what_compares_by_cosine_refuses_a_model_of_another_similarity(tmp_path: Path, similarity: str) -> None:
     encoder = SentenceTransformerEncoder(str(model_that_says(tmp_path / "model", similarity)), device="cpu")
     items = [SearchableItem(item_id=str(number), content=text) for number, text in enumerate(TEXTS)]
-    with pytest.raises(ModelError, match=f"distill_static compares .* by {similarity}; pass normalize=True"):
-        distill_static(encoder, items, tmp_path / "distilled")
     for reranker in (MmrReranker(encoder), MultiSignalReranker(encoder=encoder)):
         searcher = Searcher(["bm25"], reranker=reranker)
         searcher.index(items, tmp_path / "index")

@@ -27,7 +27,6 @@ GOOD: dict[str, list[list[str]]] = {
         ["sqlite:///corpus.db", "new", "-l", "database", "-o", "table=items", "-r", "bm25"],
         ["claims.json", "new", "-l", "chunker", "-o", "size=3", "-r", "link_graph:seeds=[bm25]"],
         ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25],links=[shared_entities]"],
-        ["corpus.jsonl", "new", "--distill", "word_vectors:model=words.txt"],
     ],
     "add": [["more.jsonl", "index", "--update"], ["more.jsonl", "index", "-l", "beir", "-o", "split=test"]],
     "delete": [["index", "p1", "p2"], ["index", "--file", "ids.txt"], ["index", "-f", "-"]],
