@@ -77,6 +77,5 @@ from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as 
 from nlp_retrieval.retrievers.link_graph.tuning import tune as tune
 from nlp_retrieval.retrievers.milvus import MilvusRetriever as MilvusRetriever
 from nlp_retrieval.retrievers.pgvector import PgvectorRetriever as PgvectorRetriever
-from nlp_retrieval.retrievers.postgres_text import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever
 from nlp_retrieval.retrievers.splade import SpladeRetriever as SpladeRetriever

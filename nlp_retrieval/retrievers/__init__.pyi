@@ -37,10 +37,8 @@ from nlp_retrieval.retrievers.link_graph.walk import pagerank as pagerank
 from nlp_retrieval.retrievers.link_graph.walk import strongest_chains as strongest_chains
 from nlp_retrieval.retrievers.milvus import MilvusRetriever as MilvusRetriever
 from nlp_retrieval.retrievers.pgvector import PgvectorRetriever as PgvectorRetriever
-from nlp_retrieval.retrievers.postgres_text import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever
 from nlp_retrieval.retrievers.servers.embedded import EmbeddedServer as EmbeddedServer
-from nlp_retrieval.retrievers.servers.postgres import PostgresRetriever as PostgresRetriever
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever as ServerRetriever
 from nlp_retrieval.retrievers.splade import SpladeRetriever as SpladeRetriever
 from nlp_retrieval.retrievers.vectors import VectorRetriever as VectorRetriever

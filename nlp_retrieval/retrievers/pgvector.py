@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString
 
@@ -18,13 +18,15 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
-from nlp_retrieval.retrievers.servers.postgres import FEW, Connections, Fill, PostgresRetriever, Schema, condition_of, sql
+from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, install
+from nlp_retrieval.loaders.database import hide_secrets, resolve
+from nlp_retrieval.retrievers.servers.embedded import EmbeddedServer
+from nlp_retrieval.retrievers.servers.postgres import Connections, sql
 from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
 from nlp_retrieval.retrievers.vectors import write_vectors
 
 if TYPE_CHECKING:
-    from psycopg.sql import Composable
+    from psycopg.sql import Composable, Composed
 
     from nlp_retrieval.retrievers.servers.postgres import PostgresConnection
 
@@ -42,6 +44,15 @@ _WIDEST = 1000
 """The largest ``hnsw.ef_search`` that the extension takes."""
 _ITERATIVE_SINCE = (0, 8)
 
+Schema = Annotated[str, Field(pattern=r"^[^\x00%]{1,63}$")]
+"""The name of a schema of PostgreSQL; its driver takes no ``%``."""
+
+Fill = Callable[["PostgresConnection", "Composable"], object]
+"""Writes the rows of a new table, in the transaction that creates it."""
+
+_FEW = 20_000
+"""Most rows of a filter that are listed, and fetched by the index of the rows; of more, there is one bit for each."""
+
 _SEARCH: LiteralString = (
     "SELECT row, -(embedding <#> %(query)s) AS score FROM {table} WHERE {condition} ORDER BY {order} LIMIT %(k)s"
 )
@@ -49,7 +60,7 @@ _NEAREST: LiteralString = "embedding <#> %(query)s"
 _EXACT: LiteralString = "score DESC, row"
 
 
-class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
+class PgvectorRetriever(ServerVectorRetriever[Connections]):
     """Dense retrieval with PostgreSQL and pgvector: inner product over an encoder's vectors, which live in a server.
 
     The index directory keeps the name of a table, but no URL. The server may have another URL later, or be a replica; a missing
@@ -88,7 +99,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         encoder=reads_model,
         url=given("ask the database"),
     )
-    column = "embedding"
+    folder = ".postgres"
     search_only = frozenset({"url", "build_memory", "ef_search", "statement_timeout", "connections", "merge"})
 
     def __init__(
@@ -106,7 +117,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         connections: Annotated[int, Field(ge=1, le=100)] = 8,
         merge: MergeRule = "alternate",
     ) -> None:
-        super().__init__(url, schema, statement_timeout, connections)
+        super().__init__(url)
         self.encoder = as_encoder(encoder)
         if ef_construction < 2 * hnsw_m:
             raise ConfigurationError(
@@ -118,6 +129,9 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         self.ef_construction = ef_construction
         self.build_memory = build_memory
         self.ef_search = ef_search
+        self.schema = schema
+        self.statement_timeout = statement_timeout
+        self.connections = connections
         self.merge = merge
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
@@ -131,9 +145,22 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         self._encode_into(items, folder, self.records(segments)[0][1].dimension, approximate=False)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        """Fill the table from those of the segments, on the server: without deleted items, and with new numbers."""
+        records = self.records(segments)
+
+        def fill(connection: PostgresConnection, table: Composable) -> None:
+            first = 0
+            for segment, record in records:
+                condition, values = _condition_of(segment.live)
+                statement = (
+                    "INSERT INTO {table} SELECT %(first)s - 1 + row_number() OVER (ORDER BY row), embedding FROM {old} "
+                    "WHERE {condition} ORDER BY row"
+                )
+                copied = sql(statement, table=table, old=self._named(record.table), condition=condition)
+                first += connection.execute(copied, values | {"first": first}).rowcount
+
         approximate = segments[0].first_row == 0 and self._is_approximate(len(items))
-        dimension = ServerRecord.read(segments[0].folder).dimension
-        self._make_vectors(folder, len(items), self.joined(segments), dimension, approximate)
+        self._make_table(folder, len(items), fill, records[0][1].dimension, approximate)
 
     def _is_approximate(self, n_items: int) -> bool:
         return self.index_type == "hnsw" or (self.index_type == "auto" and n_items >= _EXACT_BELOW)
@@ -151,27 +178,36 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
                 for row, vector in enumerate(vector for block in read_blocks(path, _AT_ONCE) for vector in block):
                     copy.write_row((row, made(vector)))
 
-        self._make_vectors(folder, len(items), fill, dimension, approximate)
+        self._make_table(folder, len(items), fill, dimension, approximate)
         path.unlink()
 
     @property
     def _kind(self) -> Literal["vector", "halfvec"]:
         return "vector" if self.precision == "float32" else "halfvec"
 
-    def _make_vectors(self, folder: Path, rows: int, fill: Fill, dimension: int, approximate: bool) -> None:
-        index: Any = (
-            f"USING hnsw (embedding {self._kind}_ip_ops) WITH (m = {self.hnsw_m}, ef_construction = {self.ef_construction})"
-        )
-        column: Any = f"{self._kind}({dimension})"
-        self.make_table(
-            folder,
-            rows,
-            column,
-            fill,
-            index=index if approximate else "",
-            settings=self._settings() if approximate else {},
-            **{"kind": self._kind, "dimension": dimension, "approximate": approximate},
-        )
+    def _make_table(self, folder: Path, rows: int, fill: Fill, dimension: int, approximate: bool) -> None:
+        """Create the table of a segment and its index in one transaction, and write the segment's record."""
+        from psycopg.sql import SQL, Identifier
+
+        server, name = self.server_of(folder.parent), self.new_name(folder.parent)
+        table, column = self._named(name), SQL(f"{self._kind}({dimension})")  # type: ignore[arg-type]  # kind and a number
+        with server.writing() as connection:
+            for setting, value in (self._settings() if approximate else {}).items():
+                connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
+            # without the right to create schemas, IF NOT EXISTS is refused even where there is one
+            if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [self.schema]).fetchone() is None:
+                connection.execute(sql("CREATE SCHEMA IF NOT EXISTS {schema}", schema=Identifier(self.schema)))
+            created = "CREATE TABLE {table} (row integer NOT NULL, embedding {column} NOT NULL)"
+            connection.execute(sql(created, table=table, column=column))
+            fill(connection, table)
+            connection.execute(sql("ALTER TABLE {table} ADD PRIMARY KEY (row)", table=table))
+            if approximate:
+                links: Any = f"(m = {self.hnsw_m}, ef_construction = {self.ef_construction})"
+                graph = "CREATE INDEX ON {table} USING hnsw (embedding {operators}) WITH {links}"
+                operators = SQL("vector_ip_ops" if self._kind == "vector" else "halfvec_ip_ops")
+                connection.execute(sql(graph, table=table, operators=operators, links=SQL(links)))
+            connection.execute(sql("ANALYZE {table}", table=table))
+        ServerRecord(table=name, rows=rows, kind=self._kind, dimension=dimension, approximate=approximate).write(folder)
 
     def _settings(self) -> dict[str, str]:
         """Settings for building a graph: in memory, and on one core if the memory that processes share has no room for it."""
@@ -184,10 +220,43 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
     # searching
 
     def connect(self, folder: Path | None) -> Connections:
-        server = super().connect(folder)
+        try:
+            import pgvector  # noqa: F401
+            import psycopg  # noqa: F401
+            import psycopg_pool  # noqa: F401
+        except ImportError as error:
+            raise DependencyError(f"PostgreSQL needs its driver: {install('postgres')} ({error})") from error
+        if self.url is not None:
+            url, shown = resolve(self.url), hide_secrets(self.url)
+        else:
+            embedded = EmbeddedServer(folder or Path())
+            url, shown = embedded.url(), repr(embedded)
+        server = Connections(url, shown, self.statement_timeout, self.connections, self.prepare)
         with server.reading() as connection:
             server.version = _version(connection)
         return server
+
+    def rows_of(self, server: Connections, table: str) -> int | None:
+        try:
+            with server.reading() as connection:
+                [(n_rows,)] = connection.execute(sql("SELECT count(*) FROM {table}", table=self._named(table)))
+        except IndexDamagedError:
+            return None
+        return int(n_rows)
+
+    def drop_unnamed(self, server: Connections, prefix: str, named: set[str]) -> None:
+        with server.writing() as connection:
+            connection.execute("SET LOCAL lock_timeout = '5s'")
+            tables = connection.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename, %s)", [self.schema, prefix]
+            ).fetchall()
+            for table in {name for (name,) in tables} - named:
+                connection.execute(sql("DROP TABLE IF EXISTS {table}", table=self._named(table)))
+
+    def _named(self, table: str) -> Composable:
+        from psycopg.sql import Identifier
+
+        return Identifier(self.schema, table)
 
     @staticmethod
     def prepare(connection: PostgresConnection) -> None:
@@ -209,7 +278,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
     def search_table(self, record: ServerRecord, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
         n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))
         iterative = self._server.version >= _ITERATIVE_SINCE
-        is_cut = (allowed is not None and (n_found <= FEW or not iterative)) or (k > _WIDEST and not iterative)
+        is_cut = (allowed is not None and (n_found <= _FEW or not iterative)) or (k > _WIDEST and not iterative)
         if is_cut or not record.approximate:
             return self._asked(record, queries, k, allowed, _EXACT)
 
@@ -224,17 +293,22 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
     def _asked(self, record: ServerRecord, queries: Vectors, k: int, allowed: Mask | None, order: LiteralString) -> Hits:
         from psycopg.sql import SQL
 
-        condition, values = condition_of(allowed)
+        condition, values = _condition_of(allowed)
         query: Any = SQL("%(query)s::{}").format(SQL("vector" if record.kind == "vector" else "halfvec"))
-        parts = {"table": self.named(record.table), "condition": condition, "order": SQL(order).format(query=query)}
+        parts = {"table": self._named(record.table), "condition": condition, "order": SQL(order).format(query=query)}
         wide = {"hnsw.ef_search": str(min(max(self.ef_search, k), _WIDEST))} if order == _NEAREST else {}
         asked = [{"query": vector, "k": k, **values} for vector in queries]
-        return self.answers(sql(_SEARCH, query=query, **parts), asked, **wide)
+        with self._server.reading() as connection, connection.cursor(binary=True) as cursor:
+            for name, value in wide.items():
+                cursor.execute("SELECT set_config(%s, %s, false)", [name, value])
+            cursor.executemany(sql(_SEARCH, query=query, **parts), asked, returning=True)
+            columns = [np.array(cursor.fetchall(), np.float64).reshape(-1, 2) for _ in cursor.results()]
+        return Hits.from_lists([(found[:, 0].astype(np.int64), found[:, 1].copy()) for found in columns])
 
     def stored_vectors(self, server: Connections, record: ServerRecord, rows: Rows) -> Vectors:
         statement = "SELECT embedding::vector FROM {table} WHERE row = ANY(%s::integer[]) ORDER BY row"
         with server.reading() as connection, connection.cursor(binary=True) as cursor:
-            cursor.execute(sql(statement, table=self.named(record.table)), [rows.tolist()])
+            cursor.execute(sql(statement, table=self._named(record.table)), [rows.tolist()])
             vectors = [vector.to_numpy() for (vector,) in cursor]
         if len(vectors) != len(rows):
             raise IndexDamagedError(f"{server.shown}: vectors of the index are not in {record.table} any more; {MISSING}")
@@ -245,3 +319,13 @@ def _version(connection: PostgresConnection) -> tuple[int, ...]:
     """Return the version of the extension."""
     [(version,)] = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     return tuple(map(int, version.split(".")))
+
+
+def _condition_of(allowed: Mask | None) -> tuple[Composed, dict[str, Any]]:
+    """A condition on the column ``row``, and its parameters: the server never cuts a list before a filter is applied."""
+    if allowed is None:
+        return sql("true"), {}
+    rows = np.flatnonzero(allowed)
+    if len(rows) <= _FEW:
+        return sql("row = ANY(%(rows)s::integer[])"), {"rows": "{" + ",".join(map(str, rows.tolist())) + "}"}
+    return sql("get_bit(%(mask)s::bytea, row) = 1"), {"mask": np.packbits(allowed, bitorder="little").tobytes()}

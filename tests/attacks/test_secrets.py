@@ -21,7 +21,6 @@ from nlp_retrieval import (
     Bm25Retriever,
     FaissRetriever,
     PgvectorRetriever,
-    PostgresTextRetriever,
     RetrievalError,
     Searcher,
 )
@@ -246,9 +245,8 @@ HOSTILE_ADDRESSES = [
 
 @pytest.mark.parametrize("ask", [
     lambda url: PgvectorRetriever(HashedWords(8), url=url).index(items_of(["red fox"]), Path("unused")),
-    lambda url: PostgresTextRetriever(url=url).index(items_of(["red fox"]), Path("unused")),
     lambda url: DatabaseLoader(url, table="docs").load(),
-], ids=["pgvector", "postgres_text", "database"])  # fmt: skip
+], ids=["pgvector", "database"])  # fmt: skip
 def test_no_part_of_what_a_variable_holds_is_quoted(
     ask: Callable[[str], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

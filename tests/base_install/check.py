@@ -100,7 +100,6 @@ def names_what_is_missing(folder: Path) -> None:
         ListwiseReranker,
         MilvusRetriever,
         OverlapReranker,
-        PostgresTextRetriever,
         PyseriniRetriever,
         RetrievalResult,
         SearchableItem,
@@ -116,6 +115,7 @@ def names_what_is_missing(folder: Path) -> None:
     from nlp_retrieval.encoders import train_word_vectors
     from nlp_retrieval.reports.trackers import check_tracker
     from nlp_retrieval.rerankers import load_profile
+    from nlp_retrieval.retrievers import EmbeddedServer
 
     items = [SearchableItem(item_id="a", content="a red fox")]
     hits = [[RetrievalResult(item=items[0], score=1.0)]]
@@ -134,7 +134,7 @@ def names_what_is_missing(folder: Path) -> None:
         refused("dense", lambda model=model: CrossEncoderReranker(model).rerank(["x"], hits, 1))
         refused("onnx", lambda model=model: CrossEncoderReranker(model, backend="onnx").rerank(["x"], hits, 1))
     refused("pyserini", lambda: PyseriniRetriever().index(items, folder / "pyserini"))
-    refused("postgres", lambda: PostgresTextRetriever().index(items, folder / "words"))
+    refused("postgres", lambda: EmbeddedServer(folder / "server").url())
     refused("milvus", lambda: MilvusRetriever(mode="bm25").index(items, folder / "milvus"))
     refused("signals", lambda: load_profile("climate"))
     refused("signals", lambda: Bm25Retriever(pattern="[a-z]+").index(items, folder / "pattern"))

@@ -18,7 +18,6 @@ from nlp_retrieval import (
     MilvusRetriever,
     OverlapReranker,
     PgvectorRetriever,
-    PostgresTextRetriever,
     PyseriniRetriever,
     SearchableItem,
 )
@@ -152,7 +151,6 @@ TestPgvectorOld = soak(
     )
 )
 TestPgvectorEmbedded = soak(configured(Embedded, PgvectorRetriever, lambda _: PgvectorRetriever(words()), **ROUNDED))
-TestPostgresText = configured(RetrieverRules, PostgresTextRetriever, lambda _: PostgresTextRetriever(url=env_url()))
 
 TestMilvus = configured(Searching, MilvusRetriever, lambda _: MilvusRetriever(words(), url=milvus_url()), **ROUNDED)
 TestMilvusHnsw = soak(

@@ -45,7 +45,7 @@ FLOORS = (
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINES = {"pyserini", "bm25", "faiss", "colbert", "link_graph", "feedback", "pgvector", "postgres_text", "splade", "milvus"}
+ENGINES = {"pyserini", "bm25", "faiss", "colbert", "link_graph", "feedback", "pgvector", "splade", "milvus"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("feedback", "link_graph"),

@@ -24,7 +24,6 @@ from nlp_retrieval import (
     LinkGraphRetriever,
     MilvusRetriever,
     PgvectorRetriever,
-    PostgresTextRetriever,
     PyseriniRetriever,
     SearchableItem,
     Searcher,
@@ -65,7 +64,6 @@ MADE: dict[str, Callable[[], BaseRetriever]] = {
     "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index="flat")], document="seed", position="year"),
     "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),
     "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
-    "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
     "milvus": lambda: MilvusRetriever(HashedWords(), url=f"env:{MILVUS}", index_type="hnsw"),
     "milvus words": lambda: MilvusRetriever(mode="bm25", url=f"env:{MILVUS}"),
     "lucene": PyseriniRetriever,
@@ -144,7 +142,7 @@ def index_operations() -> list[Operation]:
     return [
         *engine_operations("", TWO),
         *engine_operations(", every engine", ("bm25", "flat", "hnsw", "colbert", "splade", "links", "feedback")),
-        *engine_operations(", PostgreSQL", ("words", "vectors")),
+        *engine_operations(", PostgreSQL", ("bm25", "vectors")),
         *engine_operations(", Milvus", ("bm25", "milvus", "milvus words")),
         *engine_operations(", Lucene", ("bm25", "lucene")),
         *_encoding_operations(("flat", "hnsw", "colbert", "splade")),  # the first two share an encoder

@@ -1,4 +1,4 @@
-"""What the tests of servers share: collections of few words, and the three engines on the servers that all tests share."""
+"""What the tests of servers share: collections of few words, and the two engines on the servers that all tests share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from postgres_server import admin_url, env_url
 from psycopg.sql import SQL, Identifier
 from pymilvus import MilvusClient
 
-from nlp_retrieval import MilvusRetriever, PgvectorRetriever, PostgresTextRetriever, SearchableItem, Searcher
+from nlp_retrieval import MilvusRetriever, PgvectorRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
@@ -63,10 +63,7 @@ class Store:
         settings = {"url": self.url} | settings
         if self.engine == "milvus":
             return MilvusRetriever(settings.pop("encoder", HashedWords(dimension=24)), **settings)
-        settings = {"schema": self.schema} | settings
-        if self.engine == "postgres_text":
-            return PostgresTextRetriever(**settings)
-        return PgvectorRetriever(settings.pop("encoder", HashedWords(dimension=24)), **settings)
+        return PgvectorRetriever(settings.pop("encoder", HashedWords(dimension=24)), **{"schema": self.schema} | settings)
 
     def searcher(self, **settings: Any) -> Searcher:
         """A searcher around one."""
@@ -109,7 +106,7 @@ def store_of(engine: str, request: pytest.FixtureRequest) -> Store:
     return Store(engine, f"{re.sub(r'[^a-z]+', '_', name)[:40]}_{zlib.crc32(name.encode())}")
 
 
-@pytest.fixture(params=["pgvector", "postgres_text", "milvus"])
+@pytest.fixture(params=["pgvector", "milvus"])
 def store(request: pytest.FixtureRequest) -> Store:
     return store_of(request.param, request)
 
@@ -117,11 +114,6 @@ def store(request: pytest.FixtureRequest) -> Store:
 @pytest.fixture
 def pgvector(request: pytest.FixtureRequest) -> Store:
     return store_of("pgvector", request)
-
-
-@pytest.fixture
-def words(request: pytest.FixtureRequest) -> Store:
-    return store_of("postgres_text", request)
 
 
 @pytest.fixture

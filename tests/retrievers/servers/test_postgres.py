@@ -22,7 +22,7 @@ import pytest
 from hashed_words import HashedWords
 from postgres_server import admin_url, env_url
 
-from nlp_retrieval import PgvectorRetriever, PostgresTextRetriever, SearchableItem, Searcher
+from nlp_retrieval import PgvectorRetriever, Searcher
 from nlp_retrieval.errors import (
     ConfigurationError,
     DependencyError,
@@ -40,7 +40,7 @@ SECRET = "s3cret-word"
 
 
 def embedded() -> Searcher:
-    return Searcher([PgvectorRetriever(HashedWords(24)), PostgresTextRetriever()])
+    return Searcher([PgvectorRetriever(HashedWords(24))])
 
 
 def postmaster(folder: Path) -> int:
@@ -190,14 +190,14 @@ def test_a_wrong_url_is_an_error_without_its_secret(
 
 
 def test_a_copy_keeps_the_password_and_a_pickle_refuses_it() -> None:
-    retriever = PostgresTextRetriever(url=f"postgresql://me:{SECRET}@host/name")
+    retriever = PgvectorRetriever(HashedWords(24), url=f"postgresql://me:{SECRET}@host/name")
     assert copy.deepcopy(retriever).url == retriever.url
     with pytest.raises(ConfigurationError, match="secret"):
         pickle.dumps(retriever)
-    assert pickle.loads(pickle.dumps(PostgresTextRetriever(url="env:X"))).url == "env:X"
+    assert pickle.loads(pickle.dumps(PgvectorRetriever(HashedWords(24), url="env:X"))).url == "env:X"
 
 
-# schemas, vectors and words
+# schemas and vectors
 
 
 def test_a_schema_may_have_any_name(index: Path) -> None:
@@ -213,8 +213,7 @@ def test_filters_are_exact_on_an_old_and_a_new_extension(
     kind: str, few: int, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """k items whenever k match, and those of numpy; also where the filter is selective and the index a graph."""
-    for room in ("pgvector", "servers.postgres"):
-        monkeypatch.setattr(f"nlp_retrieval.retrievers.{room}.FEW", few)
+    monkeypatch.setattr("nlp_retrieval.retrievers.pgvector._FEW", few)
     items, encoder = corpus(3000), HashedWords(24)
     vectors = encoder.encode_passages([item.text for item in items])
     for index_type in ("hnsw", "exact"):
@@ -235,18 +234,3 @@ def test_what_the_extension_cannot_hold_is_an_error_that_says_what_fits(pgvector
         old.index(corpus(5), index)
     with pytest.raises(ServerError, match=r"2000 dimensions for hnsw.*precision='halfvec'"):
         pgvector.searcher(encoder=HashedWords(2001), index_type="hnsw").index(corpus(3), index)
-
-
-def test_a_language_that_the_server_does_not_know_is_named(words: Store, index: Path) -> None:
-    with pytest.raises(ConfigurationError, match="did you mean 'english'"):
-        words.searcher(language="englisch").index(corpus(3), index)
-
-
-def test_full_text_search_is_any_word_by_stem_and_no_operator(words: Store, index: Path) -> None:
-    texts = ["The turbines were built.", "A turbine and a mill", "mills", "nothing of it", "Москва слезам не верит"]
-    searcher = words.searcher()
-    searcher.index([SearchableItem(item_id=str(n), content=text) for n, text in enumerate(texts)], index)
-    assert found(searcher, "turbine mill")[0][0] == "1"
-    for query in ("turbine mill", "!turbine & mill <-> 'x':*"):
-        assert {item_id for item_id, _ in found(searcher, query)} == {"0", "1", "2"}
-    assert [item_id for item_id, _ in found(searcher, "москва")] == ["4"]
