@@ -7,7 +7,6 @@ from nlp_retrieval.agents.files import write_trajectories as write_trajectories
 from nlp_retrieval.agents.measures import TrajectoryEvaluation as TrajectoryEvaluation
 from nlp_retrieval.agents.measures import evaluate_trajectories as evaluate_trajectories
 from nlp_retrieval.agents.page import trajectories_page as trajectories_page
-from nlp_retrieval.agents.react import ReactAgent as ReactAgent
 from nlp_retrieval.agents.recorder import Recorder as Recorder
 from nlp_retrieval.agents.recorder import Session as Session
 from nlp_retrieval.agents.recorder import recording as recording

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
@@ -51,7 +50,6 @@ class AgentAnswer:
     Args:
         text: the answer; empty if there is none.
         citations: ids of the items that it cites, in order; None if the marks in the text say so.
-        error: why the agent did not come to an end; empty if it did.
 
     Examples:
         >>> AgentAnswer("Krill.", ["whale"]).citations
@@ -60,179 +58,13 @@ class AgentAnswer:
 
     text: str
     citations: Sequence[str] | None = None
-    error: str = ""
-
-
-Answers = Callable[[str, AgentTools], AgentAnswer]
-"""Answers a question with tools."""
-
-
-class BaseAgentSearcher(BaseSearcher):
-    """Lets an agent search: its results are the union of what it found, and its trajectories are kept."""
-
-    searcher: BaseSearcher
-    k: int
-    steps: int | None
-    tokens: int | None
-    record: str | Path | None
-
-    def _take(self, searcher: BaseSearcher, k: int, steps: int | None, tokens: int | None, record: str | Path | None) -> None:
-        self.searcher, self.k, self.steps, self.tokens, self.record = searcher, k, steps, tokens, record
-        self.retrievers = searcher.retrievers
-        self._opened, self._opens = searcher._opened, searcher._opens
-        self._trajectories: dict[_Key, Trajectory] = {}
-        self._keeping = Lock()
-        self._id_of: dict[str, str] = {}
-
-    @property
-    @abstractmethod
-    def agent_name(self) -> str:
-        """Name of the agent in its trajectories."""
-
-    @property
-    def at_once(self) -> int:
-        """How many questions are asked at the same time."""
-        return 1
-
-    @abstractmethod
-    def answering(self) -> AbstractContextManager[Answers]:
-        """Return what answers the questions of one call of :meth:`search`."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the whole configuration, without where its trajectories are written."""
-        settings = {key: value for key, value in self.config.items() if key != "record"}
-        whole: Config = {"config": settings, "searcher": self.searcher.fingerprint}
-        whole |= {"codes": codes} if (codes := codes_in(self)) else {}
-        return hashlib.sha256(canonical_json(whole).encode()).hexdigest()
-
-    @property
-    def stages(self) -> list[str]:
-        """The agent itself with its language models, its searches, and the stages of these."""
-        return ["agent", "search"]
-
-    def trajectories(self, queries: Queries | None = None) -> list[Trajectory]:
-        """Return what the agent did for each question that it was asked: the last 10,000 of them.
-
-        A question that was asked as a text has this text as its id, unless a benchmark asked it.
-        """
-        with self._keeping:
-            kept = list(self._trajectories.values())
-        if queries is None:
-            return kept
-        by_question = {trajectory.question: trajectory for trajectory in kept}
-        return [
-            by_question[query.text].model_copy(update={"question_id": query.query_id})
-            for query in queries_of(queries)
-            if query.text in by_question
-        ]
-
-    def expect(self, queries: Sequence[Query]) -> None:
-        """Take over the ids of questions that are going to be asked as texts."""
-        self._id_of = {query.text: query.query_id for query in reversed(queries)}
-
-    def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> RankedLists:
-        """Let the agent answer questions, and return what its searches found.
-
-        Raises:
-            QueryError: a question is not a string, k is not a positive integer, or the filter does not match the items.
-            IndexMissingError: no index was opened.
-            EngineError: the agent failed for each of several questions.
-            OutputError: the file for trajectories cannot be written.
-        """
-        (ids, questions), cut = texts_of(queries), check_k(k)
-        searcher = self._searching()
-        searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
-        if self.record is not None:
-            _read_kept(Path(self.record), self.agent_name)  # a file of something else is an error before the agent is asked
-        names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
-        what = f"agent {self.agent_name}"
-        with suppress_empty_notes(), using_stages(Stages()), self.answering() as answer, progress(what, len(ids)) as advance:
-
-            def run(part: tuple[str, str], _: Callable[[], bool]) -> _Ran:
-                ran = self._run(part[0], part[1], searcher, where, answer)
-                advance(1)
-                return ran
-
-            runs = side_by_side(run, list(zip(names, questions, strict=True)), self.at_once)
-        if self.record is not None:
-            path = Path(self.record)
-            with self._keeping:
-                kept = _read_kept(path, self.agent_name) | {_key(ran.trajectory): ran.trajectory for ran in runs}
-                lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in kept.values())
-                write_output(path, "".join(lines).encode())
-        self._report(runs)
-        return RankedLists(questions, (ran.results[:cut] for ran in runs), ids)
-
-    def _run(self, question_id: str, question: str, searcher: BaseSearcher, where: Where | None, answer: Answers) -> _Ran:
-        def search(query: str, k: int, own: Where | None) -> list[RetrievalResult]:
-            both: Where | None = {"and": [where, own]} if where is not None and own is not None else where or own
-            (results,) = searcher.search([query], k, both)
-            return results
-
-        begin, failure, answered = time.perf_counter(), None, AgentAnswer("")
-        with record_calls() as calls:
-            tools = AgentTools(question, search, self.k, self.steps, self.tokens, calls)
-            try:
-                with using_tools(tools):
-                    answered = answer(question, tools)
-            except BudgetSpentError:
-                answered = AgentAnswer("", error="its budget is spent")
-            except Exception as error:
-                failure = error
-                answered = AgentAnswer("", error=reason_of(error))
-        if (seconds := search_context().seconds) is not None:
-            seconds["agent"] = seconds.get("agent", 0.0) + time.perf_counter() - begin - tools.searching
-        metadata: dict[str, Any] = {"error": clean_text(answered.error)} if answered.error else {}
-        metadata |= {"where": where} if where is not None else {}
-        cited = None if answered.citations is None else filter(None, map(clean_text, answered.citations))
-        values = {
-            "question_id": question_id,
-            "question": question,
-            "agent": self.agent_name,
-            "steps": tuple(tools.steps),
-            "answer": clean_text(answered.text),
-            "citations": None if cited is None else tuple(cited),
-            "complete": not (tools.spent or answered.error),
-            **known_tokens(calls.counts),
-            "metadata": metadata,
-        }
-        trajectory = Trajectory.model_validate(values)
-        with self._keeping:
-            self._trajectories.pop(_key(trajectory), None)
-            self._trajectories[_key(trajectory)] = trajectory
-            if len(self._trajectories) > MOST_KEPT:
-                del self._trajectories[next(iter(self._trajectories))]
-        return _Ran(trajectory, tools.results(trajectory.cited()), failure, tools.spent)
-
-    def _report(self, runs: Sequence[_Ran]) -> None:
-        """Say for how many questions the agent did not come to an end, other than by its budget."""
-        failed = [ran.trajectory for ran in runs if not (ran.spent or ran.trajectory.complete)]
-        if not failed:
-            return
-        said = f"the agent {self.agent_name!r} failed for {len(failed):,} of {len(runs):,} questions (the first: "
-        said += f"{failed[0].question!r:.80}: {failed[0].metadata['error']})"
-        if len(runs) > 1 and all(ran.failure for ran in runs):
-            raise EngineError(said) from runs[0].failure
-        warnings.warn(f"{said}; their trajectories are incomplete", RetrievalWarning, stacklevel=3)
-
-    def _searching(self) -> BaseSearcher:
-        """Return the searcher on the generation open now; a later refresh does not affect it."""
-        searcher = self.searcher.__copy__()
-        searcher._opened = self.open_retrievers()
-        return searcher
-
-    def open_retrievers(self) -> OpenedRetrievers:
-        if self._opened is None and self._opens is None and self.searcher._opened is not None:
-            self._opened = self.searcher._opened
-        return super().open_retrievers()
 
 
 Label = Annotated[str, Field(min_length=1)]
 Limit = Annotated[int, Field(ge=1)]
 
 
-class AgentSearcher(BaseAgentSearcher):
+class AgentSearcher(BaseSearcher):
     """Any agent as a searcher, for benchmarks: a function, or a DSPy program, with a searcher for its tools.
 
     An agent is called as ``agent(question, tools)``, see :class:`AgentTools`. It returns its answer as a text, as an
@@ -286,15 +118,13 @@ class AgentSearcher(BaseAgentSearcher):
         self._is_program = hasattr(agent, "named_predictors")
         self._label = label or str(getattr(agent, "__name__", type(agent).__name__))
         self._own = "" if label else uuid4().hex
-        self._take(resolved["searcher"], k, steps, tokens, record)
-
-    @property
-    def agent_name(self) -> str:
-        return self._label
-
-    @property
-    def at_once(self) -> int:
-        return 1 if self.lm is None else self.lm.endpoint.calls_at_once
+        self.searcher: BaseSearcher = resolved["searcher"]
+        self.k, self.steps, self.tokens, self.record = k, steps, tokens, record
+        self.retrievers = self.searcher.retrievers
+        self._opened, self._opens = self.searcher._opened, self.searcher._opens
+        self._trajectories: dict[_Key, Trajectory] = {}
+        self._keeping = Lock()
+        self._id_of: dict[str, str] = {}
 
     @property
     def config(self) -> Config:
@@ -302,6 +132,19 @@ class AgentSearcher(BaseAgentSearcher):
         config = super().config
         del config["label"]
         return config | {"agent": self._label} | ({"object": self._own} if self._own else {})
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the whole configuration, without where its trajectories are written."""
+        settings = {key: value for key, value in self.config.items() if key != "record"}
+        whole: Config = {"config": settings, "searcher": self.searcher.fingerprint}
+        whole |= {"codes": codes} if (codes := codes_in(self)) else {}
+        return hashlib.sha256(canonical_json(whole).encode()).hexdigest()
+
+    @property
+    def stages(self) -> list[str]:
+        """The agent itself with its language models, its searches, and the stages of these."""
+        return ["agent", "search"]
 
     def to_config(self) -> Config:
         """Raise an error: an agent in Python is in no file.
@@ -314,16 +157,6 @@ class AgentSearcher(BaseAgentSearcher):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the agent, as far as that can be pickled."""
         return partial(type(self), **self._arguments), (), self._kept() or None
-
-    @contextmanager
-    def answering(self) -> Iterator[Answers]:
-        if self.lm is None:
-            yield self._answer
-            return
-        from nlp_retrieval.lm.asking import using
-
-        with using(self.lm):
-            yield self._answer
 
     def _answer(self, question: str, tools: AgentTools) -> AgentAnswer:
         call = (
@@ -348,6 +181,127 @@ class AgentSearcher(BaseAgentSearcher):
         names = [name for name, p in list(signature(type(program).forward).parameters.items())[1:] if p.kind not in kinds]
         names = names or list(getattr(getattr(program, "signature", None), "input_fields", {})) or ["question"]
         return {names[0]: question} | ({"tools": tools} if "tools" in names else {})
+
+    def trajectories(self, queries: Queries | None = None) -> list[Trajectory]:
+        """Return what the agent did for each question that it was asked: the last 10,000 of them.
+
+        A question that was asked as a text has this text as its id, unless a benchmark asked it.
+        """
+        with self._keeping:
+            kept = list(self._trajectories.values())
+        if queries is None:
+            return kept
+        by_question = {trajectory.question: trajectory for trajectory in kept}
+        return [
+            by_question[query.text].model_copy(update={"question_id": query.query_id})
+            for query in queries_of(queries)
+            if query.text in by_question
+        ]
+
+    def expect(self, queries: Sequence[Query]) -> None:
+        """Take over the ids of questions that are going to be asked as texts."""
+        self._id_of = {query.text: query.query_id for query in reversed(queries)}
+
+    def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> RankedLists:
+        """Let the agent answer questions, and return what its searches found.
+
+        Raises:
+            QueryError: a question is not a string, k is not a positive integer, or the filter does not match the items.
+            IndexMissingError: no index was opened.
+            EngineError: the agent failed for each of several questions.
+            OutputError: the file for trajectories cannot be written.
+        """
+        (ids, questions), cut = texts_of(queries), check_k(k)
+        searcher = self._searching()
+        searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
+        if self.record is not None:
+            _read_kept(Path(self.record), self._label)  # a file of something else is an error before the agent is asked
+        names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
+        asking: AbstractContextManager[object] = nullcontext()
+        at_once = 1
+        if self.lm is not None:
+            from nlp_retrieval.lm.asking import using
+
+            asking, at_once = using(self.lm), self.lm.endpoint.calls_at_once
+        what = f"agent {self._label}"
+        with suppress_empty_notes(), using_stages(Stages()), asking, progress(what, len(ids)) as advance:
+
+            def run(part: tuple[str, str], _: Callable[[], bool]) -> _Ran:
+                ran = self._run(part[0], part[1], searcher, where)
+                advance(1)
+                return ran
+
+            runs = side_by_side(run, list(zip(names, questions, strict=True)), at_once)
+        if self.record is not None:
+            path = Path(self.record)
+            with self._keeping:
+                kept = _read_kept(path, self._label) | {_key(ran.trajectory): ran.trajectory for ran in runs}
+                lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in kept.values())
+                write_output(path, "".join(lines).encode())
+        self._report(runs)
+        return RankedLists(questions, (ran.results[:cut] for ran in runs), ids)
+
+    def _run(self, question_id: str, question: str, searcher: BaseSearcher, where: Where | None) -> _Ran:
+        def search(query: str, k: int, own: Where | None) -> list[RetrievalResult]:
+            both: Where | None = {"and": [where, own]} if where is not None and own is not None else where or own
+            (results,) = searcher.search([query], k, both)
+            return results
+
+        begin, failure, reason, answered = time.perf_counter(), None, "", AgentAnswer("")
+        with record_calls() as calls:
+            tools = AgentTools(question, search, self.k, self.steps, self.tokens, calls)
+            try:
+                with using_tools(tools):
+                    answered = self._answer(question, tools)
+            except BudgetSpentError:
+                reason = "its budget is spent"
+            except Exception as error:
+                failure, reason = error, reason_of(error)
+        if (seconds := search_context().seconds) is not None:
+            seconds["agent"] = seconds.get("agent", 0.0) + time.perf_counter() - begin - tools.searching
+        metadata: dict[str, Any] = {"error": clean_text(reason)} if reason else {}
+        metadata |= {"where": where} if where is not None else {}
+        cited = None if answered.citations is None else filter(None, map(clean_text, answered.citations))
+        values = {
+            "question_id": question_id,
+            "question": question,
+            "agent": self._label,
+            "steps": tuple(tools.steps),
+            "answer": clean_text(answered.text),
+            "citations": None if cited is None else tuple(cited),
+            "complete": not (tools.spent or reason),
+            **known_tokens(calls.counts),
+            "metadata": metadata,
+        }
+        trajectory = Trajectory.model_validate(values)
+        with self._keeping:
+            self._trajectories.pop(_key(trajectory), None)
+            self._trajectories[_key(trajectory)] = trajectory
+            if len(self._trajectories) > MOST_KEPT:
+                del self._trajectories[next(iter(self._trajectories))]
+        return _Ran(trajectory, tools.results(trajectory.cited()), failure, tools.spent)
+
+    def _report(self, runs: Sequence[_Ran]) -> None:
+        """Say for how many questions the agent did not come to an end, other than by its budget."""
+        failed = [ran.trajectory for ran in runs if not (ran.spent or ran.trajectory.complete)]
+        if not failed:
+            return
+        said = f"the agent {self._label!r} failed for {len(failed):,} of {len(runs):,} questions (the first: "
+        said += f"{failed[0].question!r:.80}: {failed[0].metadata['error']})"
+        if len(runs) > 1 and all(ran.failure for ran in runs):
+            raise EngineError(said) from runs[0].failure
+        warnings.warn(f"{said}; their trajectories are incomplete", RetrievalWarning, stacklevel=3)
+
+    def _searching(self) -> BaseSearcher:
+        """Return the searcher on the generation open now; a later refresh does not affect it."""
+        searcher = self.searcher.__copy__()
+        searcher._opened = self.open_retrievers()
+        return searcher
+
+    def open_retrievers(self) -> OpenedRetrievers:
+        if self._opened is None and self._opens is None and self.searcher._opened is not None:
+            self._opened = self.searcher._opened
+        return super().open_retrievers()
 
 
 def _read_kept(path: Path, agent: str) -> dict[_Key, Trajectory]:

@@ -68,22 +68,8 @@ class AgentTools:
         """Whether a call was refused because the budget was spent."""
         self.searching = 0.0
         """Seconds that searches took."""
-        self.thought = ""
-        """What the agent thinks; the text of its next call."""
         self.after_step: Callable[[], object] = lambda: None
         """Called after every step that succeeded: what the model answered before it was usable."""
-
-    @property
-    def steps_left(self) -> int | None:
-        """Calls that are still allowed; None for any number."""
-        done = sum(step.kind != "note" for step in self.steps)
-        return None if self._most_steps is None else max(self._most_steps - done, 0)
-
-    def check_tokens(self) -> None:
-        """End the agent if its tokens are spent."""
-        if self._most_tokens is not None and sum(_tokens_of(self._calls.counts)) >= self._most_tokens:
-            self.spent = True
-            raise BudgetSpentError
 
     def search(self, query: str, k: int | None = None, where: Where | None = None) -> list[RetrievalResult]:
         """Search.
@@ -131,11 +117,6 @@ class AgentTools:
         """
         self._add("note", text=clean_text(text))
 
-    def fail(self, tool: str, error: str, text: str = "") -> None:
-        """Keep a call that cannot be made as a step with an error."""
-        self._check_budget()
-        self._add("other", tool=clean_text(tool, 200), text=clean_text(text), error=clean_text(error))
-
     def count_tokens(self, model: str, input_tokens: int, output_tokens: int) -> None:
         """Count a call of a language model that this package does not see.
 
@@ -161,8 +142,9 @@ class AgentTools:
         return [RetrievalResult.trusted(self._items[item_id], 1.0 / rank, signals) for rank, (item_id, signals) in ranked]
 
     def _check_budget(self) -> None:
-        self.check_tokens()
-        if self.steps_left == 0:
+        done = sum(step.kind != "note" for step in self.steps)
+        tokens = sum(_tokens_of(self._calls.counts))
+        if done == self._most_steps or (self._most_tokens is not None and tokens >= self._most_tokens):
             self.spent = True
             raise BudgetSpentError
 
@@ -180,8 +162,6 @@ class AgentTools:
 
     def _add(self, kind: str, **fields: Any) -> None:
         counts, now = self._calls.counts, time.perf_counter()
-        if self.thought:
-            fields, self.thought = {"text": clean_text(self.thought)} | fields, ""
         used = known_tokens(counts - self._counted)
         self.steps.append(AgentStep.model_validate({"kind": kind, **fields, **used, "seconds": now - self._since}))
         self._counted, self._since = counts, now
