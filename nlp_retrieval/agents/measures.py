@@ -35,13 +35,9 @@ MEASURES = {
     "perfect_recall": "1 if it holds all gold",
     "recall_by_search": "recall after each search up to the limit, averaged: the area under recall over searches",
     "redundancy": "share of its results that it had seen before for this question",
-    "repeated_queries": "share of its searches that it had asked before, but for case and spaces",
-    "gold_unopened": "share of the gold that came back and was not opened",
-    "gold_uncited": "share of the gold that came back and is not cited",
     "citation_precision": "share of its citations that are gold; 0 if it cites nothing",
     "citation_recall": "share of the gold that it cites",
     "cited_unseen": "share of its citations that neither came back nor were opened",
-    "stopped_early": "1 if gold was missing at the end and its last search had still brought some",
     "searched_on": "share of its searches after the last gold had come; 0 if gold was missing",
     "words_read": "share of the new words of its later queries that stand in what it had read by then; needs the texts",
 }
@@ -50,7 +46,7 @@ MEASURES = {
 COUNTS = ("steps", "searches", "opened", "results", "last_gold_step", "tokens", "price", "seconds")
 """Counts per question; NaN where unknown. ``last_gold_step`` counts from 1 and is NaN if gold was missing at the end."""
 
-_OF_CITATIONS = ("gold_uncited", "citation_precision", "citation_recall", "cited_unseen")
+_OF_CITATIONS = ("citation_precision", "citation_recall", "cited_unseen")
 _Units = dict[tuple[str, str], int]
 """Numbers of the relevant documents of a question, by key."""
 
@@ -295,21 +291,15 @@ def _measured(
         return {unit for item_id in item_ids if (unit := _unit_of(item_id, wanted, titles)) is not None}
 
     seen: set[str] = set()
-    queries: set[tuple[str, str]] = set()
     gold_seen: set[int] = set()
-    repeated = again = results = last_gold = searches_at_last = 0
-    last_search_brought = False
+    again = results = last_gold = searches_at_last = 0
     after = [0.0]  # recall before the first search, and after each
     for number, step in enumerate(trajectory.steps, 1):
         fresh = gold_in(step.came) - gold_seen
         gold_seen |= fresh
         if step.kind == "search":
-            asked = " ".join(step.query.casefold().split()), repr(step.where)
-            repeated += bool(step.query) and asked in queries
-            queries.add(asked)
             results += len(step.results)
             again += sum(item_id in seen for item_id in step.results)
-            last_search_brought = bool(fresh)
             after.append(0.0)
         after[-1] = len(gold_seen) / len(wanted)
         if fresh:
@@ -322,13 +312,9 @@ def _measured(
         "perfect_recall": float(complete),
         "recall_by_search": float(np.mean(_up_to(after, limit)[1:])),
         "redundancy": again / results if results else 0.0,
-        "repeated_queries": repeated / made if made else 0.0,
-        "gold_unopened": len(gold_seen - gold_in(trajectory.opened())) / len(wanted),
-        "gold_uncited": len(gold_seen - gold_in(cited)) / len(wanted),
         "citation_precision": sum(bool(gold_in([item_id])) for item_id in cited) / len(cited) if cited else 0.0,
         "citation_recall": len(gold_in(cited)) / len(wanted),
         "cited_unseen": sum(item_id not in seen for item_id in cited) / len(cited) if cited else 0.0,
-        "stopped_early": float(not complete and last_search_brought),
         "searched_on": (made - searches_at_last) / made if complete and made else 0.0,
         "words_read": np.nan if texts is None else _words_read(trajectory, texts),
         "steps": len(trajectory.steps),

@@ -51,15 +51,15 @@ class ShownStep(NamedTuple):
 
 
 def shown_steps(
-    trajectory: Trajectory, evaluation: TrajectoryEvaluation | None, titles: Mapping[str, str] | None = None
+    trajectory: Trajectory, evaluation: TrajectoryEvaluation, titles: Mapping[str, str] | None = None
 ) -> list[ShownStep]:
-    """Return the first steps of a trajectory for a page or a terminal."""
+    """Return the first steps of a trajectory."""
     seen: set[str] = set()
     steps = []
     for step in trajectory.steps[:MOST_STEPS]:
         results = []
         for item_id in step.came or ([step.item_id] if step.item_id else []):  # what could not be read is shown, too
-            is_gold = evaluation is not None and evaluation.is_gold(trajectory.question_id, item_id)
+            is_gold = evaluation.is_gold(trajectory.question_id, item_id)
             results.append(ShownResult(item_id, (titles or {}).get(item_id, ""), is_gold, item_id in seen))
         seen.update(result.item_id for result in results)
         shown = results[:MOST_RESULTS] + [result for result in results[MOST_RESULTS:] if result.is_gold]

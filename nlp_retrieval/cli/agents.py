@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,35 +85,6 @@ def evaluate(
         csv.write_csv(evaluation.to_arrow(), buffer)
         write_output(csv_file, buffer.getvalue().to_pybytes())
         say(f"written: {csv_file}")
-
-
-@app.command("show")
-def show(
-    files: Files,
-    question: Annotated[str, typer.Option("--question", "-q", help="Id of the question.")],
-    config: Config = None,
-    qrels: Qrels = None,
-    tool: Tools = None,
-    field: Fields = None,
-) -> None:
-    """Show what each agent did for one question; with gold, where it came in."""
-    from nlp_retrieval.agents.measures import evaluate_trajectories
-    from nlp_retrieval.errors import QueryError, nearest
-    from nlp_retrieval.text.printing import visible
-
-    gold: dict[str, Any] = {}
-    if config is None and qrels is None:
-        trajectories = _read(files, tool, field, ())
-    else:
-        trajectories, gold = _read_with_gold(files, tool, field, config, qrels)
-    own = [trajectory for trajectory in trajectories if trajectory.question_id == question]
-    if not own:
-        known = list(dict.fromkeys(trajectory.question_id for trajectory in trajectories))
-        raise QueryError(f"no agent was asked {question!r}; {nearest(question, known)}")
-    evaluation = evaluate_trajectories(own, **gold) if gold else None
-    echo([visible(next((trajectory.question for trajectory in own if trajectory.question), question))])
-    for each in own:
-        echo(_lines_of(each, evaluation, gold.get("titles")))
 
 
 @app.command("replay")
@@ -224,32 +195,3 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
         )
     Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
     typer.echo(f"{len(evaluation.query_ids):,} questions; intervals of recall over families.")
-
-
-def _lines_of(trajectory: Trajectory, evaluation: TrajectoryEvaluation | None, titles: dict[str, str] | None) -> Iterator[str]:
-    from nlp_retrieval.agents.citations import trajectory_citations
-    from nlp_retrieval.agents.page import shown_steps
-    from nlp_retrieval.text.printing import visible
-
-    recall = "" if evaluation is None else f": recall {evaluation.per_query[trajectory.agent]['recall'][0]:.2f}"
-    yield f"\n{visible(trajectory.agent)}{recall}"
-    steps = shown_steps(trajectory, evaluation, titles)
-    for number, (step, results, more) in enumerate(steps, 1):
-        unnamed = "(its query is not recorded)" if step.kind == "search" else step.tool
-        what = visible(step.text[:300]) if step.kind == "note" else visible(step.query or unnamed)
-        error = f" ({visible(step.error)})" if step.error else ""
-        yield f"{number:4}  {step.kind:6} {what}{error}"
-        for result in results:
-            gold, again = ("*" if result.is_gold else " "), (" (again)" if result.seen_before else "")
-            title = f"  {visible(result.title)}" if result.title else ""
-            yield f"           {gold} {visible(result.item_id)}{title}{again}"
-        if more:
-            yield f"             {more:,} more"
-    if more := len(trajectory.steps) - len(steps):
-        yield f"      {more:,} more steps"
-    if trajectory.answer:
-        yield f"      answer {visible(trajectory.answer)}"
-    for citation in trajectory_citations(trajectory):
-        came = f"came in step {citation.came}" if citation.came else "never came back"
-        opened = f", opened in step {citation.opened}" if citation.opened else ""
-        yield f"             [{visible(citation.item_id)}] {came}{opened}"

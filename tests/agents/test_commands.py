@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -89,19 +88,10 @@ def test_words_of_queries_are_looked_for_in_the_corpus_of_the_configuration(fold
     assert "words" not in run("evaluate", "reads.jsonl", "--qrels", "qrels.txt")
 
 
-def test_one_question_is_shown_step_by_step_with_its_gold(folder: Path) -> None:
-    printed = run("show", "agents.jsonl", "-q", "q1", "-c", "b.yaml")
-    assert re.search(r"good: recall 1\.00\n +1  search krill\n +\* p1  P1\n +\* p2  P2\n", printed)
-    assert "[p1] came in step 1" in printed
-    assert "p4  P4 (again)" in printed
-    assert "\x1b" not in printed
-    assert "* p1" not in run("show", "agents.jsonl", "-q", "q1")
-
-
 def test_no_line_is_a_command_to_a_runner_of_ci(folder: Path) -> None:
     named = Trajectory(question_id="q1", question="::set-env::x", agent="::error::1", steps=(search("::a::", "p1"),))
     write_trajectories("named.jsonl", [named, named.model_copy(update={"agent": "::b"})])
-    shown = run("evaluate", "named.jsonl", "--qrels", "qrels.txt") + run("show", "named.jsonl", "-q", "q1")
+    shown = run("evaluate", "named.jsonl", "--qrels", "qrels.txt")
     assert "error::1" in shown
     assert not any(line.lstrip().startswith("::") for line in shown.splitlines())
 
@@ -119,11 +109,10 @@ def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path
         (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--measure", "speed"], "no measure 'speed'"),
         (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--tool", "kb"], "--tool 'kb': write two names"),
         (["evaluate", "agents.jsonl", "agents.jsonl", "--qrels", "qrels.txt"], "has two answers to question 'q1'"),
-        (["show", "agents.jsonl", "-q", "q7"], "no agent was asked 'q7'"),
-        (["show", "agents.jsonl", "-q", "q1", "--qrels", "none.txt"], "none.txt"),
+        (["evaluate", "agents.jsonl", "--qrels", "none.txt"], "none.txt"),
         (["replay", "agents.jsonl", "-i", "nowhere", "-o", "x.jsonl"], "nowhere"),
-        (["show", "corpus.jsonl", "-q", "q1"], "there is no field"),
-        (["show", "n" * 300, "-q", "q1"], "cannot be read or written (File name too long)"),
+        (["evaluate", "corpus.jsonl", "--qrels", "qrels.txt"], "there is no field"),
+        (["evaluate", "n" * 300, "--qrels", "qrels.txt"], "cannot be read or written (File name too long)"),
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, words: list[str], message: str) -> None:

@@ -44,26 +44,17 @@ def plainly(trajectory: Trajectory, gold: set[str], limit: int) -> dict[str, flo
         end = searches[number] if number < len(searches) else len(steps)  # until the next search begins
         by_search.append(len(after[end]) / len(gold))
     results = [(number, item) for number in searches for item in steps[number].results]
-    queries = [" ".join(steps[number].query.lower().split()) for number in searches]
     complete = gold <= union
     last = next((number for number in range(1, len(steps) + 1) if complete and gold <= set().union(*came[:number])), None)
-    opened = {step.item_id for step in steps if step.kind == "open"}
     cited = list(trajectory.citations or ())
-    brought = bool(searches) and len(after[searches[-1] + 1]) > len(after[searches[-1]])
     return {
         "recall": len(gold & union) / len(gold),
         "perfect_recall": float(complete),
         "recall_by_search": sum(by_search) / limit,
         "redundancy": sum(item in set().union(*came[:number]) for number, item in results) / len(results) if results else 0.0,
-        "repeated_queries": sum(query in queries[:place] for place, query in enumerate(queries)) / len(queries)
-        if queries
-        else 0.0,
-        "gold_unopened": len((gold & union) - opened) / len(gold),
-        "gold_uncited": len((gold & union) - set(cited)) / len(gold),
         "citation_precision": sum(item in gold for item in cited) / len(cited) if cited else 0.0,
         "citation_recall": len(gold & set(cited)) / len(gold),
         "cited_unseen": sum(item not in union for item in cited) / len(cited) if cited else 0.0,
-        "stopped_early": float(not complete and brought),
         "searched_on": sum(number >= last for number in searches) / len(searches) if last is not None and searches else 0.0,
         "searches": len(searches),
         "last_gold_step": np.nan if last is None else last,
