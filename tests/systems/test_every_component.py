@@ -10,7 +10,7 @@ from soaking import Figures
 
 from nlp_retrieval.core.components.registry import kinds
 
-from .evidence.conformance import test_fetchers, test_rerankers, test_search_engines, test_verifiers
+from .evidence.conformance import test_rerankers, test_verifiers
 from .hipporag.conformance import test_retrievers as test_hipporag
 from .policy.conformance import test_loaders
 from .policy.conformance import test_retrievers as test_policy
@@ -18,13 +18,11 @@ from .policy.conformance import test_retrievers as test_policy
 MODULES: dict[tuple[str, str], ModuleType] = {
     ("evidence", "verifiers"): test_verifiers,
     ("evidence", "rerankers"): test_rerankers,
-    ("evidence", "search_engines"): test_search_engines,
-    ("evidence", "fetchers"): test_fetchers,
     ("hipporag", "retrievers"): test_hipporag,
     ("policy", "loaders"): test_loaders,
     ("policy", "retrievers"): test_policy,
 }
-WITHOUT_RULES = {"index_types", "links", "searchers", "work_registers"}
+WITHOUT_RULES = {"fetchers", "index_types", "links", "search_engines", "searchers", "work_registers"}
 """Kinds that the kit has no class for."""
 
 

@@ -7,9 +7,7 @@ from nlp_retrieval.systems.evidence.citations.published import check_references 
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews as Reviews
 from nlp_retrieval.systems.evidence.source_files import FetchedPage as FetchedPage
-from nlp_retrieval.systems.evidence.testing import FetcherRules as FetcherRules
 from nlp_retrieval.systems.evidence.testing import VerifierRules as VerifierRules
-from nlp_retrieval.systems.evidence.testing import WebSearchRules as WebSearchRules
 from nlp_retrieval.systems.evidence.trajectories import JudgedCitation as JudgedCitation
 from nlp_retrieval.systems.evidence.trajectories import accuracy_by_calls as accuracy_by_calls
 from nlp_retrieval.systems.evidence.trajectories import audit_trajectories as audit_trajectories
@@ -22,7 +20,6 @@ from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifie
 from nlp_retrieval.systems.evidence.verifiers.reranker import VerifierReranker as VerifierReranker
 from nlp_retrieval.systems.evidence.web_research.crossref import Crossref as Crossref
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher as BaseFetcher
-from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher as FolderFetcher
 from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher as HttpFetcher
 from nlp_retrieval.systems.evidence.web_research.full_text import Extract as Extract
 from nlp_retrieval.systems.evidence.web_research.full_text import Match as Match
@@ -30,6 +27,5 @@ from nlp_retrieval.systems.evidence.web_research.full_text import Quote as Quote
 from nlp_retrieval.systems.evidence.web_research.research import ResearchReport as ResearchReport
 from nlp_retrieval.systems.evidence.web_research.research import research as research
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch as BaseWebSearch
-from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch as FolderSearch
 from nlp_retrieval.systems.evidence.web_research.searching import SearxngSearch as SearxngSearch
 from nlp_retrieval.systems.evidence.web_research.searching import WebResult as WebResult

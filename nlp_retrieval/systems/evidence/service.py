@@ -36,7 +36,6 @@ from nlp_retrieval.systems.evidence.service_models import (
     ClaimAnswer,
     ClaimArguments,
     DeleteAnswer,
-    EditAnswer,
     IndexAnswer,
     IndexBody,
     ListArguments,
@@ -46,7 +45,6 @@ from nlp_retrieval.systems.evidence.service_models import (
     ProjectFigures,
     ReviewBody,
     ReviewsAnswer,
-    SourceEdit,
     SourcesAnswer,
     SourceToAdd,
     SourceToDelete,
@@ -140,15 +138,6 @@ class ProjectService(BaseService):
             Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer, records=True),
             Endpoint("/sources", "All sources, in the order of adding.", self._sources, SourcesAnswer),
-            Endpoint(
-                "/sources/{key:path}",
-                "Change the title, grade or date of a source, named by key or escaped URL.",
-                self._edit,
-                EditAnswer,
-                SourceEdit,
-                writes=True,
-                method="PATCH",
-            ),
             Endpoint(
                 "/sources/{key:path}",
                 "Delete a source with all its versions, named by key or escaped URL.",
@@ -359,25 +348,14 @@ class ProjectService(BaseService):
         sources = self._index.sources(arguments.match, arguments.min_quality)
         return _json(SourcesAnswer(sources=sources[: arguments.limit], total=len(sources)))
 
-    def _edit(self, asked: tuple[str, SourceEdit]) -> bytes:
-        key, body = asked
-        self._check_known(key)
-        if self._index.edit(key, title=body.title, quality=body.quality, fetch_date=body.fetch_date):
-            self._index.build_index()
-        return _json(EditAnswer.model_construct(changes=self._index.changes(key)))
-
     def _delete(self, key: str) -> bytes:
-        self._check_known(key)
-        count = self._index.delete(key)
+        try:
+            count = self._index.delete(self._index.named(key))
+        except InputError as error:  # no such source, or neither a key nor a URL
+            raise _not_found(error) from None
         self._index.build_index()
         left = self._index.stats()["document_count"]
         return _json(DeleteAnswer(deleted_versions=count, document_count=left))
-
-    def _check_known(self, key: str) -> None:
-        try:
-            self._index.changes(key)
-        except InputError as error:  # no such source, or neither a key nor a URL
-            raise _not_found(error) from None
 
     def _stats(self, _: None) -> bytes:
         return _json(ProjectFigures.model_validate(self._index.stats()))

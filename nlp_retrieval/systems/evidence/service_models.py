@@ -23,7 +23,7 @@ from nlp_retrieval.service import (
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
-from nlp_retrieval.systems.evidence.index.store import Change, SourceVersion
+from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.reviews import Decision, Review
 from nlp_retrieval.systems.evidence.verdict.claims import VerifyAnswer
 
@@ -236,22 +236,6 @@ class SourcesAnswer(BaseModel):
 
     sources: list[SourceVersion]
     total: int
-
-
-class SourceEdit(RequestBody):
-    """New values of a source; those that are left out stay."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"quality": "A", "title": "Rivers of Europe"}]})
-
-    title: str | None = Field(default=None, min_length=1, max_length=10_000)
-    quality: Grade | None = Field(default=None, description="Its grade, A (best) to E.")
-    fetch_date: str | None = Field(default=None, max_length=100, description="When it was fetched, ISO 8601.")
-
-
-class EditAnswer(BaseModel):
-    """All changes of a source so far, oldest first; a new one is last."""
-
-    changes: list[Change]
 
 
 class DeleteAnswer(BaseModel):

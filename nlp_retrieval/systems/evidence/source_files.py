@@ -94,9 +94,9 @@ class FetchedPage:
         title: if the content does not say it.
 
     Examples:
-        >>> page = FolderFetcher("pages").fetch("https://example.org/krill.html")
-        >>> page.media_type, page.content[:20]
-        ('text/html', b'<title>Krill</title>')
+        >>> url = "https://example.org/krill"
+        >>> FetchedPage(url, url, b"<title>Krill</title>", "text/html", "2026-01-19").media_type
+        'text/html'
     """
 
     asked_url: str

@@ -1,18 +1,14 @@
-"""Conformance rules for verifiers, fetchers and web search."""
+"""Conformance rules for verifiers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from nlp_retrieval.errors import FetchError
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
-from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, find_pages
-from nlp_retrieval.testing import QUERIES, SILENT, UNKNOWN, ComponentRules, broken, in_threads, shown, without_warnings
+from nlp_retrieval.testing import QUERIES, SILENT, ComponentRules, broken, in_threads, shown, without_warnings
 
 # Rules of verifiers: a judgement per pair, independent of other pairs, with a sentence of the passage.
 
@@ -116,129 +112,3 @@ def _differ(judgement: Judgement, other: Judgement) -> bool:
     """Return whether two judgements differ by more than floating-point rounding."""
     values = ((judgement.support, other.support), (judgement.contradict, other.contradict), (judgement.neutral, other.neutral))
     return judgement.sentence != other.sentence or any(abs(first - second) > _ROUNDING for first, second in values)
-
-
-# Rules of search engines: addresses of the web, best first, each once, and at most as many as requested.
-
-
-class WebSearchRules(ComponentRules):
-    """Rules of web search.
-
-    Examples:
-        >>> class TestFolderSearch(WebSearchRules):  # pytest runs all of its tests
-        ...     def make(self) -> BaseWebSearch:
-        ...         return FolderSearch("pages")
-        ...     def known_queries(self) -> list[str]:
-        ...         return ["krill"]
-        >>> TestFolderSearch().test_known_queries_find_addresses_of_the_web()
-    """
-
-    component: ClassVar[type[BaseWebSearch]]
-
-    def make(self) -> BaseWebSearch:
-        return self.component()
-
-    def known_queries(self) -> Sequence[str]:
-        """Return one or more queries for which :meth:`make`'s search engine finds a page."""
-        raise NotImplementedError
-
-    def test_known_queries_find_addresses_of_the_web(self) -> None:
-        engine = self.make()
-        for query in self.known_queries():
-            with without_warnings():
-                results = find_pages(engine, query, 10)
-            if not results:
-                broken("what is found has http or https addresses", engine, f"{query!r}: {shown(engine.search(query, 10))}")
-
-    def test_any_query_is_answered(self) -> None:
-        engine = self.make()
-        for query in (*QUERIES, *SILENT, UNKNOWN, "\u202e\u200b\x00", "x " * 2000):
-            try:
-                with without_warnings():
-                    find_pages(engine, query, 3)
-            except Exception as error:
-                broken("any query is answered, if only by nothing", engine, f"{shown(query)}: {error!r}")
-
-    def test_the_same_query_twice_finds_the_same(self) -> None:
-        engine = self.make()
-        for query in self.known_queries():
-            first, second = engine.search(query, 10), engine.search(query, 10)
-            if first != second:
-                broken("the same query finds the same pages", engine, f"{query!r}: {shown(first)}, then {shown(second)}")
-
-    def test_threads_find_what_one_finds(self) -> None:
-        engine = self.make()
-        calls = [partial(engine.search, query, 10) for query in self.known_queries()]
-        wanted = [call() for call in calls]
-        for number, results in in_threads(calls):
-            if results != wanted[number]:
-                broken("a search engine is safe in several threads at once", engine, shown(results))
-
-
-# Rules of fetchers: a page with its address and its bytes, or an error that says why there is none.
-
-
-class FetcherRules(ComponentRules):
-    """Rules of fetchers.
-
-    Examples:
-        >>> class TestFolderFetcher(FetcherRules):  # pytest runs all of its tests
-        ...     def make(self) -> BaseFetcher:
-        ...         return FolderFetcher("pages")
-        ...     def known_urls(self) -> list[str]:
-        ...         return ["https://example.org/krill.html"]
-        >>> TestFolderFetcher().test_the_same_page_twice_has_the_same_bytes()
-    """
-
-    component: ClassVar[type[BaseFetcher]]
-
-    def make(self) -> BaseFetcher:
-        return self.component()
-
-    def known_urls(self) -> Sequence[str]:
-        """Return one or more addresses at which :meth:`make`'s fetcher finds a page."""
-        raise NotImplementedError
-
-    def missing_url(self) -> str:
-        """Return an address of the web at which it finds no page."""
-        return "https://nowhere.invalid/zyzzyva"
-
-    def test_a_page_has_bytes_a_type_and_where_and_when_it_was_read(self) -> None:
-        fetcher = self.make()
-        for url in self.known_urls():
-            page = fetch_page(fetcher, url)
-            if page.asked_url != url or not _is_date(page.fetch_date):
-                broken("a page has the address that was asked for, and a date of ISO 8601", fetcher, f"{url!r}: {shown(page)}")
-
-    def test_a_page_that_is_not_there_is_a_fetch_error(self) -> None:
-        fetcher = self.make()
-        try:
-            outcome: object = fetcher.fetch(self.missing_url())
-        except FetchError:
-            return
-        except Exception as error:
-            outcome = error
-        broken("a page that is not there is a FetchError", fetcher, f"{self.missing_url()!r}: {shown(outcome)}")
-
-    def test_the_same_page_twice_has_the_same_bytes(self) -> None:
-        fetcher = self.make()
-        for url in self.known_urls():
-            first, second = fetch_page(fetcher, url), fetch_page(fetcher, url)
-            if (first.content, first.url, first.media_type) != (second.content, second.url, second.media_type):
-                broken("an unchanged page gives the same bytes", fetcher, f"{url!r}: {shown(first)}, then {shown(second)}")
-
-    def test_threads_get_the_pages_of_one(self) -> None:
-        fetcher = self.make()
-        calls = [partial(fetch_page, fetcher, url) for url in self.known_urls()]
-        wanted = [call().content for call in calls]
-        for number, page in in_threads(calls):
-            if page.content != wanted[number]:
-                broken("a fetcher is safe in several threads at once", fetcher, shown(page))
-
-
-def _is_date(text: object) -> bool:
-    try:
-        datetime.fromisoformat(str(text))
-    except ValueError:
-        return False
-    return True

@@ -60,7 +60,7 @@ def test_what_was_added_is_found_with_its_source(served):
     assert client.get(f"/passages/{found['key']}").json()["passages"][0]["content"] == DANUBE
 
 
-def test_sources_are_listed_changed_and_deleted(served):
+def test_sources_are_listed_and_deleted(served):
     _, client, index = served
     url = "https://river.example/a?b=1"
     client.post("/index", json={"documents": [{"content": "The Inn joins the Danube at Passau.", "url": url}]})
@@ -68,19 +68,9 @@ def test_sources_are_listed_changed_and_deleted(served):
     listed = client.get("/sources").json()
     assert listed["total"] == 2
     assert [source["url"] for source in listed["sources"]] == ["https://example.org/danube", url]
-    answer = client.patch(path, json={"quality": "A", "title": "The Inn"})
-    assert [(change["field"], change["after"]) for change in answer.json()["changes"]] == [
-        ("title", "The Inn"),
-        ("quality", "A"),
-    ]
-    assert (index.source(url).title, index.source(url).quality) == ("The Inn", "A")
-    key = listed["sources"][1]["key"]
-    assert client.patch(f"/sources/{key}", json={"fetch_date": "2026-05-06"}).json()["changes"][2]["field"] == "fetch_date"
-    assert "nothing to change" in error_of(client.patch(f"/sources/{key}", json={}), 422, "invalid_request")
-    assert "grade" in error_of(client.patch(f"/sources/{key}", json={"grade": "A"}), 422, "invalid_request")
     assert client.delete(path).json() == {"deleted_versions": 1, "document_count": 1}
     assert index.was_deleted(url)
-    for again in (client.delete(path), client.patch(path, json={"quality": "B"}), client.delete("/sources/0123456789ab")):
+    for again in (client.delete(path), client.delete("/sources/0123456789ab")):
         error_of(again, 404, "not_found")
 
 

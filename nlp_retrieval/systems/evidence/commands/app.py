@@ -7,7 +7,7 @@ import typer
 from nlp_retrieval.systems.evidence.commands.claims import verify
 from nlp_retrieval.systems.evidence.commands.demonstration import demo
 from nlp_retrieval.systems.evidence.commands.reports import audit, review
-from nlp_retrieval.systems.evidence.commands.sources import add, delete, edit, export, list_sources, research, search, stats
+from nlp_retrieval.systems.evidence.commands.sources import add, delete, export, list_sources, research, search, stats
 from nlp_retrieval.systems.evidence.commands.trajectories import trajectories
 from nlp_retrieval.systems.evidence.commands.verifiers import calibrate, train_verifier
 
@@ -17,7 +17,6 @@ app = typer.Typer(
 )
 for each in (
     add,
-    edit,
     delete,
     research,
     search,

@@ -47,7 +47,7 @@ def add(
     fetch_date: Annotated[str, typer.Option("--date", help="Date of fetching, ISO 8601; by default now.")] = "",
     fetcher: Annotated[
         str | None,
-        typer.Option("--fetch", help="Fetcher of the URLs in a .csv, as of research: http, or folder:folder=FOLDER."),
+        typer.Option("--fetch", help="Fetcher of the URLs in a .csv, as of research: http."),
     ] = None,
     list_left_out: Annotated[
         bool,
@@ -156,31 +156,6 @@ def list_sources(
         to.print("no source matches")
 
 
-def edit(
-    project: Project,
-    source: Source,
-    title: Annotated[str | None, typer.Option("--title", help="New title.")] = None,
-    quality: Annotated[str | None, typer.Option("--quality", "--grade", help="New grade, A (best) to E.")] = None,
-    fetch_date: Annotated[str | None, typer.Option("--date", help="New date of fetching, ISO 8601.")] = None,
-    history: Annotated[bool, typer.Option("--history", help="Print what was changed, and when.")] = False,
-) -> None:
-    """Change the title, grade or date of a source. What was changed is kept, with when."""
-    from nlp_retrieval.text import visible
-
-    index = existing_project(project, None)
-    if not history or any(value is not None for value in (title, quality, fetch_date)):
-        changes = index.edit(source, title=title, quality=quality, fetch_date=fetch_date)
-        if changes:
-            index.build_index()
-        elif not history:
-            say("nothing changed: the source has these values")
-    if history:
-        changes = index.changes(source)
-    for change in changes:
-        name = "date" if change.field == "fetch_date" else change.field
-        typer.echo(visible(f"{change.date[:19]}Z  {name}: {change.before or 'none'} -> {change.after or 'none'}"))
-
-
 def delete(
     project: Project,
     urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any equivalent form, or their keys.")],
@@ -194,12 +169,11 @@ def delete(
     from nlp_retrieval.reports import counted
 
     index = existing_project(project, None)
-    for url in urls:
-        try:
-            index.changes(url)
-        except InputError as error:
-            raise SourceError(f"{str(error).removesuffix('; sources() lists all')} in {project}; nothing was deleted") from None
-    count = sum(index.delete(url) for url in urls)
+    try:
+        named = [index.named(url) for url in urls]
+    except InputError as error:
+        raise SourceError(f"{str(error).removesuffix('; sources() lists all')} in {project}; nothing was deleted") from None
+    count = sum(map(index.delete, named))
     index.build_index()
     say(f"{counted(count, 'version')} deleted; {counted(index.stats()['document_count'], 'text')} left in {project}")
 
@@ -264,8 +238,8 @@ def print_passages(passages: list[EvidencePassage]) -> None:
 def research(
     project: Project,
     subquestion: Annotated[str, typer.Argument(help="One question.")],
-    search_engine: Annotated[str, typer.Option("--search", help="Search engine: searxng:url=URL, or folder:folder=FOLDER.")],
-    fetcher: Annotated[str, typer.Option("--fetch", help="Fetcher of pages: http, or folder:folder=FOLDER.")],
+    search_engine: Annotated[str, typer.Option("--search", help="Search engine: searxng:url=URL.")],
+    fetcher: Annotated[str, typer.Option("--fetch", help="Fetcher of pages: http.")],
     hyde: Annotated[
         str | None,
         typer.Option(

@@ -24,7 +24,6 @@ from nlp_retrieval import RetrievalResult, Searcher
 from nlp_retrieval.core import (
     BaseSearcher,
     Where,
-    add_note,
     check_k,
     check_queries,
     clear_asides,
@@ -36,7 +35,7 @@ from nlp_retrieval.core import (
     write_atomically,
 )
 from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError, RetrievalWarning
-from nlp_retrieval.systems.evidence.grades import QualityRules, at_least, check_grade
+from nlp_retrieval.systems.evidence.grades import QualityRules, at_least
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.statistics import (
@@ -47,11 +46,8 @@ from nlp_retrieval.systems.evidence.index.statistics import (
     statistics_of,
 )
 from nlp_retrieval.systems.evidence.index.store import (
-    Change,
     EvidenceStore,
     SourceVersion,
-    moment_of,
-    normal_title,
     normalized,
     source_of,
 )
@@ -62,7 +58,6 @@ GRAPH_FOLDER = "10_graph"
 SOURCES_FILE = "evidence.sqlite3"
 """Folder of a project's sources and their index."""
 
-_LONGEST_KEY = 64
 _BUILD_WAIT = 600.0
 _METADATA_WAIT = 60.0
 
@@ -178,66 +173,24 @@ class EvidenceIndex:
         """Delete every version of a URL, and the texts that no other URL has; return the number of versions.
 
         Args:
-            url: of the source, in any of its forms, or the key of its text.
-
-        Raises:
-            QueryError: the key is that of a text with several URLs, or of a replaced one.
+            url: of the source, in any of its forms.
         """
-        is_key = isinstance(url, str) and self._store.sha256_of(url.strip()) is not None
-        count = self._store.delete(self._named(url) if is_key else canonical_url(url))
+        count = self._store.delete(canonical_url(url))
         self.write_metadata()  # even if nothing was deleted: the process that deleted it may have been killed before this
         return count
 
-    def edit(
-        self, source: str, *, title: str | None = None, quality: str | None = None, fetch_date: str | None = None
-    ) -> list[Change]:
-        """Change the title, grade or date of the newest version of a source, and return what is different now.
-
-        :meth:`build_index` makes searches use the values; :meth:`changes` returns the history.
-
-        Args:
-            source: its URL in any form, or the key of its text.
-            title: not empty.
-            quality: "A" (best) to "E".
-            fetch_date: ISO 8601; orders it among the versions of its URL.
-
-        Raises:
-            InputError: there is no such source, its text has several URLs, a value cannot be used, or none is given.
-        """
-        values: dict[str, str] = {}
-        if title is not None:
-            values["title"] = normal_title(title)
-            if not values["title"]:
-                raise InputError("the title is empty; write one")
-        if quality is not None:
-            values["quality"] = check_grade(quality, "quality")
-        if fetch_date is not None:
-            moment_of(fetch_date)
-            values["fetch_date"] = fetch_date
-        if not values:
-            raise InputError("nothing to change; give a title, a grade or a date")
-        changes = self._store.edit(self._named(source), values)
-        self.write_metadata()
-        return changes
-
-    def changes(self, source: str) -> list[Change]:
-        """Return what people changed of a source, by URL or key, oldest first."""
-        return self._store.changes(self._named(source))
-
-    def _named(self, source: str) -> str:
-        """Return the URL under which a source is stored, by a URL or the key of a text."""
-        sha256 = self._store.sha256_of(source.strip()) if isinstance(source, str) else None
+    def named(self, source: str) -> str:
+        """Return the URL under which a source is stored, by a URL or the key of a text; a ``QueryError`` if there is none."""
+        sha256 = self._store.sha256_of(source.strip())
         if sha256 is None:
-            if isinstance(source, str) and _is_key(source.strip()):
-                raise _unknown(source.strip())
             canonical = canonical_url(source)
             if not self._store.versions(canonical):
                 raise QueryError(f"no text is stored under {source[:200]!r}; sources() lists all")
             return canonical
         urls = [version.canonical for version in self._store.all_versions() if version.sha256 == sha256 and version.newest]
         if len(urls) != 1:
-            named = f"has the URLs {', '.join(urls[:5])}" if urls else "was replaced by newer versions"
-            raise QueryError(f"the text {source[:64]} {named}; name the source by its URL")
+            known = f"has the URLs {', '.join(urls[:5])}" if urls else "was replaced by newer versions"
+            raise QueryError(f"the text {source[:64]} {known}; name the source by its URL")
         return urls[0]
 
     def build_index(self) -> None:
@@ -272,9 +225,9 @@ class EvidenceIndex:
             query: a claim, a question, or keywords.
             k: at most this many passages.
             min_quality: only passages of sources with this grade or a better one.
-            where: only passages whose metadata match this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (with
-                ``eq`` and ``in`` any URL of a text in any form, else the first in canonical form), ``quality``,
-                ``fetch_date``, ``source`` (the SHA-256 of the text), ``start``, ``end``.
+            where: only passages whose metadata match this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (the
+                first of a text, in canonical form), ``quality``, ``fetch_date``, ``source`` (the SHA-256 of the text),
+                ``start``, ``end``.
 
         Returns:
             Passages, best first; none before :meth:`build_index`. A text with several URLs is shown under the first, with
@@ -292,9 +245,10 @@ class EvidenceIndex:
     ) -> list[list[EvidencePassage]]:
         """Search all sources for many queries in one batch; return the passages of each."""
         grades = at_least(min_quality)
-        filters = [_by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
-        for own in filters:
-            self._passages.note_filter(own)
+        filters: list[Where] = []
+        if where is not None and parse_filter(where):
+            self._passages.note_filter(where)
+            filters.append(where)
         filters += [{"quality": {"in": grades}}] if grades else []
         texts: dict[str, SourceVersion] = {}
 
@@ -305,10 +259,10 @@ class EvidenceIndex:
             text = texts.get(sha256)
             return text is not None and text.newest and (grades is None or text.quality in grades)
 
-        asked = [*([where] if where else []), *([{"quality": {"in": grades}}] if grades else [])]
-        step_of = {"kind": "search", "k": k, "where": {"and": asked} if asked else None}
+        narrowed = {"and": filters} if filters else None
+        step_of = {"kind": "search", "k": k, "where": narrowed}
         with record_steps({**step_of, "query": query} for query in queries) as steps:
-            found = self._found(queries, k, {"and": filters} if filters else None, wanted, texts.__getitem__)
+            found = self._found(queries, k, narrowed, wanted, texts.__getitem__)
             for step, passages in zip(steps, found, strict=False):
                 step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         return found
@@ -384,14 +338,9 @@ class EvidenceIndex:
         """Return whether there is a URL whose source was deleted."""
         return bool(self._store.deleted())
 
-    def source(self, url: str, date: str | None = None) -> SourceVersion | None:
-        """Return the source under a URL; None if there is none, or none had been fetched by a date.
-
-        Args:
-            url: in any of its forms.
-            date: of a citation, ISO 8601: return the version that was the newest then; by default the newest of all.
-        """
-        return next(reversed(self.versions(url, date)), None)
+    def source(self, url: str) -> SourceVersion | None:
+        """Return the newest version of the source under a URL, in any of its forms; None if there is none."""
+        return next(reversed(self.versions(url)), None)
 
     def digest(self, url: str) -> str:
         """Return the SHA-256 of the newest text under a URL, in hexadecimal digits; empty if there is none."""
@@ -401,11 +350,9 @@ class EvidenceIndex:
             return ""
         return versions[-1].sha256 if versions else ""
 
-    def versions(self, url: str, until: str | None = None) -> list[SourceVersion]:
-        """Return all versions of the source under a URL, oldest first; those that were fetched until a date, ISO 8601."""
-        limit = None if until is None else moment_of(until, last=True)
-        stored = self._store.versions(canonical_url(url))
-        return self._described([version for version in stored if limit is None or version.moment <= limit])
+    def versions(self, url: str) -> list[SourceVersion]:
+        """Return all versions of the source under a URL, oldest first."""
+        return self._described(self._store.versions(canonical_url(url)))
 
     def sources(self, match: str = "", min_quality: str | None = None) -> list[SourceVersion]:
         """Return the newest version of every URL, with some text in title or URL, and of some grade or better."""
@@ -509,10 +456,6 @@ class EvidenceIndex:
         return found
 
 
-def _is_key(text: str) -> bool:
-    return EvidenceStore.shortest_key <= len(text) <= _LONGEST_KEY and not text.strip("0123456789abcdef")
-
-
 def _unknown(key: object) -> QueryError:
     return QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
 
@@ -543,42 +486,6 @@ def _passage(
         pages=[number for number, _ in on],
         page_breaks=[begin - start for _, begin in on[1:]],
     )
-
-
-def _by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> Where:
-    """Return a filter with the URLs that it names replaced by the texts under them: the index holds one URL of each."""
-    replaced: dict[str, Any] = {}
-    sources: list[Where] = []
-    for key, value in where.items():
-        if key in ("and", "or"):
-            replaced[key] = [_by_source(part, texts_at) for part in value]
-        elif key == "not":
-            replaced[key] = _by_source(value, texts_at)
-        elif key in ("url", "metadata.url"):
-            conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
-            for operator in ("eq", "in"):
-                wanted = conditions.get(operator)
-                urls = [wanted] if isinstance(wanted, str) else wanted
-                if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
-                    del conditions[operator]
-                    sha256s = texts_at(_canonical(urls))
-                    sources.append({"source": {"in": sha256s}})
-                    if not sha256s:
-                        add_note(f"where: no source has the URL {', '.join(map(repr, list(urls)[:3]))}", stacklevel=4)
-            replaced |= {key: conditions} if conditions else {}
-        else:
-            replaced[key] = value
-    return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
-
-
-def _canonical(urls: Iterable[str]) -> list[str]:
-    forms: list[str] = []
-    for url in urls:
-        try:
-            forms.append(canonical_url(url))
-        except InputError:  # no source has it as a URL
-            continue
-    return forms
 
 
 def _searcher(searcher: object, model_name: str | None) -> BaseSearcher:

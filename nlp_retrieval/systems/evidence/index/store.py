@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, parse_json, refuse_lone_surrogates
-from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError, QueryError
+from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
@@ -28,8 +27,8 @@ from nlp_retrieval.systems.evidence.source_files import SourceDocument
 # Dates of fetching, and the moments by which versions are ordered.
 
 
-def moment_of(text: str, *, last: bool = False) -> str:
-    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time; of a date the beginning or the end.
+def moment_of(text: str) -> str:
+    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time; of a date its beginning.
 
     Raises:
         InputError: it is not such a date.
@@ -39,8 +38,6 @@ def moment_of(text: str, *, last: bool = False) -> str:
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        if last and not re.search("[T ]", text):  # a date alone
-            moment += timedelta(days=1, microseconds=-1)
     except (ValueError, OverflowError):
         raise InputError(f"{text[:60]!r} is not a date in ISO 8601; write 2026-01-19 or 2026-01-19T14:30:00Z") from None
     return moment.isoformat(timespec="microseconds")
@@ -156,23 +153,6 @@ class SourceVersion:
     newest: bool = True
 
 
-@dataclass(frozen=True)
-class Change:
-    """One value of a source that a person changed.
-
-    Args:
-        date: when, ISO 8601, in UTC.
-        field: "title", "quality" or "fetch_date".
-        before: the value until then.
-        after: the value from then on.
-    """
-
-    date: str
-    field: str
-    before: str
-    after: str
-
-
 class EvidenceDatabase(DatabaseFile):
     """The file of a project's sources."""
 
@@ -187,12 +167,9 @@ class EvidenceDatabase(DatabaseFile):
         "versions_by_text": "CREATE INDEX versions_by_text ON versions (text_id)",
         "deleted": "CREATE TABLE deleted (canonical TEXT PRIMARY KEY) WITHOUT ROWID",
         "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
-        "changes": "CREATE TABLE changes (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
-        "field TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL)",
-        "changes_by_url": "CREATE INDEX changes_by_url ON changes (canonical, id)",
     }
     application: ClassVar[int] = 0x6E6C7265
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     remedy: ClassVar[str] = "add the sources again"
 
 
@@ -285,45 +262,12 @@ class EvidenceStore:
         )
         return int(added.lastrowid or 0)
 
-    def edit(self, canonical: str, values: Mapping[str, str]) -> list[Change]:
-        """Change values, in the form for storage, of the newest version of a URL, and return those that changed."""
-        with self.database.changing() as connection:
-            newest = connection.execute(
-                "SELECT id, given, title, quality, fetch_date, moment FROM versions WHERE canonical = ? "
-                "ORDER BY moment DESC, id DESC LIMIT 1",
-                (canonical,),
-            ).fetchone()
-            if newest is None:
-                raise QueryError(f"no text is stored under {canonical[:200]!r}; nothing was changed")
-            version, given, title, quality, fetch_date, moment = newest
-            before = {"title": title, "quality": quality, "fetch_date": fetch_date}
-            changes = [Change(now(), name, before[name], value) for name, value in values.items() if before[name] != value]
-            for change in changes:
-                connection.execute(
-                    "INSERT INTO changes (canonical, moment, field, before, after) VALUES (?, ?, ?, ?, ?)",
-                    (canonical, change.date, change.field, change.before, change.after),
-                )
-                if change.field == "fetch_date" and change.after:
-                    moment = moment_of(change.after)
-            given = " ".join(sorted(set(given.split()) | (values.keys() & {"title", "quality"})))
-            connection.execute(
-                "UPDATE versions SET title = ?, quality = ?, fetch_date = ?, moment = ?, given = ? WHERE id = ?",
-                (*(before | dict(values)).values(), moment, given, version),
-            )
-        return changes
-
-    def changes(self, canonical: str) -> list[Change]:
-        """Return what people changed of a URL's source, oldest first."""
-        select = "SELECT moment, field, before, after FROM changes WHERE canonical = ? ORDER BY id"
-        return [Change(*map(str, row)) for row in self.database.rows(select, (canonical,))]
-
     def delete(self, canonical: str) -> int:
         """Delete all versions of a URL, and the texts that are left without a URL; return the number of versions."""
         if not self.versions(canonical):
             return 0
         with self.database.changing() as connection:
             texts = connection.execute("SELECT DISTINCT text_id FROM versions WHERE canonical = ?", (canonical,)).fetchall()
-            connection.execute("DELETE FROM changes WHERE canonical = ?", (canonical,))
             count = connection.execute("DELETE FROM versions WHERE canonical = ?", (canonical,)).rowcount
             for text in texts:
                 connection.execute(
@@ -343,10 +287,6 @@ class EvidenceStore:
     def all_versions(self) -> list[SourceVersion]:
         """Return every version of every URL, in the order of adding."""
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
-
-    def newest_at(self, canonicals: Sequence[str]) -> list[str]:
-        """Return the SHA-256 of the texts that are the newest versions of some URLs."""
-        return [version.sha256 for version in self._among("v.canonical", canonicals) if version.newest]
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
         """Return how texts are shown, by their SHA-256, in the order of adding.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from nlp_retrieval.core import expanded
-from nlp_retrieval.documents import LeftOut, files_in, is_json_lines, read_manifest, refuse_faults
-from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError, SourceError, install
+from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError, install
 from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_url
 from nlp_retrieval.text import printable
 
@@ -98,55 +94,3 @@ def web_url(url: object) -> str | None:
     except InputError:
         return None
     return canonical if canonical.startswith("https://") else None
-
-
-# Folder as a part of the web: its files by address.
-#
-# An address is looked up in a table of the existing files, and never becomes a path, so nothing outside the folder is read.
-
-MANIFEST = "manifest.csv"
-"""File of the addresses of pages, with the columns ``file`` and ``url``."""
-
-_INDEX = ("index.html", "index.htm")
-
-
-def pages_of(folder: str | Path) -> Mapping[str, Path]:
-    """Return the pages of a folder by their addresses in canonical form.
-
-    ``manifest.csv`` in the folder gives the addresses of files. A file that it does not name has the address of a mirrored
-    site: ``a.example/history.html`` is ``https://a.example/history.html``, and ``a.example/index.html`` is also
-    ``https://a.example/``. Other files are not pages. Symbolic links are not followed, and unsupported files are skipped.
-
-    Args:
-        folder: read to any depth.
-
-    Raises:
-        SourceError: there is no such folder, no page in it has an address, or the manifest is wrong.
-    """
-    root = expanded(folder)
-    if not root.is_dir():
-        raise SourceError(f"{root} is not a folder; name one that holds pages")
-    manifest = root / MANIFEST
-    rows, faults = read_manifest(manifest) if manifest.is_file() and not manifest.is_symlink() else ([], [])
-    pages: dict[str, Path] = {}
-    for row in rows:
-        canonical = web_url(row.fields.get("canonical") or row.fields.get("url", ""))
-        if canonical is not None and row.file is not None:
-            pages[canonical] = row.file
-        else:
-            faults.append(f"{row.where}: write a file below {root}, and the http or https address of its page")
-    refuse_faults(manifest, faults)
-    listed, n_files = set(pages.values()), 0
-    for path in files_in(root, LeftOut(), known=(manifest,)):
-        name, n_files = path.relative_to(root).as_posix(), n_files + 1
-        if is_json_lines(path) or path.resolve() in listed or "/" not in name or "." not in name.partition("/")[0]:
-            continue
-        addresses = [name, *(name.removesuffix(end) for end in _INDEX if path.name == end)]
-        for canonical in filter(None, (web_url(f"https://{address}") for address in addresses)):
-            pages.setdefault(canonical, path)
-    if n_files and not pages:
-        raise SourceError(
-            f"{root}: none of the {n_files:,} readable files has an address; give the files' addresses in {MANIFEST}, "
-            "or put the pages of a site into a folder named like its host (a.example/b.html)"
-        )
-    return pages

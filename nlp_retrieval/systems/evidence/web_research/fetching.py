@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from nlp_retrieval.core import READS_FILE, Component, Lock, given, may_set
-from nlp_retrieval.documents import MEDIA_TYPES, SUFFIXES, read_file
-from nlp_retrieval.errors import DependencyError, EngineError, FetchError, FetchRefusedError, SourceError, install
+from nlp_retrieval.core import Component, Lock, given, may_set
+from nlp_retrieval.errors import DependencyError, EngineError, FetchError, FetchRefusedError, install
 from nlp_retrieval.systems.evidence.index.store import now
-from nlp_retrieval.systems.evidence.index.urls import canonical_url
 from nlp_retrieval.systems.evidence.source_files import FetchedPage
-from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, pages_of, shown, web_url
+from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, shown, web_url
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.web_research.connections import Deadline, WebAnswer
@@ -244,56 +240,3 @@ class HttpFetcher(BaseFetcher):
                 self._rules.clear()
             self._rules[target.site] = rules
         return rules
-
-
-# Fetching pages of a folder by their addresses.
-
-_MEDIA_TYPE_OF = {kind: media_type for media_type, kind in reversed(MEDIA_TYPES.items())}
-
-
-class FolderFetcher(BaseFetcher):
-    """Fetches pages from a folder, and nothing from outside it: for downloaded pages, and for experiments.
-
-    ``manifest.csv`` in the folder gives the address of a file, or else its path, as in a mirrored site
-    (:mod:`nlp_retrieval.systems.evidence.web_research.addresses`). The date of a page is that of its file. The table of
-    files is read at first use.
-
-    Args:
-        folder: holds the pages.
-
-    Examples:
-        >>> FolderFetcher("pages").fetch("https://example.org/krill.html").url  # read from pages/example.org/krill.html
-        'https://example.org/krill.html'
-    """
-
-    name = "folder"
-    manifest_may_set = may_set(folder=READS_FILE)
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = folder
-        self._lock = Lock()
-        self._pages: Mapping[str, Path] | None = None
-
-    @property
-    def pages(self) -> Mapping[str, Path]:
-        """Return the files by the canonical forms of their addresses.
-
-        Raises:
-            SourceError: there is no such folder, or its manifest is wrong.
-        """
-        with self._lock:
-            if self._pages is None:
-                self._pages = pages_of(self.folder)
-            return self._pages
-
-    def fetch(self, url: str) -> FetchedPage:
-        path = self.pages.get(canonical_url(url))
-        if path is None:
-            raise FetchError(f"{shown(url)}: there is no such page in {self.folder}")
-        try:
-            content = read_file(path, follow_link=False)
-            moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        except (SourceError, OSError) as error:
-            raise FetchError(f"{shown(url)}: {error}") from None
-        media_type = _MEDIA_TYPE_OF.get(SUFFIXES[path.suffix.lower()], "")
-        return FetchedPage(url, url, content, media_type, moment.isoformat(timespec="seconds"))

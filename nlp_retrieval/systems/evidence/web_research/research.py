@@ -77,7 +77,8 @@ class ResearchReport:
         passages: of the whole index, best first.
 
     Examples:
-        >>> report = research("Where do krill live?", index, FolderSearch("pages"), FolderFetcher("pages"))
+        >>> url, page = "https://example.org/krill", "Krill live in swarms."
+        >>> report = research("Where do krill live?", index, lambda query, k: [url], lambda url: page)
         >>> report.counts()
         {'added': 1, 'known': 0, 'refused': 0, 'failed': 0}
     """
@@ -149,9 +150,10 @@ def research(
         IndexStateError: the index cannot be written to, or is damaged.
 
     Examples:
-        >>> report = research("Where do krill live?", index, FolderSearch("pages"), FolderFetcher("pages"), k=1)
+        >>> url, page = "https://example.org/krill", "Krill live in swarms."
+        >>> report = research("Where do krill live?", index, lambda query, k: [url], lambda url: page, k=1)
         >>> [page.status for page in report.pages], report.passages[0].url
-        (['added'], 'https://example.org/krill.html')
+        (['added'], 'https://example.org/krill')
     """
     if not isinstance(subquestion, str) or has_no_words(subquestion):
         raise QueryError("the subquestion has no content words; write one question")

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import warnings
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import Field
 
-from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core import (
-    READS_FILE,
     Component,
-    Lock,
     check_k,
     check_queries,
     given,
@@ -28,11 +20,9 @@ from nlp_retrieval.core import (
     parse_json,
     without_secrets,
 )
-from nlp_retrieval.documents import LeftOut, clean_text, clean_title, read_document, read_file
-from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
-from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
-from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, pages_of, shown, web_url
-from nlp_retrieval.text import words_of
+from nlp_retrieval.documents import clean_text, clean_title
+from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning
+from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, shown, web_url
 
 # Merging of ranked lists by reciprocal rank, so that all lists are represented from the start.
 #
@@ -258,72 +248,3 @@ def results_in(body: bytes, where: str) -> list[WebResult]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-# Searching a folder as a part of the web, by BM25.
-
-
-class FolderSearch(BaseWebSearch):
-    """Searches the pages of a folder by BM25; the counterpart of the fetcher ``folder``, for work without a network.
-
-    The pages are read at first use, into an index in a temporary folder that is removed with this component.
-
-    Args:
-        folder: holds the pages; see :mod:`nlp_retrieval.systems.evidence.web_research.addresses`.
-
-    Examples:
-        >>> [result.url for result in FolderSearch("pages").search("krill")]
-        ['https://example.org/krill.html']
-    """
-
-    name = "folder"
-    manifest_may_set = may_set(folder=READS_FILE)
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = folder
-        self._lock = Lock()
-        self._searcher: Searcher | None = None
-        self._texts: dict[str, str] = {}
-
-    def search(self, query: str, k: int = 10) -> list[WebResult]:
-        with self._lock:
-            if self._searcher is None:
-                self._searcher = self._indexed()
-        if not self._texts:
-            return []
-        return [
-            WebResult(result.item.item_id, str(result.item.metadata.get("title", "")), self._best_passage(query, result.item))
-            for result in self._searcher.search(query, k)[0]
-        ]
-
-    def _indexed(self) -> Searcher:
-        searcher, left_out, items = Searcher([Bm25Retriever()]), LeftOut(), []
-        urls: dict[Path, str] = {}
-        for url, path in pages_of(self.folder).items():
-            if len(urls.get(path, url)) >= len(url):
-                urls[path] = url
-        for path, url in urls.items():
-            try:
-                read = read_document(read_file(path, follow_link=False), name=str(path))
-                self._texts[url] = normal_text(read.text)
-            except SourceError as error:
-                left_out.add("pages not searched because they cannot be read", str(error))
-                continue
-            title = read.title or path.stem
-            items.append(SearchableItem(item_id=url, content=self._texts[url], metadata={"title": title}))
-        left_out.warn()
-        if items:
-            folder = tempfile.mkdtemp(prefix="nlp-retrieval-")
-            weakref.finalize(self, _remove, folder, os.getpid())
-            searcher.index(items, Path(folder) / "index")
-        return searcher
-
-    def _best_passage(self, query: str, item: SearchableItem) -> str:
-        text, wanted = self._texts[item.item_id], set(words_of(query))
-        passages = [text[start:end] for start, end in passage_spans(text)]
-        return max(passages, key=lambda passage: len(wanted & set(words_of(passage))), default="")
-
-
-def _remove(path: str, process: int) -> None:
-    if os.getpid() == process:  # not a child that was forked from it
-        shutil.rmtree(path, ignore_errors=True)

@@ -10,9 +10,9 @@ from soaking import Figures
 
 from nlp_retrieval import evidence
 
-from . import broken_fetchers, broken_verifiers
+from . import broken_verifiers
 
-BROKEN = broken_in(broken_fetchers, broken_verifiers)
+BROKEN = broken_in(broken_verifiers)
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: f"{broken.component.__name__}-{broken.rule}")

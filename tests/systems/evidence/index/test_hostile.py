@@ -69,8 +69,8 @@ def test_another_programs_database_is_refused_and_kept(tmp_path):
 
 
 CHANGES = {
-    "newer": ("PRAGMA user_version=6", "another version of nlp_retrieval; move it away, and add the sources again"),
-    "older": ("PRAGMA user_version=4", "another version"),
+    "newer": ("PRAGMA user_version=7", "another version of nlp_retrieval; move it away, and add the sources again"),
+    "older": ("PRAGMA user_version=5", "another version"),
     "trigger": ("CREATE TRIGGER t AFTER INSERT ON versions BEGIN DELETE FROM texts; END", "it was tampered with"),
     "view": ("CREATE VIEW v AS SELECT load_extension('x')", "it was tampered with"),
     "column": ("ALTER TABLE texts ADD COLUMN x", "it was tampered with"),

@@ -13,9 +13,9 @@ from nlp_retrieval.errors import DependencyError, FetchError, IndexStateError, Q
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.with_model import HyDE
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage, FolderFetcher, HttpFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage, HttpFetcher
 from nlp_retrieval.systems.evidence.web_research.research import LONGEST_QUERY, research
-from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, FolderSearch, WebResult
+from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
 
 from .web_server import Page, WebServer, html, redirect
 
@@ -72,19 +72,18 @@ def urls(count: int, host: str = "a.example") -> list[str]:
     return [f"https://{host}/{number}" for number in range(count)]
 
 
-def test_pages_are_found_fetched_added_and_searched(index: EvidenceIndex, tmp_path: Path) -> None:
-    site = tmp_path / "web" / "harbour.example"
-    site.mkdir(parents=True)
-    (site / "bridge.html").write_text(f"<html><title>Bridges</title><p>{ANSWER}</p></html>")
-    (site / "beetles.txt").write_text("Beetles dig tunnels under the bridge.")
-    report = research(QUESTION, index, FolderSearch(tmp_path / "web"), FolderFetcher(tmp_path / "web"))
+def test_pages_are_found_fetched_added_and_searched(index: EvidenceIndex) -> None:
+    bridge, beetles = urls(2, "harbour.example")
+    content = f"<html><title>Bridges</title><p>{ANSWER}</p></html>".encode()
+    page = FetchedPage(bridge, bridge, content, "text/html", "2026-01-19")
+    engines = ListedSearch({QUESTION: [bridge, beetles]}), ListedFetcher({bridge: page, beetles: "Beetles dig tunnels."})
+    report = research(QUESTION, index, *engines)
     assert report.counts() == {"added": 2, "known": 0, "refused": 0, "failed": 0}
-    assert report.passages[0].content == ANSWER
-    assert report.passages[0].title == "Bridges"
-    assert report.pages[0].source_url == report.passages[0].url == "https://harbour.example/bridge.html"
+    assert (report.passages[0].content, report.passages[0].title) == (ANSWER, "Bridges")
+    assert report.pages[0].source_url == report.passages[0].url == bridge
     assert report.expansion is None
     json.dumps(report.as_dict())
-    again = research(QUESTION, index, FolderSearch(tmp_path / "web"), FolderFetcher(tmp_path / "web"))
+    again = research(QUESTION, index, *engines)
     assert again.counts() == {"added": 0, "known": 2, "refused": 0, "failed": 0}
     assert again.passages == report.passages
 
