@@ -55,12 +55,6 @@ def discrete_retrieval_eval(example: Any, prediction: Any, trace: object = None)
     return not missing_titles(example, prediction)
 
 
-def recall(example: Any, prediction: Any, trace: object = None) -> float:
-    """Return the share of an example's gold titles that are among the first 21; the arguments are as above."""
-    del trace
-    return 1.0 - len(missing_titles(example, prediction)) / len(_gold_titles(example))
-
-
 def missing_titles(example: Any, prediction: Any) -> list[str]:
     """Return the gold titles that are not among the first 21 retrieved."""
     retrieved = list(dict.fromkeys(normalize_title(title) for title in _retrieved_titles(prediction)))[:MAX_TITLES]
@@ -143,20 +137,14 @@ def examples_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Any]:
     return examples
 
 
-def split_by_family(examples: Sequence[Any], share: float = 0.5, seed: int = 0) -> tuple[list[Any], list[Any]]:
-    """Split examples so that those of one ``family`` (HoVer's ``hpqa_id``) are never on both sides; neither is empty.
-
-    Raises:
-        ConfigurationError: ``share`` is out of range, or there are fewer than two families.
-    """
-    if not 0 < share < 1:
-        raise ConfigurationError(f"share={share}; it must be between 0 and 1")
+def split_by_family(examples: Sequence[Any], seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Split examples into halves so that those of one ``family`` (HoVer's ``hpqa_id``) are never in both."""
     families = [number if example.get("family") is None else example.family for number, example in enumerate(examples)]
     distinct = sorted(set(families), key=repr)
     if len(distinct) < 2:
         raise ConfigurationError(f"{len(distinct)} families of examples cannot be split; give more examples")
     random.Random(seed).shuffle(distinct)  # noqa: S311 -- a split, no secret
-    first = set(distinct[: min(max(1, round(share * len(distinct))), len(distinct) - 1)])
+    first = set(distinct[: len(distinct) // 2])
     sides: tuple[list[Any], list[Any]] = ([], [])
     for family, example in zip(families, examples, strict=True):
         sides[family not in first].append(example)
@@ -165,9 +153,8 @@ def split_by_family(examples: Sequence[Any], share: float = 0.5, seed: int = 0) 
 
 Metric = Callable[..., float]
 Optimizer = Literal["bootstrap_few_shot", "miprov2", "gepa"]
-Effort = Literal["light", "medium", "heavy"]
 
-_DEMONSTRATIONS = {"light": 4, "medium": 8, "heavy": 16}
+_DEMONSTRATIONS = 4
 _PROPOSAL_TOKENS = 4096
 _MOST_CANDIDATES = 10
 _TELL_EVERY = 25
@@ -197,9 +184,7 @@ def optimize(
     validation: Sequence[Any] | None = None,
     metric: Metric = discrete_retrieval_eval,
     optimizer: Optimizer = "miprov2",
-    effort: Effort = "light",
     budget: int | None = None,
-    prompt_lm: LanguageModel | None = None,
     seed: int = 0,
     output: str | Path | None = None,
     on_progress: Callable[[str], None] | None = None,
@@ -213,16 +198,13 @@ def optimize(
         validation: examples that candidates are compared on; by default half of the families of ``train``.
         metric: of an example and a prediction, between 0 and 1.
         optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``; DSPy's own names of them do, too.
-        effort: of the optimiser, in its own terms, if no ``budget`` is given. Of ``bootstrap_few_shot``, the most
-            demonstrations: 4, 8 or 16.
-        budget: approximate number of runs of the program for the search.
-        prompt_lm: proposes instructions; by default ``lm``, at temperature 1.
+        budget: approximate number of runs of the program for the search; by default what the optimiser calls light.
         seed: of the split and of the search.
         output: JSON file for the compiled state, for the ``program`` of a processor or a pipeline.
         on_progress: called with a message with the numbers of runs and calls.
 
     Raises:
-        ConfigurationError: an unknown optimiser or effort, too few examples, no model, or one that is not the program's.
+        ConfigurationError: an unknown optimiser, too few examples, no model, or one that is not the program's.
         DependencyError: the optimiser is not installed.
         ModelError: the endpoint does not answer.
         OutputError: the file cannot be written.
@@ -239,8 +221,6 @@ def optimize(
         (1.0, 1.0, 3)
     """
     optimizer = _known(optimizer)
-    if effort not in get_args(Effort):
-        raise ConfigurationError(f"effort={effort!r}; {nearest(str(effort), get_args(Effort))}")
     lm = _model_of(program, lm)
     if validation is None:
         train, validation = split_by_family(train, seed=seed)
@@ -248,9 +228,7 @@ def optimize(
         raise ConfigurationError(f"{len(train)} training and {len(validation)} validation claims; both are needed")
     if budget is not None and budget < 1:
         raise ConfigurationError(f"budget={budget}; it must be at least 1")
-    prompt_lm = None if prompt_lm is None else LanguageModel.of_client(prompt_lm)
-    models = [lm] if prompt_lm is None or prompt_lm is lm else [lm, prompt_lm]
-    run = _Run(models, metric, on_progress or (lambda _: None))
+    run = _Run(lm, metric, on_progress or (lambda _: None))
     with _in_dspy(lm):
         before = run.mean(program, validation, lm)
         run.say("before")
@@ -258,9 +236,8 @@ def optimize(
             raise ModelError(
                 f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; there is nothing to optimise"
             )
-        length = max(_PROPOSAL_TOKENS, lm.sampling[1] or 0)
-        proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
-        search = _OptimizerRun(run, lm, proposer, effort, budget, seed)
+        proposer = lm.dspy_lm().copy(temperature=1.0, max_tokens=max(_PROPOSAL_TOKENS, lm.sampling[1] or 0))
+        search = _OptimizerRun(run, lm, proposer, budget, seed)
         compiled = getattr(search, optimizer)(program, list(train), list(validation))
         after = run.mean(compiled, validation, lm)
     if after < before:
@@ -274,9 +251,9 @@ def optimize(
 class _Run:
     """Counts the runs of the program, and reports them."""
 
-    def __init__(self, models: list[LanguageModel], metric: Metric, say: Callable[[str], None]) -> None:
-        self._models = models
-        self._begin = [model.counts for model in models]
+    def __init__(self, lm: LanguageModel, metric: Metric, say: Callable[[str], None]) -> None:
+        self._lm = lm
+        self._begin = lm.counts
         self._metric = metric
         self._say = say
         self._lock = Lock()
@@ -284,8 +261,8 @@ class _Run:
 
     @property
     def counts(self) -> CallCounts:
-        """Return the counts of all models, since the run began."""
-        return sum((m.counts - begin for m, begin in zip(self._models, self._begin, strict=True)), CallCounts())
+        """Return the counts of the model, since the run began."""
+        return self._lm.counts - self._begin
 
     def score(self, example: Any, prediction: Any, trace: object = None) -> float:
         """Return the metric, counting the run."""
@@ -346,22 +323,20 @@ class _OptimizerRun:
     run: _Run
     lm: LanguageModel
     proposer: Any
-    effort: Effort
     budget: int | None
     seed: int
 
     def bootstrap_few_shot(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
         del validation
         # only full marks make a demonstration, also with a metric of shares
-        most = _DEMONSTRATIONS[self.effort]
         bootstrap = dspy.BootstrapFewShot(
-            self.run.score, metric_threshold=1.0, max_bootstrapped_demos=most, max_labeled_demos=0, max_errors=1
+            self.run.score, metric_threshold=1.0, max_bootstrapped_demos=_DEMONSTRATIONS, max_labeled_demos=0, max_errors=1
         )
         with redirect_stdout(StringIO()):  # it prints what on_progress reports
             return bootstrap.compile(program, trainset=train[: self.budget])
 
     def gepa(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
-        limit = {"auto": self.effort} if self.budget is None else {"max_metric_calls": self.budget}
+        limit = {"auto": "light"} if self.budget is None else {"max_metric_calls": self.budget}
         threads = self.lm.endpoint.calls_at_once
         gepa = dspy.GEPA(self.run.judged, reflection_lm=self.proposer, num_threads=threads, seed=self.seed, **limit)
         return gepa.compile(program, trainset=train, valset=validation)
@@ -372,7 +347,7 @@ class _OptimizerRun:
             self.run.score,
             prompt_model=self.proposer,
             task_model=self.lm.dspy_lm(),
-            auto=self.effort if trials is None else None,
+            auto="light" if trials is None else None,
             num_candidates=None if trials is None else min(_MOST_CANDIDATES, trials + 1),
             max_labeled_demos=0,
             num_threads=self.lm.endpoint.calls_at_once,

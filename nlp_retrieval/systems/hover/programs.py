@@ -36,6 +36,11 @@ Search = Callable[[list[str], int], list[list[RetrievalResult]]]
 SEPARATOR = " | "
 """Separator of the title and the text of a document, as in DSPy's retrievers."""
 
+HOPS = 3
+PER_HOP = 7
+PASSAGE_CHARACTERS = 1500
+"""Of each document that the model is shown: seven such documents fit small context windows."""
+
 _SUMMARY_WORDS = 200
 _QUERY_WORDS = 64
 
@@ -81,7 +86,6 @@ def walk(
     ask: Sequence[Any],
     lm: LanguageModel | None,
     per_hop: int,
-    passage_characters: int,
 ) -> list[Walk]:
     """Walk with all claims at once; ``lm`` is None for the model of DSPy's settings."""
     walks = [Walk(claim) for claim in claims]
@@ -97,7 +101,7 @@ def walk(
                 single.hops.append(results)
         if hop < len(ask):
             with stage(f"hop{hop + 1}.summarize"):
-                _summarize(walks, summarize[hop], lm, hop, passage_characters)
+                _summarize(walks, summarize[hop], lm, hop)
     return walks
 
 
@@ -111,13 +115,13 @@ def stages_of(hops: int) -> list[str]:
     return names
 
 
-def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int, passage_characters: int) -> None:
+def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
     asked = [single for single in walks if single.hops[-1]]
     questions = [
         {
             "claim": single.claim,
             "context": list(single.context),
-            "passages": [as_document(result)[:passage_characters] for result in single.hops[-1]],
+            "passages": [as_document(result)[:PASSAGE_CHARACTERS] for result in single.hops[-1]],
         }
         for single in asked
     ]
@@ -165,12 +169,6 @@ class WriteNextQuery(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
     query: str = dspy.OutputField(desc="one search query about what is missing, with the names it needs")
 
 
-HOPS = 3
-PER_HOP = 7
-PASSAGE_CHARACTERS = 1500
-"""Seven such documents fit small context windows."""
-
-
 @dataclass(frozen=True, eq=False)
 class _HoverParts:
     """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
@@ -214,7 +212,6 @@ class HoverMultiHop(_HoverProgram):
         lm: the language model, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
         hops: how often documents are retrieved.
         per_hop: documents each time; three lists of 7 are at most 21.
-        passage_characters: of each document that the model is shown; a small model reads slowly.
         program: a compiled program, or the JSON file of one.
 
     Examples:
@@ -228,25 +225,21 @@ class HoverMultiHop(_HoverProgram):
         (['What eats krill?', 'lemmings in the snow'], ['Krill', 'Blue whale', 'Arctic fox'])
     """
 
-    step: Any = dspy.Predict
-    """How each question is asked."""
-
     def __init__(
         self,
         retrievers: Searcher | Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
         lm: LanguageModel | None = None,
         hops: int = HOPS,
         per_hop: int = PER_HOP,
-        passage_characters: int = PASSAGE_CHARACTERS,
         program: CompiledProgram | str | Path | None = None,
     ) -> None:
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
         lm = None if lm is None else LanguageModel.of_client(lm)
         self.parts = _HoverParts(searcher, lm)
-        self.per_hop, self.passage_characters = per_hop, passage_characters
-        self.summarize = [self.step(SummarizePassages) for _ in range(hops - 1)]
-        self.ask = [self.step(WriteNextQuery) for _ in range(hops - 1)]
+        self.per_hop = per_hop
+        self.summarize = [dspy.Predict(SummarizePassages) for _ in range(hops - 1)]
+        self.ask = [dspy.Predict(WriteNextQuery) for _ in range(hops - 1)]
         if program is not None:
             load_program(self, program)
 
@@ -261,7 +254,7 @@ class HoverMultiHop(_HoverProgram):
             IndexMissingError: no index was opened.
         """
         search, lm = self.parts.searcher.search, self.parts.lm
-        (walked,) = walk([claim], search, self.summarize, self.ask, lm, self.per_hop, self.passage_characters)
+        (walked,) = walk([claim], search, self.summarize, self.ask, lm, self.per_hop)
         results = walked.results()
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
@@ -270,17 +263,10 @@ class HoverMultiHop(_HoverProgram):
         parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
         if Searcher(**parts) != inner:
             raise ConfigurationError(f"{inner} has more than retrievers, a fusion and a reranker; make the program of these")
-        numbers = {"hops": len(self.ask) + 1, "per_hop": self.per_hop, "passage_characters": self.passage_characters}
-        step = "predict" if self.step is dspy.Predict else "chain_of_thought"
-        searcher: Any = build("searchers", {"name": "multi_hop", "lm": lm, "step": step} | parts | numbers)
+        numbers = {"hops": len(self.ask) + 1, "per_hop": self.per_hop}
+        searcher: Any = build("searchers", {"name": "multi_hop", "lm": lm} | parts | numbers)
         searcher._compiled, searcher._opened = compiled_from(self), inner._opened
         return searcher
-
-
-class HoverMultiHopReasoning(HoverMultiHop):
-    """The same with a chain of thought before every summary and every query; the arguments are the same."""
-
-    step: Any = dspy.ChainOfThought
 
 
 DEPTH = 25

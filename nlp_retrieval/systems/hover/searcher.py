@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -40,8 +40,6 @@ from nlp_retrieval.lm import read_program
 if TYPE_CHECKING:
     from nlp_retrieval.systems.hover.programs import Walk
 
-Step = Literal["predict", "chain_of_thought"]
-
 
 class MultiHopSearcher(BaseSearcher):
     """Retrieves, summarises, asks for what is missing, and retrieves again, with all claims of a batch at once.
@@ -53,8 +51,6 @@ class MultiHopSearcher(BaseSearcher):
         reranker: reorders the documents of each hop against that hop's query.
         hops: number of hops.
         per_hop: documents per hop; a search returns at most ``hops * per_hop``.
-        passage_characters: the most characters of each document shown to the model; a small model reads slowly.
-        step: prompting of the model, directly or with a chain of thought.
         program: the JSON file of a compiled program, from ``nlp-retrieval hover optimize``.
 
     Raises:
@@ -71,7 +67,7 @@ class MultiHopSearcher(BaseSearcher):
     """
 
     name = "multi_hop"
-    manifest_may_set = PART_RULES | may_set("lm", "hops", "per_hop", "passage_characters", "step", program=READS_FILE)
+    manifest_may_set = PART_RULES | may_set("lm", "hops", "per_hop", program=READS_FILE)
 
     def __init__(
         self,
@@ -81,16 +77,12 @@ class MultiHopSearcher(BaseSearcher):
         reranker: BaseReranker | ByName | None = None,
         hops: Annotated[int, Field(ge=1, le=9)] = 3,
         per_hop: Annotated[int, Field(ge=1)] = 7,
-        passage_characters: Annotated[int, Field(ge=1)] = 1500,
-        step: Step = "predict",
         program: str | Path | None = None,
     ) -> None:
         resolved = resolve_components(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
         self.lm: LanguageModel = resolved.pop("lm")
         self.hops = hops
         self.per_hop = per_hop
-        self.passage_characters = passage_characters
-        self.step: Step = step
         self.program = program
         self._searcher = Searcher(**resolved)
         self.retrievers = self._searcher.retrievers
@@ -150,15 +142,7 @@ class MultiHopSearcher(BaseSearcher):
         from nlp_retrieval.systems.hover.programs import walk
 
         program = self._program()
-        return walk(
-            nlqs,
-            partial(searcher.search, where=where),
-            program.summarize,
-            program.ask,
-            self.lm,
-            self.per_hop,
-            self.passage_characters,
-        )
+        return walk(nlqs, partial(searcher.search, where=where), program.summarize, program.ask, self.lm, self.per_hop)
 
     def _searching(self) -> Searcher:
         """Return a searcher of single hops on the generation open now; a later refresh does not affect it."""
@@ -172,11 +156,10 @@ class MultiHopSearcher(BaseSearcher):
         Raises:
             DependencyError: DSPy is not installed.
         """
-        from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopReasoning
+        from nlp_retrieval.systems.hover.programs import HoverMultiHop
 
         searcher = copy.copy(self._searcher) if self._opened is None else self._searching()
-        program = HoverMultiHop if self.step == "predict" else HoverMultiHopReasoning
-        return program(searcher, self.lm, self.hops, self.per_hop, self.passage_characters, self._compiled)
+        return HoverMultiHop(searcher, self.lm, self.hops, self.per_hop, self._compiled)
 
     def _program(self) -> Any:
         if self._asked is None:

@@ -61,12 +61,12 @@ def sweep(server, tmp_path: Path) -> Path:  # noqa: F811
 
 @pytest.mark.parametrize(("searcher", "part"), [pytest.param("phrases", "processor", marks=pytest.mark.soak), ("hops", None)])
 def test_the_file_can_go_into_the_configuration(sweep: Path, tmp_path: Path, searcher: str, part: str | None) -> None:
-    words = ["--searcher", searcher, "--optimizer", "gepa", "--budget", "14", "--metric", "recall"]
+    words = ["--searcher", searcher, "--optimizer", "gepa", "--budget", "14"]
     done = run("hover", "optimize", str(sweep), "--output", str(tmp_path / "best.json"), *words)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 2, "nothing but the result on standard output"
-    assert lines[0].startswith(f"{searcher}: recall ")
+    assert lines[0].startswith(f"{searcher}: perfect_recall ")
     assert lines[1] == f"program: {tmp_path / 'best.json'}"
     assert "before: " in done.stderr
     assert "done: " in done.stderr

@@ -15,7 +15,7 @@ from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.loaders.datasets import BeirLoader, HoverLoader
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopReasoning
+from nlp_retrieval.systems.hover.programs import HoverMultiHop
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .conftest import DEMO, plays
@@ -25,12 +25,11 @@ def ids(results):
     return [hit.item.item_id for hit in results]
 
 
-@pytest.mark.parametrize(("made", "step"), [(HoverMultiHop, "predict"), (HoverMultiHopReasoning, "chain_of_thought")])
-def test_the_searcher_finds_for_a_batch_what_the_program_finds_for_each(played, model, index, claims, made, step):
+def test_the_searcher_finds_for_a_batch_what_the_program_finds_for_each(played, model, index, claims):
     texts = [claim.text for claim in claims[:10]]
-    program = made([Bm25Retriever()], model()).open(index)
+    program = HoverMultiHop([Bm25Retriever()], model()).open(index)
     predictions = [program(claim=text) for text in texts]
-    found = MultiHopSearcher([Bm25Retriever()], model(), step=step).open(index).search(texts, 21)
+    found = MultiHopSearcher([Bm25Retriever()], model()).open(index).search(texts, 21)
     assert [ids(results) for results in found] == [ids(prediction.results) for prediction in predictions]
     assert played.calls == 4 * len(texts), "the searcher asks what the program asked"
     for prediction in predictions:
@@ -128,11 +127,11 @@ def test_a_benchmark_drives_it_beside_a_plain_searcher(played, model, tmp_path):
 
 
 def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerprints(model, tmp_path):
-    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=2, step="chain_of_thought")
+    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=2)
     config = json.loads(json.dumps(searcher.config))
     assert config["name"] == "multi_hop"
     lm = LanguageModel(**{key: value for key, value in config["lm"].items() if key != "name"})
-    assert MultiHopSearcher([Bm25Retriever()], lm, hops=2, step="chain_of_thought") == searcher
+    assert MultiHopSearcher([Bm25Retriever()], lm, hops=2) == searcher
     save_program(HoverMultiHop([Bm25Retriever()]), tmp_path / "program.json")
     with_program = MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json")
     before = with_program.fingerprint
@@ -152,11 +151,10 @@ def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerpr
 
 
 def test_a_compiled_program_asks_with_its_instructions(played, model, index, claims, tmp_path):
-    program = HoverMultiHopReasoning([Bm25Retriever()])
-    program.ask[1].predict.signature = program.ask[1].predict.signature.with_instructions("Ask for the last one.")
+    program = HoverMultiHop([Bm25Retriever()])
+    program.ask[1].signature = program.ask[1].signature.with_instructions("Ask for the last one.")
     save_program(program, tmp_path / "program.json")
-    settings = {"step": "chain_of_thought", "program": tmp_path / "program.json"}
-    MultiHopSearcher([Bm25Retriever()], model(), **settings).open(index).search(claims[0].text)
+    MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json").open(index).search(claims[0].text)
     assert ["Ask for the last one." in body["messages"][0]["content"] for body in played.bodies] == [False] * 3 + [True]
 
 
@@ -165,9 +163,8 @@ def test_a_program_that_does_not_fit_is_an_error_when_the_searcher_is_made(model
         MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "none.json")
     save_program(HoverMultiHop([Bm25Retriever()], hops=2), tmp_path / "program.json")
     MultiHopSearcher([Bm25Retriever()], model(), hops=2, program=tmp_path / "program.json")
-    for settings in ({"hops": 3}, {"hops": 2, "step": "chain_of_thought"}):
-        with pytest.raises(ConfigurationError, match="another program"):
-            MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json", **settings)
+    with pytest.raises(ConfigurationError, match="another program"):
+        MultiHopSearcher([Bm25Retriever()], model(), hops=3, program=tmp_path / "program.json")
 
 
 def test_what_callers_may_ask_is_what_a_searcher_may_be_asked(played, model, index):
