@@ -228,18 +228,16 @@ def optimize(
         raise ConfigurationError(f"{len(train)} training and {len(validation)} validation claims; both are needed")
     if budget is not None and budget < 1:
         raise ConfigurationError(f"budget={budget}; it must be at least 1")
-    run = _Run(lm, metric, on_progress or (lambda _: None))
+    run = _Run(lm, metric, budget, seed, on_progress or (lambda _: None))
     with _in_dspy(lm):
-        before = run.mean(program, validation, lm)
+        before = run.mean(program, validation)
         run.say("before")
         if run.counts.tokens_out == run.counts.cache_hits == 0 and run.counts.degraded:
             raise ModelError(
                 f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; there is nothing to optimise"
             )
-        proposer = lm.dspy_lm().copy(temperature=1.0, max_tokens=max(_PROPOSAL_TOKENS, lm.sampling[1] or 0))
-        search = _OptimizerRun(run, lm, proposer, budget, seed)
-        compiled = getattr(search, optimizer)(program, list(train), list(validation))
-        after = run.mean(compiled, validation, lm)
+        compiled = getattr(run, optimizer)(program, list(train), list(validation))
+        after = run.mean(compiled, validation)
     if after < before:
         compiled, after = program, before  # the best on a part of the claims may be worse on all of them
     run.say("done")
@@ -249,13 +247,15 @@ def optimize(
 
 
 class _Run:
-    """Counts the runs of the program, and reports them."""
+    """Optimisers by name; counts the runs of the program, and reports them.
 
-    def __init__(self, lm: LanguageModel, metric: Metric, say: Callable[[str], None]) -> None:
-        self._lm = lm
+    Without labelled demonstrations: claims have gold titles, not phrases or summaries to show.
+    """
+
+    def __init__(self, lm: LanguageModel, metric: Metric, budget: int | None, seed: int, tell: Callable[[str], None]) -> None:
+        self._lm, self._metric, self._budget, self._seed, self._tell = lm, metric, budget, seed, tell
         self._begin = lm.counts
-        self._metric = metric
-        self._say = say
+        self._threads = lm.endpoint.calls_at_once
         self._lock = Lock()
         self.n_runs = 0
 
@@ -263,6 +263,11 @@ class _Run:
     def counts(self) -> CallCounts:
         """Return the counts of the model, since the run began."""
         return self._lm.counts - self._begin
+
+    @property
+    def _proposer(self) -> Any:
+        length = max(_PROPOSAL_TOKENS, self._lm.sampling[1] or 0)
+        return self._lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
 
     def score(self, example: Any, prediction: Any, trace: object = None) -> float:
         """Return the metric, counting the run."""
@@ -274,31 +279,54 @@ class _Run:
             self.say("searching")
         return value
 
-    def judged(
-        self, gold: Any, pred: Any, trace: object = None, pred_name: str | None = None, pred_trace: object = None
-    ) -> Any:
+    def judged(self, gold: Any, pred: Any, trace: object = None, *named: object) -> Any:
         """Return the metric with a sentence on the missing documents, as GEPA requires."""
-        del pred_name, pred_trace
-        missing = missing_titles(gold, pred)
-        feedback = "All documents that the claim takes were found."
-        if missing:
-            feedback = f"These documents that the claim takes were not found: {'; '.join(missing)}."
+        del named
+        missing = "; ".join(missing_titles(gold, pred))
+        feedback = (
+            f"These documents that the claim takes were not found: {missing}." if missing else "All documents were found."
+        )
         return dspy.Prediction(score=self.score(gold, pred, trace), feedback=feedback)
 
-    def mean(self, program: Any, examples: Sequence[Any], lm: LanguageModel) -> float:
+    def mean(self, program: Any, examples: Sequence[Any]) -> float:
         """Return the mean of the metric over examples, between 0 and 1."""
         evaluate = dspy.Evaluate(
-            devset=list(examples),
-            metric=self.score,
-            num_threads=lm.endpoint.calls_at_once,
-            display_progress=False,
-            max_errors=1,
+            devset=list(examples), metric=self.score, num_threads=self._threads, display_progress=False, max_errors=1
         )
         return float(evaluate(program).score) / 100.0
 
     def say(self, where: str) -> None:
         """Report the progress."""
-        self._say(f"{where}: {self.n_runs:,} runs of the program; {self.counts}")
+        self._tell(f"{where}: {self.n_runs:,} runs of the program; {self.counts}")
+
+    def bootstrap_few_shot(self, program: Any, train: list[Any], _: list[Any]) -> Any:
+        # only full marks make a demonstration, also with a metric of shares
+        bootstrap = dspy.BootstrapFewShot(
+            self.score, metric_threshold=1.0, max_bootstrapped_demos=_DEMONSTRATIONS, max_labeled_demos=0, max_errors=1
+        )
+        with redirect_stdout(StringIO()):  # it prints what on_progress reports
+            return bootstrap.compile(program, trainset=train[: self._budget])
+
+    def gepa(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
+        limit = {"auto": "light"} if self._budget is None else {"max_metric_calls": self._budget}
+        gepa = dspy.GEPA(self.judged, reflection_lm=self._proposer, num_threads=self._threads, seed=self._seed, **limit)
+        return gepa.compile(program, trainset=train, valset=validation)
+
+    def miprov2(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
+        trials = None if self._budget is None else max(1, self._budget // len(validation))
+        mipro = dspy.MIPROv2(
+            self.score,
+            prompt_model=self._proposer,
+            task_model=self._lm.dspy_lm(),
+            auto="light" if trials is None else None,
+            num_candidates=None if trials is None else min(_MOST_CANDIDATES, trials + 1),
+            max_labeled_demos=0,
+            num_threads=self._threads,
+            seed=self._seed,
+        )
+        return mipro.compile(
+            program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=self._seed
+        )
 
 
 @contextmanager
@@ -314,48 +342,6 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
             raise ModelError(f"optimising stopped, because an instruction could not be proposed: {reason}") from None
         finally:
             log.setLevel(level)
-
-
-@dataclass(frozen=True)
-class _OptimizerRun:
-    """Optimisers by name, without labelled demonstrations: claims have gold titles, not phrases or summaries to show."""
-
-    run: _Run
-    lm: LanguageModel
-    proposer: Any
-    budget: int | None
-    seed: int
-
-    def bootstrap_few_shot(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
-        del validation
-        # only full marks make a demonstration, also with a metric of shares
-        bootstrap = dspy.BootstrapFewShot(
-            self.run.score, metric_threshold=1.0, max_bootstrapped_demos=_DEMONSTRATIONS, max_labeled_demos=0, max_errors=1
-        )
-        with redirect_stdout(StringIO()):  # it prints what on_progress reports
-            return bootstrap.compile(program, trainset=train[: self.budget])
-
-    def gepa(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
-        limit = {"auto": "light"} if self.budget is None else {"max_metric_calls": self.budget}
-        threads = self.lm.endpoint.calls_at_once
-        gepa = dspy.GEPA(self.run.judged, reflection_lm=self.proposer, num_threads=threads, seed=self.seed, **limit)
-        return gepa.compile(program, trainset=train, valset=validation)
-
-    def miprov2(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
-        trials = None if self.budget is None else max(1, self.budget // len(validation))
-        mipro = dspy.MIPROv2(
-            self.run.score,
-            prompt_model=self.proposer,
-            task_model=self.lm.dspy_lm(),
-            auto="light" if trials is None else None,
-            num_candidates=None if trials is None else min(_MOST_CANDIDATES, trials + 1),
-            max_labeled_demos=0,
-            num_threads=self.lm.endpoint.calls_at_once,
-            seed=self.seed,
-        )
-        return mipro.compile(
-            program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=self.seed
-        )
 
 
 def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
