@@ -73,7 +73,7 @@ def cells_of(name: str, items: list[SearchableItem], gold: Gold, folder: Path) -
     filed, compared = _filed(items, gold) if gold else {}, study.compared(study.settings())
     for country in study.subjects:
         own = [item for item in items if item.metadata["country"] == country]
-        plain = PlainPassages(own, profile)
+        plain = PlainPassages(own)
         rest = [covered for other, covered in compared.items() if other != country]
         said = {item.item_id: finder.covered([item], plain) for item in own}
         known = list(said)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import shlex
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -145,43 +144,6 @@ def _study(config: Path | None, profile: str | None, index: Path | None, *, trus
     return PolicyStudy(asked_by, with_word_vectors(searcher.open(index)), along), Path("answers")
 
 
-def vectors_command(
-    index: Annotated[Path, typer.Argument(help="An index directory.")],
-    profile: Annotated[
-        str, typer.Option("--profile", "-p", help="A profile of the package, or your own file: its language decides the stems.")
-    ] = "climate",
-) -> None:
-    """Train word vectors on the passages of an index."""
-    from nlp_retrieval import Searcher
-    from nlp_retrieval.core import retrievers_of
-    from nlp_retrieval.rerankers import load_profile
-    from nlp_retrieval.systems.policy.vectors import vectors_of
-
-    found = vectors_of(Searcher(retrievers_of(index)[:1]).open(index), load_profile(profile).language)
-    say(found.line)
-    if found.encoder is None:
-        raise typer.Exit(1)
-
-
-_POLL_SECONDS = 0.5
-
-
-def server_command(
-    folder: Annotated[Path, typer.Argument(help="An index directory whose data is in PostgreSQL, or a new folder.")],
-) -> None:
-    """Run the PostgreSQL of an index, with pgvector, and print its URL."""
-    from nlp_retrieval.retrievers import EmbeddedServer
-
-    url = EmbeddedServer(folder / ".postgres").url()
-    typer.echo(url)
-    say(f"PostgreSQL runs: psql '{url}'; stop it with Ctrl-C")
-    try:
-        while True:
-            time.sleep(_POLL_SECONDS)
-    except KeyboardInterrupt:
-        say("PostgreSQL is no longer used here")
-
-
 _SHOWN = ("recall@5", "recall@10", "ndcg@10")
 
 
@@ -251,5 +213,3 @@ def _tell_changes(study: PolicyStudy, folder: Path) -> None:
 app = typer.Typer(help="Ask a profile's questions about every country of an index.", no_args_is_help=True)
 app.command("ask")(ask_command)
 app.command("demo")(demo_command)
-app.command("vectors")(vectors_command)
-app.command("server")(server_command)

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from nlp_retrieval import MultiSignalReranker, RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseSearcher
 from nlp_retrieval.encoders import BaseEncoder, Vectors
-from nlp_retrieval.rerankers import Profile
 from nlp_retrieval.systems.policy.answers import named_document
-from nlp_retrieval.text import FUNCTION_WORDS, sentences_of, stems_of_language
 
 _WORD = re.compile(r"\w+|\n")
 _DIGITS = re.compile(r"\d+")
@@ -106,15 +104,11 @@ def _runs(words: Iterable[tuple[str, int, int]]) -> Iterator[tuple[str, ...]]:
 
 # Signals of passages without their running text.
 
-_FEWEST_WORDS, _LISTED, _CONNECTED, _QUESTIONS = 16, 0.6, 0.1, 0.5
-"""A list of keywords: its words, the shares of keywords and of connecting words, and the share of questions that it names."""
-
 
 class PlainPassages:
-    """The passages of a subject as they are without running text and lists of keywords."""
+    """The passages of a subject as they are without running text."""
 
-    def __init__(self, items: Iterable[SearchableItem], profile: Profile) -> None:
-        self._keywords = KeywordLists(profile)
+    def __init__(self, items: Iterable[SearchableItem]) -> None:
         documents: dict[str, list[SearchableItem]] = {}
         for item in items:
             documents.setdefault(named_document(item), []).append(item)
@@ -124,8 +118,7 @@ class PlainPassages:
     def split(self, item: SearchableItem) -> tuple[str, str]:
         """Return what a passage says, and its running text; either may be empty."""
         if item.item_id not in self._split:
-            own, running = self._running[named_document(item)].split(item)
-            self._split[item.item_id] = self._keywords.without(own), running
+            self._split[item.item_id] = self._running[named_document(item)].split(item)
         return self._split[item.item_id]
 
     def rescored(
@@ -165,38 +158,6 @@ class PlainPassages:
         products = np.einsum("ik,jk->ij", *vectors)  # a product of BLAS depends on the neighbouring rows
         rows: list[list[float]] = np.where([bool(text) for text in running], products, 0.0).tolist()
         return rows
-
-
-class KeywordLists:
-    """Finds sentences that only list keywords of a profile: they name its matters, and say nothing of them."""
-
-    def __init__(self, profile: Profile) -> None:
-        self._stems = stems_of_language(profile.language)
-        keywords = [word for words in profile.groups.values() for word in words]
-        keywords += [word for question in profile.questions for word in question.keywords]
-        self._known = frozenset(stem for keyword in keywords for stem in self._stems.words(keyword))
-        self._of_questions = [
-            frozenset(stem for keyword in question.keywords for stem in self._stems.words(keyword))
-            for question in profile.questions
-        ]
-        self._function_words = frozenset(map(self._stems.stem, FUNCTION_WORDS))
-
-    def without(self, text: str) -> str:
-        """Return a text without its lists of keywords; the text itself if it has none."""
-        spans = sentences_of(text)
-        kept = [(begin, end) for begin, end in spans if not self.lists(text[begin:end])]
-        return text if len(kept) == len(spans) else " ".join(text[begin:end] for begin, end in kept)
-
-    def lists(self, sentence: str) -> bool:
-        """Return whether a sentence is a list of keywords."""
-        words = self._stems.words(sentence)
-        if len(words) < _FEWEST_WORDS:
-            return False
-        n_known = sum(word in self._known and word not in self._function_words for word in words)
-        n_connecting = sum(word in self._function_words for word in words)
-        if n_known < _LISTED * len(words) or n_connecting > _CONNECTED * len(words):
-            return False
-        return sum(not stems.isdisjoint(words) for stems in self._of_questions) >= _QUESTIONS * len(self._of_questions)
 
 
 def encoder_of(searcher: BaseSearcher) -> BaseEncoder | None:

@@ -341,7 +341,7 @@ class PolicyStudy:
         """Return what the sentences of some subjects cover, evenly drawn: any subject is compared with the others of them."""
         names = sorted(self.subjects)
         drawn = {name: self._items(name, settings) for name in names[:: max(1, len(names) // _COMPARED)][:_COMPARED]}
-        return {name: self._silence.covered(items, PlainPassages(items, self.profile)) for name, items in drawn.items()}
+        return {name: self._silence.covered(items, PlainPassages(items)) for name, items in drawn.items()}
 
     def fingerprint(self, settings: StudySettings) -> str:
         """Return the fingerprint of index, profile, searchers, settings and rule of silence: the same for the same answers."""
@@ -357,7 +357,7 @@ class PolicyStudy:
         n_passages, top_k = self.subjects[subject], settings.top_k
         texts = [AskedText.of(question, subject, "vector", keywords=settings.keywords) for question in wanted]
         hits = all_hits(self.searcher, texts, n_passages, where, top_k, "vector")
-        plain = PlainPassages({hit.item.item_id: hit.item for one in hits for hit in one}.values(), self.profile)
+        plain = PlainPassages({hit.item.item_id: hit.item for one in hits for hit in one}.values())
         hits = plain.rescored(self.searcher, texts, hits)
         columns: dict[str, list[list[Answers]]] = {}
         if "vector" in settings.methods:

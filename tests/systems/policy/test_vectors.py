@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-from cli.commands import run
 
 from nlp_retrieval import Bm25Retriever, MultiSignalReranker, Searcher
 from nlp_retrieval.systems.policy import vectors
@@ -40,14 +38,3 @@ def test_they_are_trained_once_and_count(tmp_path: Path, monkeypatch: pytest.Mon
     vectors.vectors_of(Searcher([Bm25Retriever()]).open(tmp_path), "english")
     (other,) = (tmp_path / "word_vectors").iterdir()
     assert other != folder, "those of other passages are trained anew"
-
-
-def test_the_command_trains_or_says_why_not(tmp_path: Path) -> None:
-    scored(tmp_path / "index")
-    done = run("policy", "vectors", "index", folder=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "training needs" in done.stderr
-    shutil.rmtree(tmp_path / "index")
-    missing = run("policy", "vectors", "index", folder=tmp_path)
-    assert missing.returncode == 3
-    assert "Traceback" not in missing.stderr

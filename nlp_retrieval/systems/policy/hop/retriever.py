@@ -28,15 +28,13 @@ from nlp_retrieval.core import (
     Scores,
     SegmentFolder,
     Step,
-    mapped,
     may_set,
     resolve_components,
     scaled,
     stage,
 )
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning, SourceError, nearest
-from nlp_retrieval.retrievers import Hashes, hash_of, live_among, live_of
-from nlp_retrieval.systems.policy.chunk_tables.rows import RELATION_TYPES, ChunkRelation
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.retrievers import live_among, live_of
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.finding import find_relations
 from nlp_retrieval.systems.policy.hop.graph import RelationGraph, RelationPath
@@ -57,8 +55,10 @@ RELATION_WEIGHTS: Mapping[str, float] = {
 }  # fmt: skip
 """Default weights of relation types in a walk."""
 
+_STARTS, _DEPTH, _DECAY, _HOP_WEIGHT = 10, 100, 0.9, 0.3
+"""First hits that paths start from, hits that are ranked with what is reached, factor of a relation, and weight of paths."""
+
 _RELATIONS_OF_A_PASSAGE, _STEPS, _CHANGED_AT_MOST = 16, 300, 1000
-_SEEN = "told_by.npy"
 
 
 class HopRetriever(BaseRetriever):
@@ -67,10 +67,9 @@ class HopRetriever(BaseRetriever):
     Two relations are computed: FOLLOWS, from a passage to the one before it in its document, and TEMPORAL_FOLLOWS, to its
     counterpart in the edition before. With ``relations``, a table says them, of any type, and none are computed.
 
-    The score of a passage is its scaled score in the starting retriever's list (0 if that did not find it), plus
-    ``hop_weight`` times the strength of the strongest path that leads to it from another passage. Passages that are neither
-    among the first ``depth`` hits nor reached follow in the starting retriever's order. Only passages that pass a filter are
-    walked over.
+    The score of a passage is its scaled score in the starting retriever's list (0 if that did not find it), plus .3 times the
+    strength of the strongest path that leads to it from one of the first 10 hits. Passages that are neither among the first
+    100 hits nor reached follow in the starting retriever's order. Only passages that pass a filter are walked over.
 
     For a question about additions or removals between editions (``changes``), the passages changed by the edition come first:
     by relevance to the rest of the question, which includes the neighbouring passages of the document, times the share that
@@ -86,12 +85,6 @@ class HopRetriever(BaseRetriever):
         relations: a ``chunk_tables`` loader whose table ``logical_relationships`` holds the relations. Questions about
             changes are then answered like any other.
         max_hops: the most relations of a path.
-        max_starts: number of first hits that paths start from.
-        depth: number of hits that are ranked together with reached passages.
-        decay: factor of a path's strength for each relation.
-        relation_weights: weights of relation types, 0 to 1, that differ from
-            :data:`~nlp_retrieval.systems.policy.hop.retriever.RELATION_WEIGHTS`; other types of a table have .7 otherwise.
-        hop_weight: weight of paths.
         changes: the change that a query asks for: ``auto`` reads it from the query, ``none`` treats all queries alike.
         merge: merging of sub-queries of one query: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
 
@@ -103,12 +96,9 @@ class HopRetriever(BaseRetriever):
     """
 
     name = "hop"
-    manifest_may_set = may_set(
-        *("start", "subject", "relations", "max_hops", "max_starts", "depth", "decay", "relation_weights", "hop_weight"),
-        *("changes", "merge"),
-    )
-    format_version = 3
-    search_only = frozenset("start max_hops max_starts depth decay relation_weights hop_weight changes merge".split())
+    manifest_may_set = may_set("start", "subject", "relations", "max_hops", "changes", "merge")
+    format_version = 4
+    search_only = frozenset("start max_hops changes merge".split())
 
     def __init__(
         self,
@@ -116,11 +106,6 @@ class HopRetriever(BaseRetriever):
         subject: Annotated[str, Field(min_length=1)] = "country",
         relations: ChunkTablesLoader | ByName | None = None,
         max_hops: Annotated[int, Field(ge=1, le=3)] = 2,
-        max_starts: Annotated[int, Field(ge=1, le=1000)] = 10,
-        depth: Annotated[int, Field(ge=1)] = 100,
-        decay: Annotated[float, Field(gt=0, le=1)] = 0.9,
-        relation_weights: Mapping[str, Annotated[float, Field(ge=0, le=1)]] | None = None,
-        hop_weight: Annotated[float, Field(ge=0, le=1000)] = 0.3,
         changes: Literal["auto", "added", "dropped", "none"] = "auto",
         merge: MergeRule = "alternate",
     ) -> None:
@@ -130,16 +115,8 @@ class HopRetriever(BaseRetriever):
         self.told_by: ChunkTablesLoader | None = parts["relations"]
         if self.told_by is not None and not isinstance(self.told_by, ChunkTablesLoader):
             raise ConfigurationError(f"hop: relations: {self.told_by!r} has no relations; use the loader chunk_tables")
-        for kind in relation_weights or {}:
-            if kind not in RELATION_TYPES and self.told_by is None:
-                raise ConfigurationError(f"hop: relation_weights: there is no type {kind!r}; {nearest(kind, RELATION_TYPES)}")
         self.subject = subject
         self.max_hops = max_hops
-        self.max_starts = max_starts
-        self.depth = depth
-        self.decay = decay
-        self.relation_weights = dict(relation_weights or {})
-        self.hop_weight = hop_weight
         self.changes = changes
         self.merge = merge
 
@@ -147,12 +124,12 @@ class HopRetriever(BaseRetriever):
         return [self.start]
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        self._tables(items, np.ones(len(items), bool), None, folder).write(folder)
+        self._tables(items, np.ones(len(items), bool), None).write(folder)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del items
         before = RelationTables.of_segments(segments)
-        self._tables(everything, live_among(everything, segments), before, folder).write(folder)
+        self._tables(everything, live_among(everything, segments), before).write(folder)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         if segments[0].first_row == 0 and self.told_by is None:
@@ -160,29 +137,14 @@ class HopRetriever(BaseRetriever):
             return
         live = np.concatenate([np.ones(segments[0].first_row, bool), live_of(segments)])
         RelationTables.of_segments(segments).among(live).write(folder)
-        if self.told_by is not None:
-            np.save(folder / _SEEN, mapped(segments[-1].folder / _SEEN, np.uint64, (2,)), allow_pickle=False)
-
-    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        if self.told_by is None:
-            return
-        seen = mapped(segments[-1].folder / _SEEN, np.uint64, (2,))
-        if not np.array_equal(_sum_of(list(self.told_by.relations())), seen):
-            raise IndexDamagedError(
-                f"hop: the table logical_relationships of {self.told_by!r} has changed since the index was built; index again "
-                "with replace=True"
-            )
 
     def load(self, folder: Path) -> None:
         self.load_segments([SegmentFolder(folder, 0, len(RelationTables.open(folder).families))])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        if self.told_by is not None:
-            mapped(segments[-1].folder / _SEEN, np.uint64, (2,))
         self._known = RelationTables.of_segments(segments)
         self._n_rows = segments[-1].end_row
-        weights = dict(RELATION_WEIGHTS) | self.relation_weights
-        self._graph = RelationGraph(self._known.relations, self._n_rows, weights, _RELATIONS_OF_A_PASSAGE)
+        self._graph = RelationGraph(self._known.relations, self._n_rows, RELATION_WEIGHTS, _RELATIONS_OF_A_PASSAGE)
         (self._open_start,) = self._opened_parts or (self.start,)
 
     @property
@@ -192,7 +154,7 @@ class HopRetriever(BaseRetriever):
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.start"):
-            hits = self._open_start.find(queries, min(max(k, self.depth), self._n_rows), self._n_rows, allowed)
+            hits = self._open_start.find(queries, min(max(k, _DEPTH), self._n_rows), self._n_rows, allowed)
         lists = [self._ranked(query, *hits.of(number), k, allowed) for number, query in enumerate(queries)]
         keys = dict.fromkeys(key for ranked in lists for key in ranked.signals)
         signals = {
@@ -204,8 +166,8 @@ class HopRetriever(BaseRetriever):
     def _ranked(self, query: str, rows: Rows, scores: Scores, k: int, allowed: Mask | None) -> RankedPassages:
         with stage(f"{self.name}.walk"):
             own = self._scaled(scores)
-            ranked = pooled(rows[: self.depth], own, self._paths(rows, own, allowed), self.hop_weight, k)
-        ranked = ranked.then(RankedPassages(rows[self.depth :], scores[self.depth :], {}), k)
+            ranked = pooled(rows[:_DEPTH], own, self._paths(rows, own, allowed), _HOP_WEIGHT, k)
+        ranked = ranked.then(RankedPassages(rows[_DEPTH:], scores[_DEPTH:], {}), k)
         asked = change_asked(query, self.changes)
         if asked is not None:
             with stage(f"{self.name}.changes"):
@@ -218,12 +180,12 @@ class HopRetriever(BaseRetriever):
         return replace(ranked, signals=ranked.signals | {key: column[ranked.rows] for key, column in of_rows.items()})
 
     def _scaled(self, scores: Scores) -> Scores:
-        return scaled(scores[: self.depth], min(self.depth, self._n_rows))
+        return scaled(scores[:_DEPTH], min(_DEPTH, self._n_rows))
 
     def _paths(self, rows: Rows, own: Scores, allowed: Mask | None) -> list[RelationPath]:
         allowed = self._live if allowed is None else allowed
-        starts, strengths = rows[: self.max_starts].tolist(), own[: self.max_starts].tolist()
-        return self._graph.walk(starts, strengths, self.max_hops, self.decay, allowed, _STEPS)
+        starts, strengths = rows[:_STARTS].tolist(), own[:_STARTS].tolist()
+        return self._graph.walk(starts, strengths, self.max_hops, _DECAY, allowed, _STEPS)
 
     def _find(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Scores]:
         if not allowed.any():
@@ -231,7 +193,7 @@ class HopRetriever(BaseRetriever):
         return self._open_start.find([query], k, self._n_rows, allowed).of(0)
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        start_rows, scores = self._open_start.find([query], min(self.depth, self._n_rows), self._n_rows).of(0)
+        start_rows, scores = self._open_start.find([query], min(_DEPTH, self._n_rows), self._n_rows).of(0)
         own = self._scaled(scores)
         paths = {path.row: path for path in self._paths(start_rows, own, None)}
         asked = change_asked(query, self.changes)
@@ -276,13 +238,12 @@ class HopRetriever(BaseRetriever):
                 counterpart += f", with {figures} changed quantit{'y' if figures == 1 else 'ies'}"
         return f'{told}; {counterpart}; ranked by the rest of the question: "{asked.rest}"'
 
-    def _tables(self, everything: ItemTable, live: Mask, before: RelationTables | None, folder: Path) -> RelationTables:
-        """Return the tables of a whole index; of stored relations a checksum is written too."""
+    def _tables(self, everything: ItemTable, live: Mask, before: RelationTables | None) -> RelationTables:
+        """Return the tables of a whole index."""
         if self.told_by is None:
             return find_relations(everything, live, self.subject, before)
         rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
         stored = list(self.told_by.relations())
-        np.save(folder / _SEEN, _sum_of(stored), allow_pickle=False)
         kept = [one for one in stored if one.source_id in rows and one.target_id in rows]
         if before is None and not kept:
             raise SourceError(
@@ -304,10 +265,3 @@ _SIDES: Mapping[ChangeKind, tuple[str, str]] = {
     "added": ("new", "new since the version before"),
     "dropped": ("gone", "gone in the next version"),
 }
-
-
-def _sum_of(relations: Sequence[ChunkRelation]) -> Hashes:
-    """Return the number of relations, and the sum of their hashes, which does not depend on their order."""
-    texts = (f"{one.source_id}\0{one.target_id}\0{one.type}\0{one.confidence!r}" for one in relations)
-    total = sum(hash_of(text.encode(errors="replace").decode()) for text in texts)
-    return np.array([len(relations), total % 2**64], np.uint64)

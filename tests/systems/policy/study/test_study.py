@@ -244,8 +244,8 @@ def test_the_log_has_marks_levels_and_no_line_of_its_own_making(asked: PolicyStu
 @pytest.mark.parametrize(("told", "expected"), [("max_hops: 1", 1), ("", 2)])
 def test_relations_are_followed_as_far_as_a_profile_says(tmp_path: Path, told: str, expected: int) -> None:
     (tmp_path / "mine.yaml").write_text(f"name: mine\nsubject: country\n{told}\n", "utf-8")
-    Searcher([HopRetriever(Bm25Retriever(), decay=0.5)]).index(plans(), tmp_path / "index")
+    Searcher([HopRetriever(Bm25Retriever(), changes="none")]).index(plans(), tmp_path / "index")
     _, along = searchers_of(tmp_path / "index", str(tmp_path / "mine.yaml"), trust=True)
     assert along is not None
     (hop,) = along.retrievers.values()
-    assert (hop.config["max_hops"], hop.config["decay"]) == (expected, 0.5)
+    assert (hop.config["max_hops"], hop.config["changes"]) == (expected, "none")
