@@ -6,7 +6,7 @@ asked about one country, whose passages are all scored. Whatever is chosen is ju
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,20 +34,6 @@ SETS = {
 ALONE, DESCRIBED, OWN, FOLDED, AMONG = (
     "sentence vectors alone", "as described", "the profile's", "fitted by folds", "best of these by folds",
 )  # fmt: skip
-PAGE = """# Signals of policy questions
-
-Written by `python -m bench.policy_signals DATA` on $date ($machine; all-MiniLM-L6-v2). Every passage of the country that is
-asked about is scored by sentence vectors, word vectors (trained on the collection), patterns and fuzzy words. *As
-described* weighs them .25, .20, .30 and .25 (`weights: described` in the reranker's settings), *the profile's* are the
-default of `climate`: .6, .2, .1 and .1. By folds: each country is ranked by what is best on the other countries. Intervals
-count one country more, which nobody saw.
-
-Sentence vectors earn their weight everywhere. Word vectors earn theirs on the two large collections (.036 and .042 of
-nDCG@10), and cost .009 and .055 on the small ones; patterns are worth .004 to .060 everywhere. Fuzzy words change at most
-.009, either way: no collection needs them, and their weight stays because the files name their score. The described weights
-are below the profile's on all real collections, and above them on the invented plans. No interval of such a difference is
-without 0 but on the single measures, where sentence vectors alone are as good as any sum. [POLICY.md](POLICY.md) has the
-retrievers."""
 FOLDS = 5
 MEASURE = "ndcg@10"
 
@@ -98,16 +84,11 @@ def measured(data: Data, name: str, folder: Path) -> tuple[str, str]:
     tried = {row: _evaluated(evaluator, plain, weights).per_query for row, weights in candidates().items()}
     grid = [_evaluated(evaluator, plain, weights).per_query for weights in _grid(SIGNALS, candidates()[OWN])]
     among, chosen = by_folds(list(tried.values()), families)
-    rows: Mapping[str, Values] = (
-        tried
-        | {AMONG: among, FOLDED: by_folds(grid, families)[0]}
-        | {
-            f"{row}, with keywords": _evaluated(evaluator, with_keywords, candidates()[row]).per_query
-            for row in (ALONE, DESCRIBED, OWN)
-            if name == "demo"  # whose questions are those of the profile
-        }
-    )
-    found = Figures(dict(rows), list(families), list(families), {})
+    rows = tried | {AMONG: among, FOLDED: by_folds(grid, families)[0]}
+    if name == "demo":  # whose questions are those of the profile
+        for row in (ALONE, DESCRIBED, OWN):
+            rows[f"{row}, with keywords"] = _evaluated(evaluator, with_keywords, candidates()[row]).per_query
+    found = Figures(rows, list(families), list(families), {})
     cells = {
         row: [
             *(f"{found.mean(row, key):.3f}" for key in (measure, MEASURE)),
@@ -126,8 +107,10 @@ def main(data: Data) -> None:
         for name in SETS:
             tables[name], tables[f"{name}_chosen"] = measured(data, name, write_collection(Path(folder)))
             print(SETS[name][0], tables[name], tables[f"{name}_chosen"], sep="\n", flush=True)
-    parts = [f"## {title}\n\n${name}\n\nThe folds chose: ${name}_chosen." for name, (title, _) in SETS.items()]
-    text = page("\n\n".join([PAGE, *parts]), **tables)
+    parts = [
+        f"## {title}\n\n{tables[name]}\n\nThe folds chose: {tables[f'{name}_chosen']}." for name, (title, _) in SETS.items()
+    ]
+    text = page((Path(__file__).parent / "policy_signals_page.md").read_text("utf-8"), tables="\n\n".join(parts))
     (Path(__file__).parent / "POLICY_SIGNALS.md").write_text(text, "utf-8")
 
 
