@@ -10,14 +10,13 @@ from soaking import Figures
 
 from nlp_retrieval.core.components.registry import kinds
 
-from .evidence.conformance import test_rerankers, test_verifiers
+from .evidence.conformance import test_verifiers
 from .hipporag.conformance import test_retrievers as test_hipporag
 from .policy.conformance import test_loaders
 from .policy.conformance import test_retrievers as test_policy
 
 MODULES: dict[tuple[str, str], ModuleType] = {
     ("evidence", "verifiers"): test_verifiers,
-    ("evidence", "rerankers"): test_rerankers,
     ("hipporag", "retrievers"): test_hipporag,
     ("policy", "loaders"): test_loaders,
     ("policy", "retrievers"): test_policy,

@@ -17,7 +17,6 @@ from nlp_retrieval.systems.evidence.verifiers.base import Judgement as Judgement
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier as LanguageModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier as LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier as PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.reranker import VerifierReranker as VerifierReranker
 from nlp_retrieval.systems.evidence.web_research.crossref import Crossref as Crossref
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher as BaseFetcher
 from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher as HttpFetcher

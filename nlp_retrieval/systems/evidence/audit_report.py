@@ -1,9 +1,7 @@
-"""An audit of a report's citations as an HTML page, JSON, a table for a terminal, CSV, and Markdown in the project."""
+"""An audit of a report's citations as an HTML page, JSON, a table for a terminal, and Markdown in the project."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections import Counter
@@ -26,7 +24,7 @@ from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.reviews import Review
 from nlp_retrieval.systems.evidence.verdict.claims import PlainAnswer
 from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy
-from nlp_retrieval.text import spreadsheet_cell, visible
+from nlp_retrieval.text import visible
 
 STATUSES: dict[AuditStatus, str] = {
     "PASS": "passed",
@@ -346,27 +344,6 @@ def _claim(row: AuditRow, dim: str) -> Group:
     below.append(("" if row.review is None else row.review.said, ""))
     claim = Text(visible(row.citation.sentence) or "There is no sentence at this mark.")
     return Group(claim, *(Padding(Text(visible(text), style=style), (0, 0, 0, 2)) for text, style in below if text))
-
-
-# The audit as a table for other programs.
-
-
-def audit_csv(rows: Sequence[AuditRow]) -> str:
-    """Return the rows of an audit as CSV; a cell that a spreadsheet would read as a formula begins with an apostrophe."""
-    written = io.StringIO()
-    table = csv.writer(written, lineterminator="\n")
-    table.writerow("number line mark status reason claim detail support url title passage decision review".split())
-    for row in rows:
-        citation, review, passage = row.citation, row.review, row.passage
-        support = "" if passage is None else f"{row.support_score:.2f}"
-        title = (passage.title if passage is not None else "") or citation.title
-        said = ("", "") if review is None else (review.decision, review.said)
-        values = (citation.number, citation.line, citation.mark, row.status, row.reason, citation.sentence, row.detail, support)
-        table.writerow([
-            spreadsheet_cell(" ".join(visible(str(value)).split()))
-            for value in (*values, citation.url, title, decisive(row), *said)
-        ])  # fmt: skip
-    return written.getvalue()
 
 
 # The audit as ``09_qa/retrieval_audit.md``: the index, its queries, every citation, and what to do.

@@ -1,47 +1,27 @@
-"""Many claims: reading them from a file, verifying each once, and a table of the verdicts.
+"""Many claims: reading them from a file, and verifying each once.
 
 A file is read to its end, and anything wrong in it reported with its line, before the first claim is verified.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
-from nlp_retrieval.core import refuse_lone_surrogates, write_output
-from nlp_retrieval.errors import OutputError, SourceError
+from nlp_retrieval.core import refuse_lone_surrogates
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import JsonObject, quoted, read_json_lines, read_lines, read_rows
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
-from nlp_retrieval.text import spreadsheet_cell
 
 MOST_CLAIMS, LONGEST_CLAIM = 100_000, 10_000
-_LONGEST_INPUT = 2**30
-"""Longest standard input, in bytes."""
 
 _BATCH = 16
 """Number of claims that the verifier judges together."""
 
 _TABLES, _JSON_LINES, _TEXTS = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson"), (".txt", ".text", ".md", "")
-_DASHED = re.compile(r"\s{0,40}[-*+\u2022\u2013]\s+")
-_NUMBERED = re.compile(r"\s{0,40}([0-9]{1,6})[.)]\s+")
-_ITEM = re.compile(rf"{_DASHED.pattern}|{_NUMBERED.pattern}")
-
-COLUMNS = (
-    "id", "claim", "type", "status", "rule", "supporting_quote", "supporting_url", "supporting_page", "contradicting_quote",
-    "contradicting_url", "contradicting_page", "supporting_origins", "contradicting_origins", "supporting_passages",
-    "contradicting_passages", "weak_passages", "neutral_passages",
-)  # fmt: skip
-"""Columns of the table, before those of the file of claims."""
 
 ClaimType = Literal["C1", "C2", "C3"]
 
@@ -58,7 +38,7 @@ class FiledClaim:
 
 def is_claim_file(text: str) -> bool:
     """Return whether a text is no claim, but the path of a file of claims; a SourceError for one that does not exist."""
-    if text == "-" or os.path.exists(text):  # noqa: PTH110 -- unlike Path's, it takes a long claim
+    if os.path.exists(text):  # noqa: PTH110 -- unlike Path's, it takes a long claim
         return True
     name = text.strip().lower().removesuffix(".gz")
     if name.endswith((*_TABLES, *_JSON_LINES, ".txt")) and not any(char.isspace() for char in name):
@@ -70,29 +50,7 @@ def is_claim_file(text: str) -> bool:
 
 
 def read_claims(path: str, claim_type: ClaimType = "C2") -> list[FiledClaim]:
-    """Return the claims of a CSV, TSV, JSON lines or text file, or of standard input (``-``); a SourceError names the line."""
-    if path != "-" and os.path.isfile(path):  # noqa: PTH113 -- unlike Path's, it does not raise
-        return _read(path, claim_type)
-    with TemporaryDirectory() as folder:  # a pipe is read once
-        copy = Path(folder) / "claims"
-        try:
-            _copy(path, copy)
-            return _read(str(copy), claim_type)
-        except OSError as error:
-            raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except SourceError as error:
-            raise SourceError(str(error).replace(str(copy), "standard input" if path == "-" else path)) from None
-
-
-def _copy(path: str, copy: Path) -> None:
-    with sys.stdin.buffer if path == "-" else Path(path).open("rb") as source, copy.open("wb") as file:
-        while block := source.read(2**20):
-            if file.tell() + len(block) > _LONGEST_INPUT:
-                raise SourceError(f"{copy}: longer than {_LONGEST_INPUT >> 20:,} MiB; split it up")
-            file.write(block)
-
-
-def _read(path: str, claim_type: ClaimType) -> list[FiledClaim]:
+    """Return the claims of a CSV, TSV, JSON lines or text file; a SourceError names the line."""
     filled = (each for each in _rows(path) if any(str(value or "").strip() for value in each[1].values()))
     claims = [_claim_of(number, where, row, claim_type) for number, (where, row) in enumerate(filled, start=1)]
     if not claims:
@@ -103,23 +61,16 @@ def _read(path: str, claim_type: ClaimType) -> list[FiledClaim]:
 def _rows(path: str) -> Iterator[tuple[str, JsonObject]]:
     """Yield where each row of a file is, and its values."""
     suffix = Path(path.lower().removesuffix(".gz")).suffix
-    if suffix and suffix not in (*_TABLES, *_JSON_LINES, *_TEXTS):
+    if suffix in _TABLES:
+        return read_rows(path, None if suffix == ".csv" else "\t", '"' if suffix == ".csv" else None)
+    if suffix in _JSON_LINES:
+        return read_json_lines(path)
+    if suffix not in _TEXTS:
         raise SourceError(
             f"{path}: claims are read from CSV (.csv, .tsv), JSON lines (.jsonl) and text with a claim a line (.txt), not from "
             f"{suffix}; save it as one of these"
         )
-    first = "" if suffix else next((line.strip().lower() for _, line in read_lines(path) if line.strip()), "")
-    names_columns = any("claim" in [cell.strip().strip('"') for cell in first.split(mark)] for mark in ",;\t|")
-    if suffix in _TABLES or names_columns:
-        tab = suffix in (".tsv", ".tab")
-        return read_rows(path, "\t" if tab else None, None if tab else '"')
-    if suffix in _JSON_LINES or first.startswith("{"):
-        return read_json_lines(path)
-    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
-    numbers = [int(found[1]) for _, line in lines if (found := _NUMBERED.match(line))]
-    # "3. Mai war nass." begins with no number of a list
-    mark = _ITEM if len(numbers) > 1 and numbers == list(range(1, len(numbers) + 1)) else _DASHED
-    return ((f"{path}, line {number}", {"claim": mark.sub("", line, count=1)}) for number, line in lines)
+    return ((f"{path}, line {number}", {"claim": line}) for number, line in read_lines(path) if line.strip())
 
 
 def _claim_of(number: int, location: str, row: JsonObject, claim_type: ClaimType) -> FiledClaim:
@@ -160,44 +111,3 @@ def verdicts_of(claims: Sequence[FiledClaim], verifier: ClaimVerifier) -> Iterat
             for verdict in verifier.verify_all(list(texts), claim_type):
                 known[verdict.claim, claim_type] = verdict.as_dict()
         yield [(each, known[each.claim, each.claim_type]) for each in batch]
-
-
-@contextmanager
-def verdict_table(path: Path, claims: Sequence[FiledClaim]) -> Iterator[Callable[[Verdicts], None]]:
-    """Begin a CSV file of verdicts, and yield a function that adds rows; an interrupted file holds what was done."""
-    fields = list(dict.fromkeys(name for each in claims for name in each.fields))
-    write_output(path, _csv([[*COLUMNS, *(f"input_{name}" if name in COLUMNS else name for name in fields)]]))
-    with path.open("ab", buffering=0) as file:
-
-        def add(verdicts: Verdicts) -> None:
-            content, end = _csv(_row(each, verdict, fields) for each, verdict in verdicts), file.tell()
-            try:
-                while content:
-                    content = content[file.write(content) or 0 :]  # a full disk takes a part first
-            except OSError as error:
-                file.truncate(end)
-                raise OutputError(f"{path} cannot be written ({error.strerror}); free some space") from error
-
-        yield add
-
-
-def _row(each: FiledClaim, verdict: Mapping[str, Any], fields: Sequence[str]) -> list[object]:
-    """Return the values of :data:`COLUMNS`, then those of the other columns of the file."""
-    values: dict[str, object] = {"id": each.id, "claim": each.claim, "type": each.claim_type, "rule": verdict["rule"]}
-    values["status"] = verdict["verification_status"]
-    for side in ("supporting", "contradicting", "weak", "neutral"):
-        evidence = verdict[f"{side}_evidence"]
-        best: dict[str, object] = next(iter(evidence), {})
-        values |= {f"{side}_{key}": best.get(key, "") for key in ("quote", "url", "page")}
-        values |= {f"{side}_passages": len(evidence), f"{side}_origins": len(verdict.get(f"{side}_origins", ()))}
-    return [values[name] for name in COLUMNS] + [each.fields.get(name, "") for name in fields]
-
-
-def _csv(rows: Iterable[Sequence[object]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue().encode("utf-8", "replace")
-
-
-def _cell(value: object) -> str:
-    return spreadsheet_cell("" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

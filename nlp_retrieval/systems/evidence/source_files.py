@@ -1,6 +1,6 @@
 """Reading files, folders, manifests and JSON lines as sources for the index of evidence.
 
-A manifest, or the front matter of a file, says what a person knows of a source: URL, grade, date, title, DOI and more. All of
+A manifest says what a person knows of a source: URL, grade, date, title, DOI and more. All of
 a manifest is checked before any of its sources is read.
 """
 
@@ -24,8 +24,6 @@ from nlp_retrieval.documents import (
     Removed,
     clean_text,
     clean_title,
-    described,
-    field_of,
     files_in,
     is_date,
     is_json_lines,
@@ -50,7 +48,6 @@ from nlp_retrieval.text import printable
 
 _ROW_FIELDS = ("url", "title", "quality", "fetch_date")
 _URL_NAMES = ("url", "uri", "link", "href", "address", "source")
-_URL = re.compile(r"https?://|doi:|10\.[0-9]", re.IGNORECASE)
 _DOI_BEFORE_URL = re.compile(r"doi:\s{0,5}(?=https?://)", re.IGNORECASE)
 
 
@@ -119,9 +116,8 @@ def read_sources(
     """Yield the sources in files and folders, in the order given, one at a time.
 
     A file is a document, a manifest, or JSON lines: an object per line, with ``url``, the text in ``content`` or ``text``, and
-    optionally ``title``, ``quality`` and ``fetch_date``. The URL of a document is its ``file://`` address unless ``url`` or
-    front matter gives one; a page's claim about its own address is ignored, since it may be false. What a manifest says comes
-    before front matter.
+    optionally ``title``, ``quality`` and ``fetch_date``. The URL of a document is its ``file://`` address unless ``url`` gives
+    one; what a page or front matter says about its own address or grade is ignored, since it may be false.
 
     A named file that cannot be read is an error, as is a wrong line of it. In a folder or a manifest, files and lines that
     cannot be read are skipped; a warning at the end counts them and says what is wrong with the first.
@@ -153,7 +149,7 @@ def read_sources(
 
 @dataclass
 class _Reading:
-    """One reading of files and folders; what manifests and front matter say of a source is a source without content."""
+    """One reading of files and folders; what manifests say of a source is a source without content."""
 
     quality: str | None
     rules: QualityRules | None
@@ -208,37 +204,23 @@ class _Reading:
         moved = () if canonical_url(page.url) == canonical_url(url) else (page.url,)
         said = replace(said, fetch_date=said.fetch_date or page.fetch_date, aliases=(*said.aliases, *moved))
         read = read_document(page.content, name=page.url, media_type=page.media_type)
-        return self._document(replace(read, metadata=[]), f"{row.where}, {printable(page.url)}", said.url, said)
+        return self._document(read, f"{row.where}, {printable(page.url)}", said.url, said)
 
     def _file(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> SourceDocument:
         read = read_document(read_file(path, follow_link), name=str(path))
         url = self.url or Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
         return self._document(replace(read, title=read.title or path.stem), printable(str(path)), url, said)
 
-    def _document(self, read: Document, shown: str, url: str, listed: SourceDocument | None) -> SourceDocument:
-        """Return a source with the values of a manifest, else of its front matter, else of its page."""
-        own, faults = _front_matter(read.metadata, shown)
-        if faults:
-            self.left_out.add("values of front matter that cannot be used", f"{shown}: {'; '.join(faults)}")
-        said = listed or own
-        if listed is None and (own.url or own.quality):
-            taken = " and ".join(name for name, value in (("URL", own.url), ("grade", own.quality)) if value)
-            self.left_out.add("URLs and grades taken from the front matter of files", f"{shown}: {taken}")
+    def _document(self, read: Document, shown: str, url: str, said: SourceDocument | None) -> SourceDocument:
+        """Return a source with the values of a manifest, else of its page."""
         for why, text in read.left_out:
             self.outside += len(text.split()) if why == "outside the main text" else 0
             self.left_out.detail(shown, why, text)
         for note in read.notes:
             self.left_out.add("notes on how files were read", note)
-        url = said.url or url if listed is not None or not self.url else url
-        merged = replace(
-            said,
-            title=clean_title(said.title or read.title)[0],
-            quality=said.quality or own.quality,
-            fetch_date=said.fetch_date or own.fetch_date,
-            given=said.given | own.given,
-            metadata={**own.metadata, **said.metadata},
-        )
-        return self._graded(replace(merged, content=read.text, url=url, pages=read.pages), shown, read.removed)
+        said = said or SourceDocument("", url, quality="")
+        title = clean_title(said.title or read.title)[0]
+        return self._graded(replace(said, content=read.text, title=title, pages=read.pages), shown, read.removed)
 
     def _graded(self, source: SourceDocument, where: str, removed: Removed) -> SourceDocument:
         """Return a source with the grade and the date of all sources, or that of the rules, if it has no own."""
@@ -296,7 +278,7 @@ class _Reading:
         return self._graded(_given(source), where, removed + removed_there)
 
 
-# What a row of a manifest, or front matter, says of a source.
+# What a row of a manifest says of a source.
 
 
 def _given(said: SourceDocument) -> SourceDocument:
@@ -374,23 +356,3 @@ def _manifest(path: Path, *, fetches: bool) -> list[tuple[Described, SourceDocum
                 faults.append(f"{row.where}: {alias} leads to {said.url}, but is the URL of {other}; keep one of them")
     refuse_faults(path, faults)
     return rows
-
-
-def _front_matter(values: Iterable[tuple[str, str]], where: str) -> tuple[SourceDocument, list[str]]:
-    """Return what front matter says, and what of it cannot be used."""
-    read: dict[str, str] = {}
-    wrong: list[str] = []
-    fields: set[str] = set()
-    named = dict(values)
-    for name, value in named.items():
-        is_address = name in ("url", "link", "canonical", "permalink", "source")  # often something else
-        if is_address and not _URL.match(value):
-            wrong += [f"url {printable(value)[:80]!r} is no web address; begin it with https://"] if name == "url" else []
-            read[f"{name}_text"] = value
-            continue
-        own = "url" if name == "source" and is_address and not {"url", "link"} & named.keys() else name
-        is_twice = field_of(own) in fields or field_of(own) == "file"
-        read[f"{own}_text" if field_of(own) and is_twice else own] = value
-        fields.add(field_of(own))
-    said, faults = _said(described(read, where))
-    return said, faults + wrong

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,8 +59,8 @@ def verify(
     claim: Annotated[
         str,
         typer.Argument(
-            help="One statement; or a file of claims: CSV with a column claim, JSON lines, text with a claim a line; - for "
-            "standard input. What names a file that exists is a file."
+            help="One statement; or a file of claims: CSV with a column claim, JSON lines, text with a claim a line. "
+            "What names a file that exists is a file."
         ),
     ],
     claim_type: Annotated[
@@ -72,9 +71,6 @@ def verify(
         float | None, typer.Option(help="Lowest probability of weak support; by default that of the verifier's calibration.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a file of claims, one line each.")] = False,
-    csv_file: Annotated[
-        Path | None, typer.Option("--csv", help="Of a file of claims: write a row for each as soon as it is verified.")
-    ] = None,
     fail_on: Annotated[
         ClaimFailOn,
         typer.Option(
@@ -92,18 +88,16 @@ def verify(
     A file is read to its end before the first claim is verified; one that stands there twice is verified once. Columns id and
     type (C1, C2, C3) are optional, others are copied.
     """
-    from nlp_retrieval.errors import ConfigurationError, QueryError
+    from nlp_retrieval.errors import QueryError
     from nlp_retrieval.systems.evidence.claim_files import is_claim_file, read_claims
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")
     claims = read_claims(claim, claim_type.value) if is_claim_file(claim) else None
-    if claims is None and csv_file is not None:
-        raise ConfigurationError("--csv is for a file of claims, and there is no file of this name; check the path")
     judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
     if claims is not None:
-        statuses = _verify_file(claims, judging, csv_file, as_json=as_json)
+        statuses = _verify_file(claims, judging, as_json=as_json)
     else:
         verdict = judging.verify(claim, claim_type.value)
         statuses = {verdict.verification_status}
@@ -115,27 +109,24 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verify_file(claims: Sequence[FiledClaim], judging: ClaimVerifier, csv_file: Path | None, *, as_json: bool) -> set[str]:
-    """Verify claims, print each verdict and add it to a table, and return the statuses."""
+def _verify_file(claims: Sequence[FiledClaim], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
+    """Verify claims, print each verdict, and return the statuses."""
     from nlp_retrieval.core import hidden_progress, progress
     from nlp_retrieval.reports import counted
-    from nlp_retrieval.systems.evidence.claim_files import verdict_table, verdicts_of
+    from nlp_retrieval.systems.evidence.claim_files import verdicts_of
 
     statuses: Counter[str] = Counter()
     with ExitStack() as open_files:
-        add = None if csv_file is None else open_files.enter_context(verdict_table(csv_file, claims))
         if sys.stdout.isatty():  # the claims that are printed there show how far it is
             open_files.enter_context(hidden_progress())
         advance = open_files.enter_context(progress("verifying", len(claims)))
         for verdicts in verdicts_of(claims, judging):
-            if add is not None:
-                add(verdicts)
             for each, verdict in verdicts:
                 statuses[verdict["verification_status"]] += 1
                 _print_filed_verdict(each, verdict, as_json=as_json)
             advance(len(verdicts))
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
-    say(f"{counted(len(claims), 'claim')}: {counts}" + (f"; written: {csv_file}" if csv_file is not None else ""))
+    say(f"{counted(len(claims), 'claim')}: {counts}")
     return set(statuses)
 
 

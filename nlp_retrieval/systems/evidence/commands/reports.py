@@ -48,7 +48,6 @@ def audit(
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write all rows as CSV.")] = None,
     fail_on: Annotated[
         FailOn,
         typer.Option(
@@ -81,7 +80,6 @@ def audit(
     from nlp_retrieval.systems.evidence.audit import CitationAuditor
     from nlp_retrieval.systems.evidence.audit_report import (
         PLACE,
-        audit_csv,
         audit_json,
         print_audit,
         render_audit,
@@ -89,7 +87,7 @@ def audit(
     )
 
     index = existing_project(project, retriever, may_be_emptied=True)
-    asked_for = [path for path in (html, json_file, csv_file) if path is not None]
+    asked_for = [path for path in (html, json_file) if path is not None]
     for path in asked_for:
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
@@ -113,8 +111,6 @@ def audit(
         write_output(html, render_audit(done.rows, done.report, auditor.rule).encode())
     if json_file is not None:
         write_output(json_file, audit_json(done.rows, done.report).encode())
-    if csv_file is not None:
-        write_output(csv_file, audit_csv(done.rows).encode())
     paths += asked_for
     print_audit(Console(highlight=False), done.rows, done.report, auditor.rule)
     if paths:

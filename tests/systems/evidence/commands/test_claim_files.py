@@ -1,17 +1,16 @@
-"""``nlp-retrieval evidence verify`` with a file of claims: every format, one verdict each, and tables that are resumed."""
+"""``nlp-retrieval evidence verify`` with a file of claims: every format, and one verdict each."""
 
 from __future__ import annotations
 
 import csv
 import json
-import resource
 from pathlib import Path
 
 import pytest
 from cli.commands import refused, run
 
-from nlp_retrieval.errors import OutputError, SourceError
-from nlp_retrieval.systems.evidence.claim_files import COLUMNS, is_claim_file, read_claims, verdict_table, verdicts_of
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.evidence.claim_files import is_claim_file, read_claims, verdicts_of
 from nlp_retrieval.systems.evidence.commands.project import open_project
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -41,17 +40,11 @@ def judging(world: Path) -> Counting:
     return Counting(open_project(world / "project", None), LexicalVerifier())
 
 
-def read_table(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file."""
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def test_a_file_of_claims_is_verified_in_order_as_json_and_as_a_table(world: Path) -> None:
+def test_a_file_of_claims_is_verified_in_order(world: Path) -> None:
     rows = [("a", CLAIM, "C1", "=1+1"), ("b", OTHER, "", "x"), ("c", CLAIM, "C1", "y")]
     with (world / "claims.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("id", "claim", "type", "topic"), *rows])
-    done = run("evidence", "verify", "project", "claims.csv", "--json", "--csv", "made/table.csv", folder=world)
+    done = run("evidence", "verify", "project", "claims.csv", "--json", folder=world)
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     alone = json.loads(run("evidence", "verify", "project", CLAIM, "--type", "C1", "--json", folder=world).stdout)
@@ -59,15 +52,7 @@ def test_a_file_of_claims_is_verified_in_order_as_json_and_as_a_table(world: Pat
     assert {key: told[0][key] for key in alone} == alone
     assert told[2] | {"id": "a", "fields": told[0]["fields"]} == told[0], "a claim that comes twice is told twice"
     assert told[0]["fields"] == {"topic": "=1+1"}
-    first, second, third = read_table(world / "made" / "table.csv")
-    assert list(first) == [*COLUMNS, "topic"]
-    assert (first["id"], first["type"], first["status"], first["topic"]) == ("a", "C1", "SUPPORTED", "'=1+1")
-    assert first["supporting_quote"] == CLAIM
-    assert first["supporting_url"] == "https://stats.altbrunn.example/tram"
-    assert (first["supporting_origins"], first["contradicting_origins"]) == ("1", "0")
-    assert (second["status"], second["type"], second["supporting_quote"]) == ("UNVERIFIED", "C2", "")
-    assert third["status"] == "SUPPORTED"
-    assert "3 claims: 2 SUPPORTED, 1 UNVERIFIED; written: made/table.csv" in done.stderr
+    assert "3 claims: 2 SUPPORTED, 1 UNVERIFIED" in done.stderr
 
 
 CLAIMS = [("1", CLAIM, "C2"), ("2", OTHER, "C2")]
@@ -82,8 +67,6 @@ CLAIMS = [("1", CLAIM, "C2"), ("2", OTHER, "C2")]
         ("a.jsonl", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}", "id": 2}}\n'),
         ("a.txt", f"{CLAIM}\r\n\r\n{OTHER}"),
         ("a", f"{CLAIM}\n{OTHER}\n"),
-        ("a", f'"id","claim"\n1,{CLAIM}\n,{OTHER}\n'),
-        ("a", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}"}}\n'),
     ],
 )
 def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Path) -> None:
@@ -91,22 +74,6 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
     path.write_text(content, newline="")
     assert is_claim_file(str(path))
     assert [(each.id, each.claim, each.claim_type) for each in read_claims(str(path))] == CLAIMS
-
-
-@pytest.mark.parametrize(
-    ("content", "claims"),
-    [
-        ("1. Rain fell.\n2) Wind rose.\n\n3. May was dry.\n", ["Rain fell.", "Wind rose.", "May was dry."]),
-        ("- Rain fell.\n  * Wind rose.\n\u2022 May was dry.\n- \n", ["Rain fell.", "Wind rose.", "May was dry."]),
-        ("3. Mai war trocken.\n1. Mai war nass.\n", ["3. Mai war trocken.", "1. Mai war nass."]),
-        ("1. Mai war nass.\n", ["1. Mai war nass."]),
-        ("Weather\n1. Rain fell.\n2. Wind rose.\n- May was dry.\n", ["Weather", "Rain fell.", "Wind rose.", "May was dry."]),
-        ("-5 degrees fell.\n1.5 million came.\n2.5 left.\n", ["-5 degrees fell.", "1.5 million came.", "2.5 left."]),
-    ],
-)
-def test_marks_of_a_list_are_no_part_of_its_claims(content: str, claims: list[str], tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(content)
-    assert [each.claim for each in read_claims(str(tmp_path / "a.txt"))] == claims
 
 
 @pytest.mark.parametrize(
@@ -128,13 +95,6 @@ def test_a_file_that_cannot_be_used_is_told_with_the_line(name: str, content: by
         read_claims(str(tmp_path / name))
 
 
-def test_standard_input_says_by_its_first_line_what_it_is_and_is_named_in_errors(world: Path) -> None:
-    done = run("evidence", "verify", "project", "-", folder=world, stdin=f"claim,id\n{CLAIM},x\n")
-    assert done.stdout.startswith("SUPPORTED")
-    done = run("evidence", "verify", "project", "-", folder=world, stdin="claim,id\nx,1\n,2\n")
-    refused(done, 2, 'standard input, line 3: "claim" has no text')
-
-
 @pytest.mark.parametrize("text", [CLAIM, "It is in claims.csv", "GPT-4.5", "x" * 10_000, "Vienna"])
 def test_a_claim_is_no_file(text: str) -> None:
     assert not is_claim_file(text)
@@ -142,7 +102,6 @@ def test_a_claim_is_no_file(text: str) -> None:
 
 def test_a_file_that_is_not_there_is_no_claim(world: Path) -> None:
     refused(run("evidence", "verify", "project", "nowhere.csv", folder=world), 2, "nowhere.csv: no such file")
-    refused(run("evidence", "verify", "project", CLAIM, "--csv", "a.csv", folder=world), 2, "is for a file of claims")
 
 
 def test_a_claim_is_verified_once_however_often_and_far_apart_it_comes(judging: Counting, tmp_path: Path) -> None:
@@ -153,21 +112,3 @@ def test_a_claim_is_verified_once_however_often_and_far_apart_it_comes(judging: 
     assert [each.id for each, _ in done] == [str(number) for number in range(1, 24)]
     assert sorted(judging.verified) == sorted([CLAIM, *fillers])
     assert len({json.dumps(verdict) for each, verdict in done if each.claim == CLAIM}) == 1
-
-
-def test_a_full_disk_leaves_whole_rows(judging: Counting, tmp_path: Path) -> None:
-    (tmp_path / "claims.txt").write_text(f"{CLAIM}\n{OTHER}\n")
-    claims, table = read_claims(str(tmp_path / "claims.txt")), tmp_path / "table.csv"
-    (first, second), limits = next(verdicts_of(claims, judging)), resource.getrlimit(resource.RLIMIT_FSIZE)
-    with verdict_table(table, claims) as add:
-        add([first])
-        whole = table.read_bytes()
-        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, limits[1]))
-        try:
-            with pytest.raises(OutputError, match="free some space"):
-                add([second])
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert table.read_bytes() == whole
-        add([second])
-    assert [row["claim"] for row in read_table(table)] == [CLAIM, OTHER]

@@ -1,4 +1,4 @@
-"""What a manifest, or the front matter of a file, says about a source."""
+"""What a manifest says about a source."""
 
 from __future__ import annotations
 
@@ -197,30 +197,17 @@ Date: 2024-05-06
 url: https://sea.example/krill?utm_source=x
 grade: b
 doi: 10.1000/xyz
-author: [Ann Lee, Bo Chen]
-draft: {by: [1, 2]}
 ---
 
 Krill live in swarms.
 """
 
 
-@pytest.mark.parametrize("name", ["a.md", "a.txt"])
-def test_front_matter_gives_values_and_is_no_text(tmp_path, name):
-    (tmp_path / name).write_text(FRONT)
-    with pytest.warns(RetrievalWarning, match=r"taken from the front matter of files: 1 \(first: .*: URL and grade"):
-        (document,) = read_sources(tmp_path / name)
-    assert document.content == "Krill live in swarms."
-    assert (document.title, document.quality, document.fetch_date) == ("Krill: a study", "B", "2024-05-06")
-    assert document.url == "https://sea.example/krill?utm_source=x"
-    assert document.metadata == {"doi": "10.1000/xyz", "author": "Ann Lee; Bo Chen"}
-
-
-def test_values_of_front_matter_that_cannot_be_used_are_told(tmp_path):
-    (tmp_path / "a.md").write_text("---\ngrade: Z\ndate: May\nurl: //x\nsource: Reuters\n---\nText of a note.\n")
-    with pytest.warns(RetrievalWarning, match=r"'Z' is not a grade.*'May' is not a date.*url '//x' is no web address"):
-        (document,) = read_sources(tmp_path / "a.md")
-    assert (document.url, document.fetch_date, document.content) == ((tmp_path / "a.md").as_uri(), "", "Text of a note.")
+def test_front_matter_is_no_text_and_decides_no_url_or_grade(tmp_path):
+    (tmp_path / "a.md").write_text(FRONT)
+    (document,) = read_sources(tmp_path / "a.md")
+    assert (document.content, document.title) == ("Krill live in swarms.", "Krill: a study")
+    assert (document.url, document.quality, document.metadata) == ((tmp_path / "a.md").as_uri(), "C", {})
 
 
 @pytest.mark.parametrize(
@@ -237,13 +224,3 @@ def test_hostile_front_matter_is_text(block):
     read = read_document(f"---\n{block}\n---\nText.".encode(), "a.md")
     assert (read.metadata, read.text.endswith("Text.")) == ([], True)
     assert [note[:45] for note in read.notes] == ["a.md: the YAML at its beginning cannot be read"[:45]]
-
-
-def test_a_fetched_text_does_not_name_itself(tmp_path):
-    page = SimpleNamespace(
-        url="https://evil.example/", content=FRONT.encode(), media_type="text/markdown", fetch_date="2026-01-01"
-    )
-    (document,) = read_sources(listed(tmp_path, "https://evil.example/", header="url"), fetch=lambda _: page)
-    assert document.url == "https://evil.example/"
-    assert document.quality != "B"
-    assert document.metadata == {}
