@@ -68,7 +68,7 @@ def command(
     ] = None,
     mcp: Annotated[bool, _option(_mcp, "Serve it on standard input and output instead of HTTP.", "--mcp")] = False,
     mcp_http: Annotated[bool, _option(_mcp, "Also serve it at /mcp, with the same rules.", "--mcp-http")] = False,
-    warm: Annotated[bool, _option(_operation, "Load models and ask a query before /readyz says ready.", "--warm")] = False,
+    warm: Annotated[bool, _option(_operation, "Load models and ask a query before the first request.", "--warm")] = False,
     log_format: Annotated[str, _option(_operation, "text, or json: one object a line.")] = "text",
     log_level: Annotated[str, _option(_operation, "debug, info, warning or error.")] = "info",
     log_queries: Annotated[bool, _option(_operation, "Also log the bodies of requests.", "--log-queries")] = False,

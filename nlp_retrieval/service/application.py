@@ -8,10 +8,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from pydantic import BaseModel
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, install
+from nlp_retrieval.errors import DependencyError, RetrievalError, install
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, ErrorAnswer, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.guard import PROBES, RequestGuard
 from nlp_retrieval.service.observer import METRICS_TYPE, Metrics, Observer
@@ -47,7 +45,6 @@ _OF_HTTP = {
 
 METRICS = "/metrics"
 _LONGEST_BODY = 2_000
-_LONGEST_WAIT = 60.0
 _log = logging.getLogger(__name__)
 
 
@@ -72,7 +69,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     from fastapi import Depends, FastAPI
     from fastapi.security import HTTPBearer
 
-    limits, metrics, record, warmth = settings.limits, Metrics(), SessionRecord.of(settings), _Warmth(service)
+    limits, metrics, record = settings.limits, Metrics(), SessionRecord.of(settings)
     reading = WorkPool(limits.threads, limits.waiting, limits.seconds, "reading", metrics)
     writing = WorkPool(1, limits.waiting, limits.writing_seconds, "writing", metrics)
     mcp = None
@@ -84,12 +81,9 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
-            if settings.warm:
-                warmth.start()
             if mcp is not None:
                 await running.enter_async_context(mcp.running())
             yield
-        warmth.ended.set()
         for pool in (reading, writing):
             pool.close()
         service.close()
@@ -105,7 +99,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
         telemetry={"metrics": False, "logs": False},
     )
     bearer = [] if not settings.grants else [Depends(HTTPBearer(auto_error=False))]  # for the schema; the guard checks it
-    endpoints = record.endpoints([*service.endpoints, *_added_endpoints(service)])
+    endpoints = record.endpoints(service.endpoints)
     for endpoint in endpoints:
         app.add_api_route(
             endpoint.path,
@@ -117,7 +111,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
             responses=_REFUSED,
             dependencies=bearer,
         )
-    _add_probes(app, service, warmth, metrics, bearer)
+    _add_probes(app, service, metrics, bearer)
     if mcp is not None:
         app.router.routes.append(mcp.route())
     _add_error_handlers(app)
@@ -127,19 +121,6 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     app.add_middleware(RequestGuard, settings=settings, without_token=without_token, filtered=filtered)
     routes = frozenset(path for route in app.routes if "{" not in (path := getattr(route, "path", "{")))
     return Observer(app, routes, PROBES | {METRICS}, metrics)
-
-
-def _added_endpoints(service: BaseService) -> list[Endpoint]:
-    """Return the endpoints that installed packages add."""
-    paths = {endpoint.path for endpoint in service.endpoints}
-    added: list[Endpoint] = []
-    for entry in entry_points(group="nlp_retrieval.routes"):
-        for endpoint in entry.load()(service):
-            if endpoint.path in paths:
-                raise ConfigurationError(f"{entry.value} adds {endpoint.path}, which is there already; uninstall one of them")
-            paths.add(endpoint.path)
-            added.append(endpoint)
-    return added
 
 
 def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callable[..., Awaitable[object]]:
@@ -163,33 +144,7 @@ def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callabl
     return answered
 
 
-class _Warmth:
-    """Loads the models of a service in a thread; where the first query fails, it is tried again ever more seldom."""
-
-    def __init__(self, service: BaseService) -> None:
-        self._service, self.missing, self.ended = service, "", threading.Event()
-
-    def start(self) -> None:
-        self.missing = "models are being loaded"
-        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
-
-    def _warm_up(self) -> None:
-        wait = 0.0
-        while not self.ended.wait(wait):
-            try:
-                self._service.warm()
-            except Exception as error:
-                wait = min(max(1.0, 2 * wait), _LONGEST_WAIT)
-                self.missing = "the first query failed; the log says why"
-                if not self.ended.is_set():
-                    _log.exception("warming up failed; next attempt in %g seconds: %s", wait, without_secrets(str(error)))
-            else:
-                self.missing = ""
-                _log.info("ready")
-                return
-
-
-def _add_probes(app: FastAPI, service: BaseService, warmth: _Warmth, metrics: Metrics, dependencies: list[Any]) -> None:
+def _add_probes(app: FastAPI, service: BaseService, metrics: Metrics, dependencies: list[Any]) -> None:
     """Add the paths that say whether the process answers, whether it is ready, and its figures."""
     from fastapi.responses import PlainTextResponse, Response
 
@@ -197,14 +152,13 @@ def _add_probes(app: FastAPI, service: BaseService, warmth: _Warmth, metrics: Me
         return Health(status="ok", serves=service.kind, version=__version__)
 
     async def ready() -> object:
-        gone = "" if service.is_ready() else f"the {service.kind} is no longer there"
-        if gone or warmth.missing:
-            raise RefusedError(503, "not_ready", gone or warmth.missing, {"retry-after": "1"})
+        if not service.is_ready():
+            raise RefusedError(503, "not_ready", f"the {service.kind} is no longer there", {"retry-after": "1"})
         return await live()
 
     for path, answer, summary in (
         ("/livez", live, "Whether the process answers."),
-        ("/readyz", ready, "Whether requests may be sent: its index or project is there, and models are loaded."),
+        ("/readyz", ready, "Whether requests may be sent: its index or project is there."),
     ):
         app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=_REFUSED)
         app.add_api_route(path, answer, methods=["HEAD"], response_model=Health, include_in_schema=False)

@@ -37,7 +37,15 @@ MOST_RESULTS = 20_000
 _WARM_WORDS = 8
 
 
-class SearchBody(RequestBody):
+class ItemSearchArguments(RequestBody):
+    """A search in an index."""
+
+    query: QueryText = Field(description="A question, or keywords.")
+    k: ResultCount = Field(default=10, description="At most this many results.")
+    where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this filter.")
+
+
+class SearchBody(ItemSearchArguments):
     """A search: one query, or several."""
 
     model_config = ConfigDict(
@@ -52,8 +60,6 @@ class SearchBody(RequestBody):
 
     query: QueryText = Field(default="", description="One query.")
     queries: list[QueryText] = Field(default=[], min_length=1, max_length=256, description="Several queries.")
-    k: ResultCount = Field(default=10, description="At most this many results per query.")
-    where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this.")
 
     @model_validator(mode="after")
     def _check_queries(self) -> Self:
@@ -67,6 +73,13 @@ class SearchBody(RequestBody):
     def texts(self) -> list[str]:
         """The queries."""
         return self.queries or [self.query]
+
+
+class ItemsFound(BaseModel):
+    """Search results, best first."""
+
+    results: list[RetrievalResult]
+    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 class SearchResults(BaseModel):
@@ -83,21 +96,6 @@ class IndexFigures(BaseModel):
     generation: int
     retrievers: list[dict[str, str | int]]
     stages: list[str]
-
-
-class ItemSearchArguments(RequestBody):
-    """A search in an index."""
-
-    query: QueryText = Field(description="A question, or keywords.")
-    k: ResultCount = Field(default=10, description="At most this many results.")
-    where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this filter.")
-
-
-class ItemsFound(BaseModel):
-    """Search results, best first."""
-
-    results: list[RetrievalResult]
-    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 class ItemArguments(RequestBody):

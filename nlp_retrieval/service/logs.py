@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
 from nlp_retrieval.core.secrets import without_secrets
@@ -48,14 +49,18 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 _LONGEST = 16_384
 
 
-class _TextFormatter(logging.Formatter):
-    """Time, level, message and further fields without secrets, and the traceback of an error below."""
+class _Formatter(logging.Formatter):
+    """Time, level, message and further fields without secrets: one JSON object in ASCII, or a line with a traceback below."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def fields(self, record: logging.LogRecord) -> dict[str, Any]:
+    def __init__(self, form: LogFormat) -> None:
+        super().__init__()
+        self._form = form
+
+    def _fields(self, record: logging.LogRecord) -> dict[str, Any]:
         found = {
             "time": self.formatTime(record),
             "level": record.levelname.lower(),
@@ -72,18 +77,13 @@ class _TextFormatter(logging.Formatter):
         return {name: value[cuts[name]] if name in cuts else value for name, value in shown.items() if value not in ("", None)}
 
     def format(self, record: logging.LogRecord) -> str:
-        found = self.fields(record)
+        found = self._fields(record)
+        if self._form == "json":
+            return json.dumps(found, default=repr)
         begin = f"{found.pop('time')} {found.pop('level'):7} {found.pop('message', '')}"
         traceback = found.pop("traceback", "")
         line = printable(" ".join([begin, *(f"{name}={found[name]}" for name in found if name not in ("logger", "pid"))]))
         return f"{line}\n{traceback}" if traceback else line
-
-
-class _JsonFormatter(_TextFormatter):
-    """One JSON object per line, in ASCII."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return json.dumps(self.fields(record), default=repr)
 
 
 def log_config(form: LogFormat, level: LogLevel) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def log_config(form: LogFormat, level: LogLevel) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"lines": {"()": _JsonFormatter if form == "json" else _TextFormatter}},
+        "formatters": {"lines": {"()": partial(_Formatter, form)}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["stderr"], "level": other},
         "loggers": {

@@ -173,10 +173,18 @@ def serve(
             _serve_alone(service, settings, listener)
 
 
+def _application(service: BaseService, settings: ServiceSettings) -> Observer:
+    """Return the application, with its models loaded by a first query if they are to be."""
+    if settings.warm:
+        service.warm()
+    logging.getLogger(__name__).info("ready")
+    return create_app(service, settings)
+
+
 def _serve_alone(service: BaseService, settings: ServiceSettings, listener: socket.socket) -> None:
     from uvicorn import Server
 
-    server = Server(_config(settings, create_app(service, settings)))
+    server = Server(_config(settings, _application(service, settings)))
 
     def end(*_: object) -> None:
         server.should_exit = True
@@ -208,7 +216,7 @@ def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, paren
     leave_notes_out()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        return create_app(opening(), settings)
+        return _application(opening(), settings)
     except RetrievalError as error:
         logging.getLogger(__name__).error("%s", without_secrets(str(error)))  # noqa: TRY400 -- a message for people
         raise SystemExit(STARTUP_FAILURE) from None

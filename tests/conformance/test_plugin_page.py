@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from cli.commands import refused
 from cli.commands import run as command
-from service.running import error_of, make_index, running
 
 from nlp_retrieval.testing import BrokenRuleError
 
@@ -76,20 +75,12 @@ def test_the_package_is_found_by_its_name(package: Path) -> None:
     assert "from trigram_retriever import TrigramRetriever" in done.stdout
 
 
-def test_commands_and_routes_of_a_package_join_those_of_the_library(tmp_path: Path) -> None:
+def test_commands_of_a_package_join_those_of_the_library(tmp_path: Path) -> None:
     (tmp_path / "word_counts.py").write_text(WORD_COUNTS, "utf-8")
-    entries = {
-        "commands": {"words": "word_counts:app", "lost": "no_such_module:app"},
-        "routes": {"words": "word_counts:routes"},
-    }
+    entries = {"commands": {"words": "word_counts:app", "lost": "no_such_module:app"}}
     installed = str(write_entry_points(tmp_path, entries))
     helped = command("--help", PYTHONPATH=installed)
     assert re.search(r"^│ words +Count words\. +│$", helped.stdout, re.MULTILINE)
     assert re.search(r"^│ lost +Cannot be loaded: ModuleNotFoundError", helped.stdout, re.MULTILINE), "it breaks no other"
     assert command("words", "count", "one two three", PYTHONPATH=installed).stderr == "3 words\n"
     refused(command("lost", PYTHONPATH=installed), 4, "no_such_module:app cannot be loaded")
-    make_index(tmp_path / "index", 3)
-    with running([tmp_path / "index"], PYTHONPATH=installed) as service, service.client() as client:
-        assert client.post("/words", json={"text": "one two three"}).json() == {"words": 3}
-        assert "/words" in client.get("/openapi.json").json()["paths"]
-        error_of(client.post("/words", json={"texts": "one"}), 422, "invalid_request")

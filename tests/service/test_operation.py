@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import signal
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rerank_server import rerank_server
 
 from nlp_retrieval import Bm25Retriever, HttpReranker, Searcher
-from nlp_retrieval.service import BaseService, IndexService
+from nlp_retrieval.service import IndexService
 from nlp_retrieval.service.application import create_app
 from nlp_retrieval.service.logs import RequestContext, current_request, log_config
 from nlp_retrieval.service.settings import ServiceSettings
@@ -159,41 +158,6 @@ def asked(app, *requests, **client):
         return answers
 
     return asyncio.run(ask())
-
-
-class _Cold(BaseService):
-    kind, opens, describes = "index", "", ""
-    recognizes = from_path = classmethod(lambda *_: None)
-    endpoints = ()
-
-    def __init__(self):
-        self.loaded, self.failures = threading.Event(), [OSError("the model's server is down")]
-
-    def is_ready(self):
-        return True
-
-    def warm(self):
-        self.loaded.wait(60)
-        if self.failures:
-            raise self.failures.pop()
-
-
-def test_it_is_ready_when_its_first_query_was_answered_and_a_failure_is_tried_again(caplog):
-    service = _Cold()
-
-    async def while_cold(client):
-        return await client.get("/readyz")
-
-    async def when_warm(client):
-        service.loaded.set()
-        while (answer := await client.get("/readyz")).status_code != 200:
-            await asyncio.sleep(0.05)
-        return answer
-
-    cold, warm = asked(create_app(service, ServiceSettings(warm=True)), while_cold, when_warm)
-    assert error_of(cold, 503, "not_ready") == "models are being loaded"
-    assert warm.status_code == 200
-    assert "the model's server is down" in caplog.text
 
 
 @pytest.fixture
