@@ -59,7 +59,7 @@ def test_every_command_that_the_documents_name_exists() -> None:
     assert named <= commands | groups | {"words"}, "the last is of the plug-in that a page shows"
     assert groups == {"agents", "evidence", "hipporag", "hover", "judge", "policy"}
     assert {
-        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report",
+        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff",
         "serve", "tune", "components", "answer", "gate",
     } == commands  # fmt: skip
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))

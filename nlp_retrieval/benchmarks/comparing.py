@@ -9,13 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, Entrant, judged, masks_of
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, judged, masks_of
 from nlp_retrieval.benchmarks.runs import SavedRun, Sources, corpora_record, depth_of
 from nlp_retrieval.core.candidates import offsets_of
-from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SYNTHETIC
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
-from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.measures import (
     OF_ANSWERS,
@@ -190,42 +188,6 @@ def _counted(sources: Sources, relevant_from: int) -> Counted:
         ungrouped=len(ungrouped),
         first=before.first | {what: several[0] for what, several in ids.items() if several},
     )
-
-
-def judged_again(
-    saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None, main: str | None = None
-) -> BenchmarkRun:
-    """Judge a finished run against another baseline or by another measure, or only some of its configurations."""
-    report = saved.report
-    if main is not None:
-        measured = [*report.configurations[0].measures]
-        report = replace(report, manifest=report.manifest | {"main": _main_of([saved], measured, main, chosen=False)})
-    results = {result.name: result for result in report.configurations}
-    names = list(dict.fromkeys(only)) or list(results)
-    for name in names:
-        if name not in results:
-            raise ConfigurationError(f"{saved.folder} has no configuration {name!r}; {nearest(name, list(results))}")
-    default = report.baseline if report.baseline in names else names[0]
-    chosen = _baseline(names, baseline or default)
-    entrants = {name: Entrant(results[name].config, results[name].fingerprint, results[name].cost) for name in names}
-    seed = int((report.manifest.get("significance") or {}).get("seed", 0))
-    lists = replace(saved.lists, listings={name: saved.lists.listings[name] for name in names})
-    judged_run = judged(
-        replace(report, baseline=chosen),
-        entrants,
-        saved.evaluations,
-        lists.families,
-        masks_of(lists.groups, list(report.query_counts)),
-        seed,
-        _resamples(report.manifest),
-    )
-    return BenchmarkRun(judged_run, lists, {name: saved.evaluations[name].per_query for name in names})
-
-
-def _resamples(manifest: Config) -> int | None:
-    """Return how many resamples a run asked for; None if that is not an acceptable number."""
-    asked = manifest.get("resamples")
-    return asked if isinstance(asked, int) and 1 <= asked <= MOST_RESAMPLES else None
 
 
 def _baseline(names: list[str], wanted: str | None) -> str:

@@ -130,7 +130,6 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "benchmark": runs.benchmark,
         "compare": runs.compare,
         "diff": runs.diff,
-        "report": runs.report,
         "tune": tune.command,
         "gate": gate.command,
     },

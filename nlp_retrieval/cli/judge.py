@@ -322,8 +322,6 @@ def _figure(value: float, interval: tuple[float, float]) -> str:
 def model(
     project: Project,
     lm: Annotated[str, typer.Option(help="A language model: openai/gpt-4o-mini, or openai/NAME:base_url=URL")],
-    price: Annotated[str | None, typer.Option(help="Price of a million tokens, in and out: 0.15,0.60.")] = None,
-    budget: Annotated[float | None, typer.Option(help="The most it may cost, in the currency of --price.")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.")] = False,
 ) -> None:
     """Let a model judge every pair.
@@ -334,14 +332,8 @@ def model(
     from nlp_retrieval.judging.project import JudgingProject
 
     opened, judge = JudgingProject(project), ModelJudge(language_model(lm))
-    planned, prices = judge.plan(opened), _prices(price)
-    cost = None if prices is None else planned.price(*prices)
-    costs = "" if cost is None else f", at most about {cost:.2f}"
-    say(f"{planned.calls:,} calls, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
-    if budget is not None and cost is None:
-        raise ConfigurationError("--budget needs the prices of the model: --price IN,OUT for a million tokens")
-    if budget is not None and cost is not None and cost > budget:
-        raise ConfigurationError(f"that would cost about {cost:.2f}, and --budget is {budget:g}: nothing was asked")
+    planned = judge.plan(opened)
+    say(f"{planned.calls:,} calls, at most about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out")
     if plan:
         return
     done, counts = judge.judge(opened), judge.lm.counts
@@ -351,18 +343,6 @@ def model(
     )
     for reason, count in done.not_judged.items():
         say(f"{count:,} not judged: {reason}")
-
-
-def _prices(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        first, second = (float(part) for part in text.split(","))
-    except ValueError:
-        first = second = -1.0
-    if not (0 <= first < math.inf and 0 <= second < math.inf):
-        raise ConfigurationError(f"--price {text}: give two prices of a million tokens, in and out, such as 0.15,0.60")
-    return first, second
 
 
 def _compared(texts: list[str] | None, systems: list[str]) -> list[tuple[str, str]] | None:

@@ -354,34 +354,3 @@ def _two_names(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
             f"{run_a} and {run_b} hold {len(names)} runs ({', '.join(names)}); name two, each as FOLDER:CONFIGURATION or a file"
         )
     return names[0], names[1]
-
-
-def report(
-    folder: Annotated[Path, typer.Argument(help="The output folder of a benchmark.")],
-    output: Output = None,
-    only: Annotated[list[str] | None, typer.Option(help="A configuration to show. Repeatable. Default: all.")] = None,
-    baseline: Baseline = None,
-    main: MainOption = None,
-    form: FormatOption = TableFormat.TABLE,
-    columns: ColumnsOption = None,
-    verbose: VerboseOption = False,
-) -> None:
-    """Write the page and the tables of a finished benchmark again.
-
-    Nothing is searched; the default output is FOLDER/report. With another baseline or a selection of configurations,
-    differences are tested again.
-    """
-    from nlp_retrieval.benchmarks.comparing import judged_again
-    from nlp_retrieval.benchmarks.runs import read_run_folder
-    from nlp_retrieval.reports.write import check_run_output, write_run_files
-
-    target = output or folder / "report"
-    if realpath(target) == realpath(folder):
-        raise SourceError(f"{target} holds the run itself; choose another folder with --output")
-    saved = read_run_folder(folder)
-    check_run_output(target)
-    run = judged_again(saved, only or (), baseline, main)
-    refuse_columns(run.report, columns)
-    report = write_run_files(run, target)
-    print_comparison(report, form, columns, verbose=verbose)
-    say(f"page: {report.files['report']}")

@@ -53,10 +53,6 @@ class ModelPlan:
     tokens_in: int
     tokens_out: int
 
-    def price(self, per_million_in: float, per_million_out: float) -> float:
-        """Return about what it costs at most, in the currency of the prices; calls with a stored answer cost nothing."""
-        return (self.tokens_in * per_million_in + self.tokens_out * per_million_out) / 1e6
-
 
 @dataclass(frozen=True)
 class ModelJudged:

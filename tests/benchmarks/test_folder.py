@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import BenchmarkRun, write_run_files
-from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
+from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.runs import REPORT, read_run_folder, read_sources
 from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
@@ -35,8 +35,7 @@ def test_a_report_is_read_back_as_it_was_written(finished: tuple[BenchmarkRun, P
 
 
 def test_judging_again_gives_what_a_benchmark_with_that_baseline_gives(finished: tuple[BenchmarkRun, Path]) -> None:
-    saved = read_run_folder(finished[1] / "run: 1")
-    again = judged_again(saved, baseline="dense").report
+    again = compare_runs(read_sources([str(finished[1] / "run: 1")]), baseline="dense").report
     other = benchmarker(finished[1] / "index", baseline="dense").run().report
     assert again.comparisons == other.comparisons
     assert [one.measures for one in again.configurations] == [one.measures for one in other.configurations]

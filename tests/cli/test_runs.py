@@ -42,7 +42,7 @@ def test_runs_are_compared_and_written(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_table_is_printed_for_other_programs(folder: Path, tmp_path: Path) -> None:
-    again = ("report", str(folder / "run"), "--output", str(tmp_path / "again"))
+    again = ("compare", str(folder / "run"), "--output", str(tmp_path / "again"))
     before = json.loads((folder / "run" / "results.json").read_text())["configurations"]
     done = run(*again, "--format", "csv", "--columns", "recall@3,latency_ms")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
@@ -59,7 +59,7 @@ def test_a_table_is_printed_for_other_programs(folder: Path, tmp_path: Path) -> 
 
 def test_a_table_in_a_pipe_has_all_columns_and_whole_names(folder: Path, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    words = [COMMAND, "report", str(folder / "run"), "--output", str(tmp_path / "again")]
+    words = [COMMAND, "compare", str(folder / "run"), "--output", str(tmp_path / "again")]
     piped = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
     assert "columns left out" not in piped
     assert "columns left out" in subprocess.run(
@@ -86,17 +86,6 @@ def test_runs_of_another_corpus_are_compared_and_explained_only_where_that_is_as
         done = run(command, *runs, "--across-corpora")
         assert done.returncode == 0, done.stderr
         assert "These configurations were run on different corpora" in " ".join((done.stdout + done.stderr).split())
-
-
-def test_a_report_is_written_again_without_searching(folder: Path, tmp_path: Path) -> None:
-    away = tmp_path / "moved"
-    shutil.copytree(folder / "run", away)
-    done = run("report", str(away), "--baseline", "bm25")
-    assert done.returncode == 0, done.stderr
-    assert "bm25 *" in done.stdout
-    assert (away / "report" / "report.html").exists()
-    assert json.loads((away / "report" / "results.json").read_text())["baseline"] == "bm25"
-    refused(run("report", str(tmp_path)), 2, "output folder of a finished benchmark")
 
 
 def test_a_run_is_repeated_by_the_configuration_in_its_folder(folder: Path, tmp_path: Path) -> None:
@@ -126,6 +115,5 @@ def test_a_sweep_finishes_without_the_configuration_that_fails_and_ends_with_1(f
 
 def test_no_command_writes_over_the_run_that_it_reads(folder: Path) -> None:
     before = (folder / "run" / "hits.parquet").read_bytes()
-    refused(run("report", str(folder / "run"), "--output", str(folder / "run")), 2, "choose another folder")
     refused(run("compare", str(folder / "run"), "--output", str(folder / "run")), 2, "choose another folder")
     assert (folder / "run" / "hits.parquet").read_bytes() == before
