@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, groupby, repeat
+from itertools import chain, groupby, pairwise, repeat
 from urllib.parse import urlsplit
 
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock, read_markdown, web_address
@@ -33,35 +33,32 @@ from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
 
 # The sentences of a block of text, and the marks of citations on each.
 #
-# A mark belongs to the sentence that it is in. After a full stop it belongs to the sentence before it, at the beginning of a
-# paragraph to the one after it, and as the subject ("[2] shows that ...") to its own. Marks are removed from the sentences; so
-# are links that only name a source: in brackets, after a sentence, or at its end if the name is that of the site, of an author
-# with a year, or says nothing ("Product page").
-
-_SLOT, _NAMED, _LINE = "\ufffc", "\ufff9", "\ufffb"
-"""Placeholders for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
+# A block is stretches of text with a mark between each two. A mark belongs to the sentence that it is in. After a full stop it
+# belongs to the sentence before it, at the beginning of a paragraph to the one after it, and as the subject ("[2] shows that
+# ...") to its own. The name of a link that only names a source is no text: in brackets, after a sentence, or at its end if the
+# name is that of the site, of an author with a year, or says nothing ("Product page").
 
 _SOURCE_WORD = (
     r"(?:(?:and|und|et|y|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|urls?|links?|quellen?|siehe|vgl|voir|fuentes?|fontes?"
     r"|fonti)\b|来源|來源|出处|出典|参见|参考|出处)"
 )
-_GROUP = re.compile(r"[(\[\uff08]([^()\[\]\uff08\uff09]{0,600})[)\]\uff09]")
-_NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*", re.IGNORECASE)
-_BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
-_RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
-_SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
+_NAMES_SOURCES = rf"(?:[\s,;:/&|·+.]|{_SOURCE_WORD})*"
+_OPENED = re.compile(rf"[(\[\uff08]{_NAMES_SOURCES}\Z", re.IGNORECASE)
+_WITHIN = re.compile(_NAMES_SOURCES, re.IGNORECASE)
+_CLOSED = re.compile(rf"{_NAMES_SOURCES}[)\]\uff09]", re.IGNORECASE)
+_BETWEEN = re.compile(r"\s*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)\s*)?")
+_NEXT = re.compile(r"\s*[,;&]?\s*(?:(?:and|und|et|y|e)\s+)?")
 _LABEL = re.compile(
-    rf"(?:(?<=[ {_LINE}|(])|\A)(?:(?:[A-Za-z]{{2,20}} )?(?:urls?|links?)|sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*(?={_SLOT})",  # noqa: E501
+    r"(?:(?<=[\s|(])|\A)(?:(?:[A-Za-z]{2,20} )?(?:urls?|links?)|sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a]"
+    r"\s*\Z",
     re.IGNORECASE,
 )
-_STOPS_BEFORE = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}]*[ {_LINE}]*\Z")
-_WORD_BEFORE = re.compile(rf"([^\W_]+)[,;:]?[ {_LINE}]*\Z")
-_SENTENCE_ENDS = re.compile(rf"[ {_LINE}]*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|\Z|[\u2013\u2014|]|- )")
-_NEXT = re.compile(rf"[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?{_SLOT}")
-_ONES_BEFORE = re.compile(rf"(?:[ {_LINE}]*{_SLOT}[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?)+\Z")
-_SEPARATED = re.compile(
-    rf"[ {_LINE}]*(?:[\u2013\u2014|\u00b7:]|-(?=[ {_LINE}]))[ {_LINE}]*((?:{_SLOT}[ {_LINE},;&]*)+)(?=[.!?。][ {_LINE}]|[.!?。]?\Z|[\u2013\u2014|\u00b7]|- )"  # noqa: E501
-)
+_SEPARATOR = re.compile(r"\s*(?:[\u2013\u2014|\u00b7:]|-(?=\s))\s*\Z")
+_AFTER_SEPARATED = re.compile(r"[\s,;&]*(?=[.!?。](?:\s|\Z)|\Z|[\u2013\u2014|\u00b7]|-\s)")
+_STOPS = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}]*\s*\Z")
+_WORD_BEFORE = re.compile(r"([^\W_]+)[,;:]?\s*\Z")
+_SENTENCE_ENDS = re.compile(rf"\s*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|[\u2013\u2014|]|-\s)")
+_BEGINS_SENTENCE = re.compile(r"\s+[\"\u201c(*]*[^\W\d_a-z]")
 _NOTHING_MORE = ("", ";", ")", "]", *ENDS)
 _GENERIC = re.compile(
     r"\W*(?:(?:product|web|full|official|original|reddit|wiki|the|this|our|read|click|view|see|more|project|press)[ -])*"
@@ -99,12 +96,46 @@ class MarkedSentence:
 
 
 @dataclass
-class _SlottedText:
-    """Text with a character for each mark and for each beginning of a line."""
+class _Stretch:
+    """Text between two marks, in which lines end as in the report.
 
-    parts: list[str] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    ``line`` is the number of lines that began before it. ``is_name`` says that it begins with the name of the link before it, a
+    part of the sentence; ``is_begun`` that it begins a sentence of which the marks before it are the subject.
+    """
+
+    text: str = ""
+    line: int = 0
+    is_name: bool = False
+    is_begun: bool = False
+
+    def cut(self, begin: int) -> None:
+        """Leave out the first characters."""
+        self.line += self.text.count("\n", 0, begin)
+        self.text = self.text[begin:]
+
+
+class _Draft:
+    """A block as stretches of text, with a mark between each two, and the number of each of its lines."""
+
+    def __init__(self, line: int) -> None:
+        self.lines = [line]
+        self.stretches = [_Stretch()]
+        self.marks: list[Mark] = []
+
+    def add(self, text: str) -> None:
+        """Add text, whose line ends are those of lines that were added."""
+        self.stretches[-1].text += text
+
+    def mark(self, mark: Mark) -> None:
+        """Add a mark."""
+        last = self.stretches[-1]
+        self.marks.append(mark)
+        self.stretches.append(_Stretch(line=last.line + last.text.count("\n")))
+
+    @property
+    def end(self) -> str:
+        """The end of the text so far."""
+        return "".join(stretch.text for stretch in self.stretches[-4:])[-60:].rstrip()
 
 
 def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
@@ -114,7 +145,7 @@ def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentenc
     """
     if block.kind == "row":
         return _row(block, reader)
-    sentences = _drafted_sentences(_drafted(block.pieces[0], reader), block.line)
+    sentences = _drafted_sentences(_drafted(block.pieces[0], block.line, reader))
     for sentence in sentences:
         sentence.quoted = block.quoted
     return sentences
@@ -150,171 +181,146 @@ def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
 
 def _cell(pieces: Sequence[Piece], line: int, reader: MarkReader) -> MarkedSentence:
     """Return the text and the marks of a cell."""
-    sentences = _drafted_sentences(_drafted(pieces, reader), line)
+    sentences = _drafted_sentences(_drafted(pieces, line, reader))
     text = " ".join(sentence.text for sentence in sentences if sentence.text)
     return MarkedSentence(text, line, [mark for sentence in sentences for mark in sentence.marks])
 
 
-def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
-    draft = _SlottedText()
+def _drafted(pieces: Sequence[Piece], line: int, reader: MarkReader) -> _Draft:
+    draft = _Draft(line)
     for is_text, alike in groupby(pieces, key=lambda piece: piece.kind in ("text", "break")):
         if is_text:
             _add_text(draft, list(alike), reader)
             continue
         for piece in alike:
             if piece.kind == "note":
-                _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
-            elif piece.kind == "raised" and (
-                names := reader.raised(piece.text.strip(), "".join(draft.parts[-8:])[-60:].rstrip())
-            ):
-                _mark(draft, Mark(names, piece.line))
-            elif piece.kind == "raised" and draft.parts[-1:] == [_SLOT] and _PAGE_RAISED.fullmatch(piece.text):
+                draft.mark(Mark(reader.labels(piece.text), piece.line, note=True))
+            elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), draft.end)):
+                draft.mark(Mark(names, piece.line))
+            elif piece.kind == "raised" and draft.marks and not draft.stretches[-1].text and _PAGE_RAISED.fullmatch(piece.text):
                 continue  # ":14", the page in what the mark before it cites
             elif piece.kind == "link":
                 _add_link(draft, piece, reader)
             elif piece.kind == "code":
-                draft.parts.append(re.sub(r"\s+", " ", piece.text))
+                draft.add(re.sub(r"\s+", " ", piece.text))
             else:
                 _add_text(draft, [piece], reader)
     return draft
 
 
-def _mark(draft: _SlottedText, mark: Mark) -> None:
-    draft.parts.append(_SLOT)
-    draft.marks.append(mark)
-
-
-def _add_text(draft: _SlottedText, pieces: Sequence[Piece], reader: MarkReader) -> None:
+def _add_text(draft: _Draft, pieces: Sequence[Piece], reader: MarkReader) -> None:
     """Add text of one or several lines; a mark may go on in the next line."""
-    text, breaks, starts = "", list[tuple[int, int]](), list[tuple[int, int]]()
+    text, starts = "", list[tuple[int, int]]()
     for piece in pieces:
         starts.append((len(text), piece.line))
         if piece.kind == "break":
-            text = text.rstrip(" ")
-            breaks.append((len(text), piece.line))
-            text += " "
+            draft.lines.append(piece.line)
+            text = text.rstrip(" ") + "\n"
         else:
             part = re.sub(r"\s+", " ", piece.text)
-            text += part.lstrip(" ") if text.endswith(" ") else part
-    later = iter([*breaks, (len(text) + 1, 0)])
-    position, line = next(later)
-
-    def add(begin: int, end: int) -> None:
-        nonlocal position, line
-        while position < end:
-            draft.parts += [text[begin : max(position, begin)], f" {_LINE}"]
-            draft.lines.append(line)
-            begin = max(position + 1, begin)
-            position, line = next(later)
-        draft.parts.append(text[begin:end])
-
+            text += part.lstrip(" ") if text.endswith((" ", "\n")) else part
     begin = 0
-    for start, end, names in reader.find(text):
-        add(begin, start)
-        _mark(draft, Mark(names, starts[bisect_right(starts, (start, 10**9)) - 1][1]))
+    for start, end, names in reader.find(text.replace("\n", " ")):
+        draft.add(text[begin:start])
+        draft.mark(Mark(names, starts[bisect_right(starts, (start, 10**9)) - 1][1]))
+        draft.stretches[-1].line += text.count("\n", start, end)
         begin = end
-    add(begin, len(text))
+    draft.add(text[begin:])
 
 
-def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
+def _add_link(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
     number = numbers_of(piece.text)
     url = piece.url
     label = key_of(piece.label)
     if number and label and label != number:
         # "[1][2]" is a link named 1 to the parser, but two marks to its writer
-        _mark(draft, Mark((number,), piece.line))
-        _mark(draft, Mark((piece.label,), piece.line, url=url, title=piece.title))
+        draft.mark(Mark((number,), piece.line))
+        draft.mark(Mark((piece.label,), piece.line, url=url, title=piece.title))
     elif number or (url and label and label == key_of(piece.text)):
-        _mark(draft, Mark((number or piece.label,), piece.line, url=url, title=piece.title))
+        draft.mark(Mark((number or piece.label,), piece.line, url=url, title=piece.title))
     elif url:
-        _mark(draft, Mark((piece.label,) if label else (), piece.line, " ".join(piece.text.split()), url, piece.title))
+        draft.mark(Mark((piece.label,) if label else (), piece.line, " ".join(piece.text.split()), url, piece.title))
     else:
         _add_text(draft, [piece], reader)
 
 
-def _drafted_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
-    text, positions, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
-    spans = sentence_spans(text)
+def _drafted_sentences(draft: _Draft) -> list[MarkedSentence]:
+    """Return the sentences of a draft, which is changed."""
+    sources = _in_brackets(draft)
+    sources |= _named_sources(draft, sources)
+    for number, mark in enumerate(draft.marks):
+        if mark.text and number not in sources and not _is_no_name(mark):
+            named = draft.stretches[number + 1]
+            named.text, named.is_name = mark.text + named.text, True
+    _join(draft)
+    text, breaks, places, begun = "", list[tuple[int, int]](), list[int](), [0]
+    for number, stretch in enumerate(draft.stretches):
+        if number:
+            places.append(len(text) + (stretch.is_name or stretch.is_begun))
+        if stretch.is_begun:
+            begun.append(len(text))
+        breaks.append((len(text), draft.lines[stretch.line]))
+        ends = (match.end() for match in re.finditer("\n", stretch.text))
+        breaks += [(len(text) + end, draft.lines[stretch.line + at]) for at, end in enumerate(ends, 1)]
+        text += stretch.text
+    spans = [(part + a, part + b) for part, end in pairwise([*begun, len(text)]) for a, b in sentence_spans(text[part:end])]
     if not spans:
-        return [MarkedSentence("", line, [mark for mark, _ in positions])] if positions else []
-    starts, breaks = [begin for begin, _ in spans], [begin for begin, _ in lines]
-    sentences = [MarkedSentence(_clean(text[a:b]), lines[bisect_right(breaks, a) - 1][1]) for a, b in spans]
-    for mark, position in positions:
-        number = max(0, bisect_left(starts, position) - 1)
+        return [MarkedSentence("", draft.lines[0], draft.marks)] if draft.marks else []
+    starts, lines = [begin for begin, _ in spans], [begin for begin, _ in breaks]
+    sentences = [MarkedSentence(_clean(text[a:b]), breaks[bisect_right(lines, a) - 1][1]) for a, b in spans]
+    for mark, place in zip(draft.marks, places, strict=True):
+        number = max(0, bisect_left(starts, place) - 1)
         sentences[number].marks.append(mark)
-        sentences[number].places.append(len(_clean(text[starts[number] : position])))
+        sentences[number].places.append(len(_clean(text[starts[number] : place])))
     return [sentence for sentence in sentences if sentence.text or sentence.marks]
 
 
 def _clean(text: str) -> str:
-    return " ".join(text.replace(_SLOT, " ").split()).lstrip(" ,;:")
+    return " ".join(text.split()).lstrip(" ,;:")
 
 
-def _with_names(text: str, marks: Sequence[Mark]) -> str:
-    """Return the text with the names of those links that are part of a sentence; the other links are removed."""
-    text, sources = _without_groups(text)
-    sources |= _named_sources(text, marks)
-    numbers = count()
-
-    def named(_: re.Match[str]) -> str:
-        mark = marks[number := next(numbers)]
-        return _SLOT if not mark.text or number in sources or _is_no_name(mark) else _NAMED + mark.text
-
-    text = _SEPARATED.sub(_unseparated, _LABEL.sub(_unseparated, re.sub(_SLOT, named, text)))
-    text = _BETWEEN.sub(lambda run: "".join(char for char in run[0] if char in (_SLOT, _LINE)), text)
-    return _SECOND_STOP.sub(r"\1", _RUN.sub(_joined, text))
-
-
-def _unseparated(run: re.Match[str]) -> str:
-    """Return marks without the "URL:", dash or colon that only separates them from their sentence."""
-    text, after = run.string, run.string[run.end() :][:60].lstrip(_SLOT)
-    if _STOPS_BEFORE.search(text, max(0, run.start() - 60), run.start()) and after.lstrip(f" {_LINE}")[:1] not in _NOTHING_MORE:
-        return run[0]
-    kept = "".join(char for char in run[0] if char in (_SLOT, _LINE))
-    return f" {kept} " if after[:1] in ("\u2013", "\u2014", "|", "\u00b7", "-") else f" {kept}"
-
-
-def _without_groups(text: str) -> tuple[str, set[int]]:
-    """Return the text without brackets that hold only sources, and the numbers of the marks in them."""
+def _in_brackets(draft: _Draft) -> set[int]:
+    """Leave out brackets that hold only sources, and return the numbers of the marks in them."""
     sources: set[int] = set()
-    seen = position = 0
-
-    def bare(group: re.Match[str]) -> str:
-        nonlocal seen, position
-        if _SLOT not in group[1]:
-            return group[0]
-        seen += text.count(_SLOT, position, group.start())
-        position = group.start()
-        if not _NAMES_SOURCES.fullmatch(group[1]):
-            return group[0]
-        sources.update(range(seen, seen + group[1].count(_SLOT)))
-        return "".join(char for char in group[1] if char in (_SLOT, _LINE))
-
-    return _GROUP.sub(bare, text), sources
-
-
-def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
-    """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
-    sources: set[int] = set()
-    positions = [position for position, char in enumerate(text) if char == _SLOT]
-    for number in range(len(positions) - 1, -1, -1):
-        if not marks[number].text:
-            continue
-        before, after = (
-            text[max(0, positions[number] - 60) : positions[number]],
-            text[positions[number] + 1 : positions[number] + 60],
-        )
-        following = _NEXT.match(after)
-        ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in sources)
-        plain = _ONES_BEFORE.sub("", before)
-        if _STOPS_BEFORE.search(plain):
-            if ends or re.match(rf"[ {_LINE}]+[\"\u201c(*]*[^\W\d_a-z]", after):
-                sources.add(number)
-        elif ends and _names_source(marks[number]):
-            word = _WORD_BEFORE.search(plain)
-            if word is None or word[1].casefold() not in _LEADS_ON:
-                sources.add(number)
+    stretches = draft.stretches
+    for begin, stretch in enumerate(stretches):
+        opened = _OPENED.search(stretch.text)
+        end = begin + 1
+        while opened and end < len(stretches) - 1 and _WITHIN.fullmatch(stretches[end].text):
+            end += 1
+        closed = _CLOSED.match(stretches[end].text) if opened and end < len(stretches) else None
+        if opened and closed:
+            stretch.text = stretch.text[: opened.start()]
+            for inner in stretches[begin + 1 : end]:
+                inner.cut(len(inner.text))
+            stretches[end].cut(closed.end())
+            sources.update(range(begin, end))
     return sources
+
+
+def _named_sources(draft: _Draft, sources: set[int]) -> set[int]:
+    """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
+    found: set[int] = set()
+    texts = [stretch.text for stretch in draft.stretches]
+    for number in range(len(draft.marks) - 1, -1, -1):
+        if not draft.marks[number].text:
+            continue
+        after, is_last = texts[number + 1], number + 1 == len(draft.marks)
+        follows = not is_last and bool(_NEXT.fullmatch(after))
+        ends = bool(_SENTENCE_ENDS.match(after)) or (is_last and not after.strip())
+        ends = ends or (follows and number + 1 in sources | found)
+        first = number
+        while first and _NEXT.fullmatch(texts[first]):
+            first -= 1
+        before = texts[first][-60:]
+        if _STOPS.search(before):
+            if ends or _BEGINS_SENTENCE.match(after):
+                found.add(number)
+        elif ends and _names_source(draft.marks[number]):
+            word = _WORD_BEFORE.search(before)
+            if word is None or word[1].casefold() not in _LEADS_ON:
+                found.add(number)
+    return found
 
 
 def _names_source(mark: Mark) -> bool:
@@ -348,40 +354,49 @@ def _is_no_name(mark: Mark) -> bool:
     return web_address(mark.text) != "" or mark.text.lower() in (host, host.removeprefix("www."), mark.url.lower())
 
 
-def _joined(run: re.Match[str]) -> str:
-    """Return marks without the spaces around them that are not needed."""
-    text = run.string
-    before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
-    kept = run[0].replace(" ", "")
-    if not before or not after or after in _TIGHT or before in "([{":
-        return kept
-    stands_apart = run[0].startswith((" ", _LINE)) and run[0].endswith((" ", _LINE))
-    if stands_apart and (before in ENDS or before in CLOSERS) and _LOWER_CASE_WORD.match(text, run.end()):
-        return f" {kept.replace(_SLOT, _SLOT + _NAMED)} "
-    return f"{kept} " if " " in run[0] or (before in ENDS and after.isupper()) else kept
+def _join(draft: _Draft) -> None:
+    """Leave out what only separates marks from each other and from their sentence."""
+    stretches, begin = draft.stretches, 0
+    while begin < len(draft.marks):
+        end = begin + 1  # of marks without names that stand together
+        while end < len(draft.marks) and not stretches[end].is_name and not stretches[end + 1].is_name:
+            if not _BETWEEN.fullmatch(stretches[end].text):
+                break
+            stretches[end].cut(len(stretches[end].text))
+            end += 1
+        if stretches[begin + 1].is_name:
+            begin += 1
+            continue
+        _settle(stretches[begin], stretches[end], stretches[end + 1].text if end < len(draft.marks) else "")
+        begin = end
 
 
-def _read(text: str, draft: _SlottedText, line: int) -> tuple[str, list[tuple[Mark, int]], list[tuple[int, int]]]:
-    """Return plain text, the position of each mark in it, and that of each line; a mark that is a subject stays a character."""
-    marks, numbers = iter(draft.marks), iter(draft.lines)
-    parts: list[str] = []
-    places: list[tuple[Mark, int]] = []
-    lines = [(0, line)]
-    length = 0
-    for stretch in re.split(f"({_SLOT}{_NAMED}|[{_SLOT}{_NAMED}{_LINE}])", text):
-        if stretch == _LINE:
-            lines.append((length, next(numbers)))
-        elif stretch == _SLOT:
-            places.append((next(marks), length))
-        elif stretch in (_NAMED, _SLOT + _NAMED):
-            places.append((next(marks), length + 1))
-            stretch = stretch[:-1]  # noqa: PLW2901 - what of it is text
-            parts.append(stretch)
-            length += len(stretch)
-        else:
-            parts.append(stretch)
-            length += len(stretch)
-    return "".join(parts), places, lines
+def _settle(left: _Stretch, right: _Stretch, following: str) -> None:
+    """Join the text before some marks and that after them, which may be followed by the name of a link."""
+    separated = False
+    if (label := _LABEL.search(left.text)) and _is_separated(left.text[: label.start()], right.text):
+        left.text, separated = left.text[: label.start()], True
+    dash, after = _SEPARATOR.search(left.text), _AFTER_SEPARATED.match(right.text) if not following else None
+    if dash and after and _is_separated(left.text[: dash.start()], right.text):
+        left.text, separated = left.text[: dash.start()], True
+        right.cut(after.end())
+    spaced_before, spaced_after = separated or left.text[-1:].isspace(), right.text[:1].isspace()
+    left.text = left.text.rstrip()
+    right.cut(len(right.text) - len(right.text.lstrip()))
+    before, after_marks = left.text[-1:], right.text or following
+    if not before or not after_marks or after_marks[0] in _TIGHT or before in "([{":
+        if before in (".", "!", "?", "…") and re.match(r"\.(?:\s|\Z)", right.text):  # a second stop
+            right.cut(1)
+        return
+    if spaced_before and spaced_after and (before in ENDS or before in CLOSERS) and _LOWER_CASE_WORD.match(after_marks):
+        right.is_begun = sentence_spans(f"{left.text[-200:]} X")[-1][0] > len(left.text[-200:])  # no abbreviation
+    if spaced_before or spaced_after or (before in ENDS and after_marks[0].isupper()):
+        left.text += " "
+
+
+def _is_separated(before: str, after: str) -> bool:
+    """Return whether a "URL:", dash or colon before marks only separates them from their sentence."""
+    return not _STOPS.search(before[-60:]) or after.lstrip()[:1] in _NOTHING_MORE
 
 
 # Sentences that state something that a source could refute: a number, a date, a name.
