@@ -25,6 +25,9 @@ _NEVER_SHOWN = frozenset(
     "defs symbol clippath pattern marker lineargradient radialgradient".split()
 )
 _STRUCK = frozenset(("del", "s", "strike"))
+_LOOKS = _STRUCK | {"a", "mark", "button"}
+"""Elements whose text looks different from that around them without any style."""
+
 _LEFT_OUT = "left-out-of-the-text"
 """Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
 
@@ -121,37 +124,39 @@ def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
     """
     from lxml import etree
 
-    matcher, has_others = _sheets(page)
+    matcher, has_rules, has_others = _sheets(page)
     counts = {"hidden": 0, "struck": 0, "unrendered": 0}
     listed: list[tuple[str, str]] = []
     kind: Any = type("Element", (_Element,), {"steps": [0]})
+    elements = {each.etree_element: each for each in kind.from_html_root(page).iter_subtree()} if has_rules else {}
 
     def note(what: str, text: str) -> None:
         if text := " ".join(text.split()):
             counts[what] += 1
             listed.append(("not shown by browsers" if what == "unrendered" else what, text))
 
-    pending: list[tuple[_Element, _Look]] = [(kind.from_html_root(page), _Look(paper=None if has_others else _WHITE))]
+    pending: list[tuple[Any, _Look]] = [(page, _Look(paper=None if has_others else _WHITE))]
     while pending:
-        element, around = pending.pop()
-        node = element.etree_element
-        style = _declared(matcher, element)
+        node, look = pending.pop()
+        style = _declared(matcher, elements.get(node), node)
         is_fallback = node.tag in _NEVER_SHOWN or (node.tag == "title" and node.getparent().tag != "head")
         is_dialog = node.tag == "dialog" and "open" not in node.attrib and "display" not in style
         if is_fallback or is_dialog or node.tag in _NO_TEXT or _is_gone(node, style):
-            if node.tag not in _NO_TEXT and not around.hides:
+            if node.tag not in _NO_TEXT and not look.hides:
                 note("unrendered" if is_fallback or is_dialog else "hidden", node.text_content())
             node.tag = _LEFT_OUT
             continue
-        for comment in (child for child in node if child.tag is etree.Comment):
+        if style or node.tag in _LOOKS:
+            look = _look(node, style, look)
+        children = list(node)
+        for comment in (child for child in children if child.tag is etree.Comment):
             note("unrendered", comment.text or "")
-        look = _look(node, style, around)
         if look.hides:
-            note(look.hides, " ".join(filter(None, (node.text, *(child.tail for child in node)))))
+            note(look.hides, " ".join(filter(None, (node.text, *(child.tail for child in children)))))
             node.text = None
-            for child in node:
+            for child in children:
                 child.tail = None
-        pending.extend((child, look) for child in reversed(list(element.iter_children())))
+        pending.extend((child, look) for child in reversed(children) if isinstance(child.tag, str))
     etree.strip_elements(page, _LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     return Removed(**counts), listed
 
@@ -159,13 +164,14 @@ def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
 # The declarations that apply to an element, by the cascade.
 
 
-def _sheets(page: Any) -> tuple[Matcher, bool]:
-    """Return the rules of the style sheets in a page, and whether it loads others."""
-    matcher = Matcher()
+def _sheets(page: Any) -> tuple[Matcher, bool, bool]:
+    """Return the rules of the style sheets in a page, whether there are any, and whether it loads others."""
+    matcher, has_rules = Matcher(), False
     for sheet in page.iter("style"):
         if sheet.text and _is_for_screens(sheet.get("media", "")) and next(sheet.iterancestors("template"), None) is None:
             _read(tinycss2.parse_stylesheet(sheet.text, skip_comments=True, skip_whitespace=True), matcher)
-    return matcher, any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
+            has_rules = True
+    return matcher, has_rules, any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
 
 
 def _read(rules: Sequence[Any], matcher: Matcher) -> None:
@@ -244,15 +250,18 @@ def _length(token: Any, letter: float, whole: float) -> float | None:
     return 0.0 if token.type == "number" and token.value == 0 else None
 
 
-def _declared(matcher: Matcher, element: _Element) -> dict[str, Any]:
+def _declared(matcher: Matcher, element: _Element | None, node: Any) -> dict[str, Any]:
     """Return the declarations that win for an element, by their property; inherited ones are not among them."""
-    by_class = (matcher.class_selectors.get(name, ()) for name in element.classes)
-    for tried in (matcher.other_selectors, matcher.lower_local_name_selectors.get(element.local_name, ()), *by_class):
-        element.charged(tried)
-    matching = [rules for *_, pseudo, rules in sorted(matcher.match(element), key=lambda one: one[:2]) if pseudo is None]
-    if (style := element.etree_element.get("style")) is not None:
-        matching.append(_declarations(style))
-    every = element.charged([declaration for declarations in matching for declaration in declarations])
+    matching = [_declarations(node.get("style"))] if node.get("style") else []
+    if element is not None:
+        by_class = (matcher.class_selectors.get(name, ()) for name in element.classes)
+        for tried in (matcher.other_selectors, matcher.lower_local_name_selectors.get(element.local_name, ()), *by_class):
+            element.charged(tried)
+        found = sorted(matcher.match(element), key=lambda one: one[:2])
+        matching = [*(rules for *_, pseudo, rules in found if pseudo is None), *matching]
+    every = [declaration for declarations in matching for declaration in declarations]
+    if element is not None:
+        element.charged(every)
     return {name: value for important in (False, True) for is_important, name, value in every if is_important == important}
 
 
