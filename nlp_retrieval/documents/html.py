@@ -489,9 +489,6 @@ def _spell_out(math: Any) -> None:
 _LEAST_MAIN_TEXT = 250
 """Characters; with fewer, the main text may not have been found. Trafilatura's own default for the same question."""
 
-_LEAST_PART = 0.5
-"""Share of the words outside navigation; if the main text has less, they are all read."""
-
 _MOST_OF_IT = 0.9
 _FEWEST_WORDS = 6
 _FEWEST_LINKS = 3
@@ -509,8 +506,8 @@ def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any])
     texts = [_text_of(block) for block in blocks]
     extracted: Any = bare_extraction(page, favor_recall=True, include_comments=False, include_tables=True, deduplicate=False)
     parts = [] if extracted is None or extracted.body is None else ["".join(part.itertext()) for part in extracted.body.iter()]
-    wholes, words = set(map(_letters, parts)) - {""}, set(" ".join(parts[:1]).casefold().split())
-    selected = [_letters(text) in wholes or _is_among(text, words) for text in texts]
+    wholes = set(map(_letters, parts)) - {""}
+    selected = [_letters(text) in wholes for text in texts]
     weights = _weights(elements, [text if chosen else "" for text, chosen in zip(texts, selected, strict=True)])
     whole = max(weights.values(), default=0)
     if whole < _LEAST_MAIN_TEXT:
@@ -518,15 +515,11 @@ def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any])
     holding = [around for around, weight in weights.items() if weight >= _MOST_OF_IT * whole]
     holder = max(holding, key=lambda around: sum(1 for _ in around.iterancestors()))
     aside = _navigation(page, elements, texts)
-    counts = [len(text.split()) for text in texts]
     first, last = selected.index(True), len(selected) - 1 - selected[::-1].index(True)
     kept = [
-        is_selected or (not beside and (first <= at <= last or holder in (element, *element.iterancestors())))
-        for at, (is_selected, beside, element) in enumerate(zip(selected, aside, elements, strict=True))
+        chosen or (not beside and (first <= at <= last or holder in (element, *element.iterancestors())))
+        for at, (chosen, beside, element) in enumerate(zip(selected, aside, elements, strict=True))
     ]
-    n_kept = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
-    if n_kept < _LEAST_PART * sum(count for count, beside in zip(counts, aside, strict=True) if not beside):
-        kept = [keep or not beside for keep, beside in zip(kept, aside, strict=True)]
     return [replace(block, outside=block.outside or not keep) for block, keep in zip(blocks, kept, strict=True)]
 
 
@@ -545,12 +538,6 @@ def _text_of(block: TextBlock) -> str:
 
 def _letters(text: str) -> str:
     return "".join(char for char in text if char.isalnum()).casefold()
-
-
-def _is_among(text: str, words: set[str]) -> bool:
-    """Return whether the words of a long line occur, as when two lines were joined."""
-    own = text.casefold().split()
-    return len(own) >= _FEWEST_WORDS and sum(word in words for word in own) >= _MOST_OF_IT * len(own)
 
 
 def _navigation(page: Any, elements: Sequence[Any], texts: Sequence[str]) -> list[bool]:
