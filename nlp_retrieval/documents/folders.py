@@ -1,9 +1,8 @@
 """Folders of documents, and manifests that describe them.
 
 A folder is read to any depth, in the order of its names. Skipped, and counted in a warning, are symbolic links (they lead out
-of the folder, or to files that are read anyway), devices, pipes and sockets, unsupported files, and the pages in a folder that
-a browser saved beside a page. Files and folders whose name begins with a dot, and the lock files of office programs, are
-skipped without a warning.
+of the folder, or to files that are read anyway), devices, pipes and sockets, and unsupported files. Files and folders whose
+name begins with a dot, and the lock files of office programs, are skipped without a warning.
 
 A manifest is a CSV file. It names files below its own folder only: a path that leads elsewhere is refused, also by a link.
 """
@@ -25,12 +24,6 @@ from nlp_retrieval.loaders import likely, quoted, read_rows
 from nlp_retrieval.text import printable
 
 _UNSEEN = (".", "~$")
-_PAGES = (".html", ".htm", ".xhtml")
-_PARTS_OF_A_PAGE = re.compile(
-    r"(.+)(?:_files?|[_-]dateien|_fichiers|_archivos|_ficheros|_arquivos|_bestanden|-filer|_filer|_pliki|_soubory)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Name of a page, and of the folder of its parts that browsers save beside it."""
 
 
 class LeftOut:
@@ -95,16 +88,10 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
     def unreadable(error: OSError) -> None:
         left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
 
-    saved: set[Path] = set()
     for current, folders, names in os.walk(folder, onerror=unreadable):
         here = Path(current)
         links = [name for name in folders if (here / name).is_symlink()]
         folders[:] = sorted(name for name in folders if not name.startswith(_UNSEEN) and name not in links)
-        pages = {Path(name).stem for name in names if name.lower().endswith(_PAGES)}
-        for name in folders:
-            of_page = _PARTS_OF_A_PAGE.fullmatch(name)
-            if here in saved or (of_page and of_page[1] in pages):
-                saved.add(here / name)
         for path in [here / name for name in (*links, *sorted(names))]:
             if path.name.startswith(_UNSEEN) or path in known:
                 continue
@@ -112,8 +99,6 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
                 left_out.add("symbolic links skipped", printable(str(path)))
             elif not path.is_file():
                 left_out.add("devices, pipes and sockets skipped", printable(str(path)))
-            elif here in saved and path.suffix.lower() in _PAGES:
-                left_out.add("frames and other parts of saved pages skipped", printable(str(path)))
             elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
                 yield path
             else:

@@ -50,11 +50,6 @@ _LIST_PHRASES = frozenset(
         "weiterführende literatur",
     )
 )
-_IN_HAN = re.compile(
-    "(?:参考|參考|引用|引文|文献|文獻|资料|資料|来源|來源|出典|出处|出處|注释|注釋|脚注|链接|連結|リンク|サイト|主要|主な|相关|相關|一覧|列表|目录|目錄|信息|网站|書籍|书目"
-    "|和|与|與|及|の|等|本文|报告|報告)+"
-)
-_LIST_WORDS_IN_HAN = re.compile("参考|參考|引用|引文|文献|文獻|来源|來源|出典|出处|出處|脚注")
 _NUMBERING = re.compile(
     r"[\W_]*(?:(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}|[IVXLC]{1,6}|[A-Z]|[一二三四五六七八九十]{1,3})[.):、\s]+)?"
 )
@@ -498,8 +493,6 @@ def is_list_name(text: str, alone: bool = False) -> bool:
     phrase = " ".join(words)
     if phrase in _LIST_PHRASES:
         return not alone or len(words) > 1 or text.rstrip("* ").endswith((":", "\uff1a"))
-    if _LIST_WORDS_IN_HAN.search(phrase) and all(map(_IN_HAN.fullmatch, words)):
-        return True
     return 0 < len(words) <= _MOST_WORDS and not _LIST_NAMES.isdisjoint(words) and set(words) <= _LIST_NAMES | _BESIDE
 
 

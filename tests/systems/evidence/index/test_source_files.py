@@ -60,19 +60,6 @@ def test_a_folder_is_read_to_any_depth_in_the_order_of_its_names(tmp_path: Path)
     )
 
 
-@pytest.mark.parametrize("ending", ["_files", "-Dateien", "_fichiers"])
-def test_frames_that_a_browser_saved_beside_a_page_are_no_sources(ending: str, tmp_path: Path) -> None:
-    (tmp_path / "My page.html").write_text("<p>Text of the page.")
-    for folder in (f"My page{ending}", f"My page{ending}/inner", f"Other{ending}"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "saved_resource.html").write_text("<p>Buy now.")
-    (tmp_path / f"My page{ending}" / "annex.txt").write_text("Text of an annex.")
-    (tmp_path / "~$draft.docx").write_bytes(b"lock")
-    with pytest.warns(RetrievalWarning, match=r"parts of saved pages skipped: 2 \(first: .*My page.*saved_resource.html"):
-        found = [Path(document.url).name for document in read_sources(tmp_path)]
-    assert sorted(found) == ["My%20page.html", "annex.txt", "saved_resource.html"]
-
-
 @pytest.mark.parametrize(
     "page", ["<script>load()</script>", "<noscript>You need to enable JavaScript to run this app.</noscript>"]
 )
