@@ -36,14 +36,15 @@ DOCUMENTS = {
     ),
     "documents/latex.py": in_prose(
         "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
-        "from nlp_retrieval.documents.latex import _ADDRESS, _BEFORE_NEXT, _BIBLIOGRAPHIES, _CITE, _COMMENT, _OTHER_FILES\n"
-        "from nlp_retrieval.documents.latex import _PARAGRAPH, _RAISED\n"
-        "PATTERNS = (_ADDRESS, _BEFORE_NEXT, _BIBLIOGRAPHIES, _CITE, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED)\n"
-        "BEFORE = ('', chr(92) + 'url{', chr(92) + 'input{', chr(92) + 'bibliography{', '$^{', '[a](')",
+        "from nlp_retrieval.documents import latex\n"
+        "NAMES = 'ADDRESS BEFORE_NEXT BIBLIOGRAPHIES CITE CITED COMMENT OTHER_FILES OWN PARAGRAPH POWER SCRIPT TERMS UNREAD'\n"
+        "PATTERNS = [getattr(latex, '_' + name) for name in NAMES.split()]\n"
+        "MACROS = 'url{ input{ bibliography{ cite{ def{ newcommand{ newacronym{ iffalse'.split()\n"
+        "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",
     ),
     "documents/pdf.py": in_prose(
-        "_FOOTNOTE.match('1' + text), _PAGE_NUMBER.fullmatch(text), _address_goes_on('https://' + text, text)",
-        "from nlp_retrieval.documents.pdf import _FOOTNOTE, _PAGE_NUMBER, _address_goes_on",
+        "_FOOTNOTE.match('1' + text), _PRINTED.fullmatch(text), _address_goes_on('https://' + text, text)",
+        "from nlp_retrieval.documents.pdf import _FOOTNOTE, _PRINTED, _address_goes_on",
     ),
     "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
     "documents/reading.py": in_prose(
