@@ -168,10 +168,7 @@ def open_session(file: Path) -> onnxruntime.InferenceSession:
 
 
 def session_options() -> onnxruntime.SessionOptions:
-    """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin.
-
-    Without a number, onnxruntime starts a thread per core of the machine and ignores OMP_NUM_THREADS.
-    """
+    """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -243,16 +240,7 @@ def exported(
     by_graph: Callable[[Path], Vectors],
     check: Callable[[Vectors, Vectors, ExportPrecision], None] | None = None,
 ) -> Path:
-    """Return the folder of an export in the cache; create it if necessary.
-
-    Args:
-        files: of the model.
-        kind: what the graph computes.
-        precision: of its weights.
-        write: writes the export in float32 into a folder, and returns what the model itself gives for the probes.
-        by_graph: returns what an export in a folder gives for them.
-        check: refuses an export that does not match what was expected; by default vectors are compared by their cosine.
-    """
+    """Return the folder of an export in the cache; create it if necessary."""
     require_onnx_extra()
 
     def make(folder: Path) -> None:
@@ -378,11 +366,7 @@ def _require_agreement(expected: Vectors, actual: Vectors, precision: ExportPrec
 
 
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
-    """Let onnxruntime compute a model's transformer, by an export that is created if necessary.
-
-    Texts are computed one by one, in threads and without padding, so a text's vectors do not depend on the others; the mask
-    tokens that fill up a query count.
-    """
+    """Let onnxruntime compute a model's transformer, by an export that is created if necessary."""
     import torch
 
     def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:

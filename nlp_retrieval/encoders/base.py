@@ -129,10 +129,7 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
 
 
 def scale_to_length_one(vectors: Vectors) -> None:
-    """Divide vectors by their lengths, in place; zero vectors stay, and those whose length overflows become NaN.
-
-    Divided by infinity they would be zeros, which silently find nothing.
-    """
+    """Divide vectors by their lengths, in place; zero vectors stay, and those whose length overflows become NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths > 0, np.where(np.isinf(lengths), np.nan, lengths), 1.0)

@@ -194,10 +194,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
     _query_encoder: SentenceTransformerEncoder | None = None
 
     def _opened_without_torch(self, queries: list[str]) -> NumpyBert | None:
-        """The model by numpy, for a few short queries of a process that has not imported torch; None if torch encodes them.
-
-        Both compute in float32, so a query's vector is the same up to rounding.
-        """
+        """The model by numpy, for a few short queries of a process that has not imported torch; None if torch encodes them."""
         few = 0 < len(queries) <= _FEW and all(len(query) <= _SHORT for query in queries)
         if self._needs_torch or not few:
             return None
@@ -212,10 +209,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return self._bert
 
     def _in_float32(self) -> SentenceTransformerEncoder:
-        """This encoder in float32 if it has bfloat16 by ``auto`` on a CPU, else the encoder itself.
-
-        The rounding of a query's vector would change the order of passages that are nearly equal, from one CPU to another.
-        """
+        """This encoder in float32 if it has bfloat16 by ``auto`` on a CPU, else the encoder itself."""
         if self.used_backend != "torch" or self.precision != "auto":
             return self
         if self._query_encoder is None:

@@ -323,10 +323,7 @@ def train_word_vectors(
 
 
 def _phrases_of(defined: Counter[tuple[str, str]], stems: Stems) -> dict[tuple[str, ...], str]:
-    """Return the words of each defined long form, and the abbreviation that counts as the same word.
-
-    Of several long forms of an abbreviation the most frequent counts. One that is written as a function word is left out.
-    """
+    """Return the words of each defined long form, and the abbreviation that counts as the same word."""
     counts = Counter[tuple[str, tuple[str, ...]]]()
     for (short, long), count in defined.items():
         counts[" ".join(stems.words(short)), tuple(stems.words(long))] += count

@@ -186,11 +186,7 @@ _MOST_WORDS, _MOST_REASONS, _LABELS_IN = 60, 200, 2_000
 
 
 def read_answer(fields: object, passages: Sequence[ShownPassage]) -> Answer | None:
-    """Return the answer in a model's fields ``answer``, ``reasoning`` and ``citations``; None if there is none.
-
-    Its citations, which may also be in brackets after the answer, become item ids and facts; those of anything that was not
-    shown are dropped and counted. An answer longer than 60 words is cut.
-    """
+    """Return the answer in a model's fields ``answer``, ``reasoning`` and ``citations``; None if there is none."""
     if not isinstance(fields, Mapping) or not isinstance(answer := fields.get("answer"), str):
         return None
     bracketed = _BRACKETED.findall(answer[:_LABELS_IN])

@@ -86,10 +86,7 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
 
 
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
-    """DSPy's own adapter, except that thoughts are not read, and an endless answer is a parse error.
-
-    An endless answer would exhaust stack or memory otherwise.
-    """
+    """DSPy's own adapter, except that thoughts are not read, and an endless answer is a parse error."""
 
     def _call_postprocess(self, processed: Any, original: Any, outputs: list[Any], *others: Any) -> list[dict[str, Any]]:
         for output in outputs:

@@ -122,10 +122,7 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
 
 
 def within(seconds: float, work: Callable[[], MadeT]) -> MadeT:
-    """Return the result of ``work``, or raise a TimeoutError and leave it to its own thread.
-
-    The time-out of a socket limits the wait for the next byte, and gateways send one now and then while a model is thinking.
-    """
+    """Return the result of ``work``, or raise a TimeoutError and leave it to its own thread."""
     result: Future[MadeT] = Future()
 
     def run() -> None:
@@ -283,10 +280,7 @@ _TOLD_OF_AN_ERROR = 200
 
 
 class EndpointCalls:
-    """Asks one endpoint over HTTP, from any thread; ``what`` is the path that is appended to the URL.
-
-    ``owner`` is the component, for messages.
-    """
+    """Asks one endpoint over HTTP, from any thread; ``what`` is the path that is appended to the URL."""
 
     def __init__(
         self, owner: str, url: str, what: str, key_variable: str | None, endpoint: ModelEndpoint, counter: CallCounter

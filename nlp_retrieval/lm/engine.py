@@ -207,14 +207,7 @@ class OnlyThoughtsError(LMError):  # type: ignore[misc]  # DSPy has no types
 
 
 class Engine:
-    """DSPy's access to the model: one request at a time, from any thread.
-
-    Args:
-        wire: sends a request once, such as an ``LM15Engine``.
-        identity: everything that determines an answer besides the prompt: base URL and model.
-        calls: limits and counts the requests.
-        store: stored answers; None to keep none.
-    """
+    """DSPy's access to the model: one request at a time, from any thread."""
 
     def __init__(self, wire: Any, identity: Question, calls: LimitedCalls, store: AnswerStore | None) -> None:
         self._wire = wire

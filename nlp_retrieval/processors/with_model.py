@@ -26,10 +26,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
-    """A processor that asks a language model about each query, with a DSPy program of one step.
-
-    Its parameters ``lm`` and ``program`` are the model, and the JSON file of the compiled program or None.
-    """
+    """A processor that asks a language model about each query, with a DSPy program of one step."""
 
     lm: LanguageModel
     program: str | Path | None = None

@@ -30,22 +30,14 @@ _NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
 
 
 class Permutation(NamedTuple):
-    """An order of ``n`` passages.
-
-    Args:
-        order: ``[n]``, each place from 0 to n - 1 once, the best first.
-        repaired: whether the answer named a passage twice or not at all, or one that does not exist.
-    """
+    """An order of ``n`` passages."""
 
     order: list[int]
     repaired: bool
 
 
 def read_permutation(answer: object, n: int) -> Permutation | None:
-    """Return the order in an answer; None if it names none of the passages.
-
-    A passage named twice counts at its first place; passages not named follow in their previous order.
-    """
+    """Return the order in an answer; None if it names none of the passages."""
     numbers = _numbers(answer[:LONGEST_ANSWER]) if isinstance(answer, str) else answer
     if not isinstance(numbers, list):
         return None

@@ -437,10 +437,7 @@ def _condition_of(allowed: Mask | None) -> str:
 
 
 def _first_of_level(scores: Scores) -> Rows:
-    """The place of each score in its list, best first; scores that differ only by rounding share the first of their places.
-
-    A server rounds the products of equal vectors differently.
-    """
+    """The place of each score in its list, best first; scores that differ only by rounding share the first of their places."""
     apart = -np.diff(scores, prepend=np.inf) > _ROUNDING * np.maximum(1.0, np.abs(scores))
     places: Rows = np.maximum.accumulate(np.where(apart, np.arange(scores.shape[-1]), 0), axis=-1)
     return places

@@ -58,14 +58,7 @@ def visible(text: str) -> str:
 
 
 def not_a_command(line: str) -> str:
-    """Return a line of a report as one that a runner of continuous integration does not take for a command to it.
-
-    GitHub's obeys lines that begin with ``::``, after spaces too, and ``##[`` anywhere in a line.
-
-    Examples:
-        >>> not_a_command("  ::error::it fell")
-        '  : :error::it fell'
-    """
+    """Return a line of a report as one that a runner of continuous integration does not take for a command to it."""
     text = line.lstrip()
     shown = f"{line[: len(line) - len(text)]}: {text[1:]}" if text.startswith("::") else line
     return shown.replace("##[", "## [")

@@ -210,12 +210,7 @@ QUANTITIES, YEARS = "quantities", "years"
 
 @dataclass(frozen=True)
 class AskedNumbers:
-    """The numbers that a query names.
-
-    Args:
-        years: each once; of a range, its ends. A passage has a year if its digits occur as a word.
-        quantities: numbers with a unit.
-    """
+    """The numbers that a query names."""
 
     years: frozenset[str]
     quantities: tuple[Quantity, ...]

@@ -27,11 +27,7 @@ _PHRASES = 0.15
 
 
 class FuzzyWords:
-    """Likeness of the words of queries to those of passages.
-
-    Two words are compared by their stems: 1 - d / (n + m), where d is the smallest number of insertions and deletions of
-    letters between them, and n and m are their lengths.
-    """
+    """Likeness of the words of queries to those of passages."""
 
     def __init__(self, stems: Stems, threshold: float) -> None:
         self._stems = stems

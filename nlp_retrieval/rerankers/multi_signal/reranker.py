@@ -155,11 +155,7 @@ _LARGEST_COSINE = 1.01
 
 
 def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
-    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike.
-
-    Raises:
-        ConfigurationError: a score is no cosine.
-    """
+    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike."""
     scores = np.full(len(batch.rows), np.nan)
     for name in names:
         if name in batch.signals:

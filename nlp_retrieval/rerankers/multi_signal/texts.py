@@ -32,15 +32,7 @@ _READ_AT_ONCE = 4096
 
 @dataclass(eq=False)
 class KnownText:
-    """A passage.
-
-    Args:
-        text: the passage itself.
-        words: its words in their order, as numbers in the vocabulary.
-        features: the features that match.
-        counts: the number of matches of each.
-        vectors: by signal, of length 1; computed when they are first needed.
-    """
+    """A passage."""
 
     text: str
     words: Numbers

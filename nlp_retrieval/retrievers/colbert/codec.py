@@ -111,10 +111,7 @@ class Codec:
 
 
 def train_codec(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -> Codec:
-    """Train a codec on tokens of length 1, in random order, at least as many as centroids.
-
-    Up to one in twenty is held out of the k-means, as in ColBERTv2: the residuals of tokens that it fits are too small.
-    """
+    """Train a codec on tokens of length 1, in random order, at least as many as centroids."""
     if not len(sample):
         return Codec(np.zeros((n_centroids, sample.shape[1]), np.int16), np.zeros(2**bits, np.float32))
     n_held = min(len(sample) // 20, _MOST_HELD_OUT, len(sample) - n_centroids)
@@ -125,10 +122,7 @@ def train_codec(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -> Cod
 
 
 def bucket_weights(residuals: Vectors, count: int) -> Vectors:
-    """What each bucket of ascending residuals stands for, with the least error (Lloyd, 1982, and Max, 1960).
-
-    This is k-means in one dimension, which starts from quantiles; two buckets meet halfway.
-    """
+    """What each bucket of ascending residuals stands for, with the least error (Lloyd, 1982, and Max, 1960)."""
     sums = np.append(0.0, np.cumsum(residuals, dtype=np.float64))
     ends = np.arange(count + 1) * residuals.size // count
     weights = np.zeros(count)
@@ -144,11 +138,7 @@ def bucket_weights(residuals: Vectors, count: int) -> Vectors:
 
 
 class Nearest:
-    """Finds the nearest of some centroids.
-
-    A few are all compared. Many are put into groups first, and those of the nearest groups are compared, which costs only the
-    square root and sometimes finds the second nearest. All vectors are in units.
-    """
+    """Finds the nearest of some centroids."""
 
     def __init__(self, centroids: Vectors) -> None:
         self._centroids = centroids

@@ -64,11 +64,7 @@ def open_exact(segments: Sequence[SegmentFolder]) -> list[ExactFiles]:
 
 
 def open_compressed(segments: Sequence[SegmentFolder], bits: Bits) -> list[CompressedFiles]:
-    """Open the segments of a compressed index.
-
-    Raises:
-        IndexDamagedError: a file is missing, holds something else, has a number out of range, or contradicts the others.
-    """
+    """Open the segments of a compressed index."""
     opened: list[CompressedFiles] = []
     for segment in segments:
         folder, codec = segment.folder, open_codec(segment.folder, bits)

@@ -189,12 +189,7 @@ class ColbertRetriever(BaseRetriever):
         return encoder
 
     def _build(self, items: ItemTable, folder: Path, encoder: BaseTokenEncoder, codec: Codec | None) -> None:
-        """Write an index of items in bounded memory; a codec is trained if the given one does not suffice.
-
-        Passages are encoded once, by far the most expensive step. Their tokens are streamed to ``tokens.npy``. An exact index
-        keeps this file; for a compressed one, a sample of it trains the codec, a second pass over it writes codes and
-        residuals, and then it is deleted.
-        """
+        """Write an index of items in bounded memory; a codec is trained if the given one does not suffice."""
         self.check_ready()
         offsets = self._write_tokens(items, folder / "tokens.npy", encoder)
         np.save(folder / "offsets.npy", offsets, allow_pickle=False)

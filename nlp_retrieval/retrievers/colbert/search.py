@@ -32,10 +32,7 @@ class CompressedIndex:
         self._has_tokens = np.concatenate([np.diff(files.offsets) > 0 for files in segments])
 
     def search(self, queries: list[Vectors], k: int, allowed: Mask | None, nprobe: int, rescored: int, prune: float) -> Hits:
-        """Return at most k passages that have tokens per query, which has one too, best first; ties go to the lowest rows.
-
-        The width of a search is that of :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`.
-        """
+        """Return at most k passages that have tokens per query, which has one too, best first; ties go to the lowest rows."""
         present = self._has_tokens if allowed is None else self._has_tokens & allowed
         threads, wanted = usable_cores() if len(queries) == 1 else 1, max(rescored, 2 * k)
 

@@ -164,10 +164,7 @@ class VectorIndex:
 
 @contextmanager
 def threads_for(n_queries: int) -> Iterator[None]:
-    """Use one thread for one query: FAISS divides queries among threads, and idle threads would only slow others down.
-
-    OpenMP keeps the number per calling thread, so other searches running at the same time are not affected.
-    """
+    """Use one thread for one query: FAISS divides queries among threads, and idle threads would only slow others down."""
     if n_queries > 1:
         yield
         return

@@ -86,10 +86,7 @@ def _spans(words: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def names_in(item: SearchableItem, clause: str, most: int) -> list[str]:
-    """Return the title of a passage and the names in it, in their order.
-
-    Names of more than 8 words, and those that a clause says itself, are left out.
-    """
+    """Return the title of a passage and the names in it, in their order."""
     said = {*normalize(clause).split(), *FUNCTION_WORDS}
     names: dict[str, str] = {}
     for name in (_QUALIFIER.sub("", item.title), *names_by_rules(item.content)):

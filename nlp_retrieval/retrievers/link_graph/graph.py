@@ -414,10 +414,7 @@ def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
 
 
 def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
-    """Open the links of all segments of an index as one graph of all rows, without links to or from deleted items.
-
-    A single segment without deleted items stays mapped; any other graph is built in memory.
-    """
+    """Open the links of all segments of an index as one graph of all rows, without links to or from deleted items."""
     first = segments[0]
     graph = LinkGraph.open(first.folder)
     if graph.n_nodes != first.end_row:

@@ -45,12 +45,7 @@ def links_by_name(
     max_shared: int,
     likely: tuple[Likely, Rows] | None = None,
 ) -> Links:
-    """Link each source to the rows that carry its name, with a share of the name for each.
-
-    A name that may mean the source itself links nothing, and neither does one that more than ``max_shared`` rows carry.
-    ``likely`` distinguishes rows with the same name, together with ``[rows]``, equal for the parts of one bearer of a name; by
-    default all rows of a name have the same share.
-    """
+    """Link each source to the rows that carry its name, with a share of the name for each."""
     n_items = max(len(items), 1)
     carried = np.repeat(np.arange(len(table.hashes)), np.diff(table.offsets)) * n_items + table.rows
     foreign = ~np.isin(names * n_items + sources, carried)
@@ -115,10 +110,7 @@ def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Ro
 
 
 def closeness(terms: PassageTerms, ones: Rows, others: Rows) -> Scores:
-    """Return the cosine of each pair of passages, 0 to 1; memory is bounded by some thousands of pairs.
-
-    Titles are part of a passage. Stop words count like other terms: they are so common that they weigh next to nothing.
-    """
+    """Return the cosine of each pair of passages, 0 to 1; memory is bounded by some thousands of pairs."""
     cosines = np.zeros(len(ones))
     for begin in range(0, len(ones), _MENTIONS_AT_ONCE):
         part = slice(begin, begin + _MENTIONS_AT_ONCE)

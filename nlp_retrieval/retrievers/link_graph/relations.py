@@ -56,10 +56,7 @@ def relation_evidence(
     targets: Iterable[tuple[int, int, Sequence[Surface]]],
     count: int,
 ) -> Scores:
-    """Return for each candidate how close the asked relation stands to a mention of it in a source: 0 to 1.
-
-    It is 1 if the word before the mention says the relation, and less the further away it is within the sentence.
-    """
+    """Return for each candidate how close the asked relation stands to a mention of it in a source: 0 to 1."""
     evidence = np.zeros(count)
     read = {place: _Read(item, asked) for place, item in sources.items()} if asked else {}
     for source, target, surfaces in targets if asked else ():

@@ -98,10 +98,7 @@ class GraphCandidates(NamedTuple):
     """The score that each seed gave; NaN if it did not find the row."""
 
     def ranked(self, weights: Mapping[str, float], k: int) -> tuple[Rows, Scores, dict[str, Scores]]:
-        """Return the best k rows by weighted evidence, their scores and their signals.
-
-        Candidates without evidence follow those that have it, in the order of the walk.
-        """
+        """Return the best k rows by weighted evidence, their scores and their signals."""
         n_pooled = len(self.evidence["pagerank"])
         scores = np.zeros(len(self.rows))
         scores[:n_pooled] = sum(weights[kind] * column for kind, column in self.evidence.items())
@@ -121,10 +118,7 @@ def scores_below(lowest: float, count: int) -> Scores:
 
 
 def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
-    """Return the reciprocal rank fusion of the seeds' hits: 1 for the first place with all seeds, 0 for rows that none found.
-
-    Hits of one score share the first of their places.
-    """
+    """Return the reciprocal rank fusion of the seeds' hits: 1 for the first place with all, 0 for rows that none found."""
     fused = np.zeros(len(wanted))
     for rows, scores in seeded.scores.values():
         shares = reciprocal_ranks(1 + np.searchsorted(-scores, -scores), weights=RRF_K + 1)
@@ -158,11 +152,7 @@ def _origin(row: int, seeded: Seeded) -> str:
 
 
 def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: int) -> tuple[Rows, Scores]:
-    """Return the rows whose titles a query names, ascending, and the certainty of each, above 0 and at most 1.
-
-    A title that several passages carry is shared among them: more for those that say their own name, and that have other words
-    of the query. Passages with exactly the same title count by the likeliest of them, and share evenly.
-    """
+    """Return the rows whose titles a query names, ascending, and the certainty of each, above 0 and at most 1."""
     surest: dict[int, float] = {}
     wanted, information = terms.of_query(query)
     for mention in titles.find(query):

@@ -64,12 +64,7 @@ class HashedRows:
 
     @classmethod
     def joined(cls, tables: Sequence[tuple[HashedRows, int, Mask | None]], keys: Hashes | None = None) -> HashedRows:
-        """Join tables of segments, each with the segment's first row and mask of rows that are not deleted (None for all).
-
-        Args:
-            tables: their rows count from 0.
-            keys: distinct hashes of the keys to keep; all by default.
-        """
+        """Join tables of segments, each with the segment's first row and mask of rows that are not deleted (None for all)."""
         hashes, rows = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
         for table, first_row, live in tables:
             numbers = np.arange(len(table.hashes)) if keys is None else table.find(keys)
@@ -452,11 +447,7 @@ class TitleTable:
         return cls(HashedRows.joined([(part.table, first_row, live) for part, first_row, live in parts]), prefixes)
 
     def find(self, query: str) -> list[TitleMention]:
-        """Return the titles that a query mentions, in order, by the same rules as in texts.
-
-        One rule differs: in a query without any upper-case letter, a mention of at least two words or six characters may
-        begin in lower case.
-        """
+        """Return the titles that a query mentions, in order, by the same rules as in texts."""
         (mentions,) = self._mentioned([query], has_case=any(map(str.isupper, query)))
         return [TitleMention(self.table.rows_of(number), start, end) for number, start, end in mentions]
 
@@ -478,10 +469,7 @@ class TitleTable:
             yield _without_overlaps(text, zip(*(column.tolist() for column in columns), strict=True))
 
     def _longest(self, known: list[str], words: Rows, ends: Rows, has_case: bool) -> tuple[Rows, Rows]:
-        """For each word of some texts, the number of the longest title that begins there (-1 for none), and the next word.
-
-        ``known`` has the distinct words, as they are written; ``words`` their numbers, of the texts that end at ``ends``.
-        """
+        """For each word of some texts, the number of the longest title that begins there (-1 for none), and the next word."""
         folded = list(map(compared, known))
         hashes = np.array(list(map(hash_of, folded)), np.uint64)
         lower = np.array([word[0].islower() for word in known], bool)

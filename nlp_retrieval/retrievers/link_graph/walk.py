@@ -355,10 +355,7 @@ def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
 
 
 class LinkedPairs(NamedTuple):
-    """The pairs of linked candidates, as positions among the candidates, each pair once in either order.
-
-    ``points`` tells whether a link that has a direction leads from the first to the second, ``pointed`` from the second.
-    """
+    """The pairs of linked candidates, as positions among the candidates, each pair once in either order."""
 
     ones: Rows
     others: Rows
@@ -371,10 +368,7 @@ class LinkedPairs(NamedTuple):
 
 
 def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str] = ()) -> LinkedPairs:
-    """Return the pairs of linked candidates.
-
-    A link counts if it may be walked in at least one direction.
-    """
+    """Return the pairs of linked candidates."""
     graph = weighted.graph
     entries, counts = entries_of(graph.offsets, rows)
     neighbours = graph.neighbours[entries]

