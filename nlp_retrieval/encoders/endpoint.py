@@ -20,7 +20,7 @@ from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
-from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointCalls, ModelEndpoint, side_by_side
+from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointCalls, ModelEndpoint, first_fault, side_by_side
 
 # Reading the answer of an embeddings endpoint: untrusted bytes become vectors, or an error with the reason.
 
@@ -55,8 +55,7 @@ def read_embeddings(body: bytes, n_texts: int) -> Embedded:
     try:
         answer = _Embeddings.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:200]) from None
+        raise ValueError(first_fault(error)) from None
     entries = sorted(answer.data, key=lambda entry: entry.index)
     if [entry.index for entry in entries] != list(range(n_texts)):
         raise ValueError(f'its {len(entries):,} entries of "data" do not have each "index" from 0 to {n_texts - 1} once')

@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.context import search_context
@@ -366,6 +366,12 @@ class EndpointCalls:
                 self._process = os.getpid()
                 weakref.finalize(self, self._client.close)
             return self._client
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return what is wrong with an answer first, as half a sentence."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:200]
 
 
 def _first_bytes(response: httpx2.Response, most: int) -> bytes:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.trust_rules import given, may_set
-from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
-from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointCalls, ModelEndpoint, side_by_side
+from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointCalls, ModelEndpoint, first_fault, side_by_side
 
 # Reading the answer of a rerank endpoint: untrusted bytes become scores, or an error with the reason.
 
@@ -26,6 +24,18 @@ _LARGEST_PER_DOCUMENT = 2**10
 _LARGEST_BESIDE = 2**16
 _LARGEST = float(np.finfo(np.float32).max)
 _MOST_TOKENS = 2**40
+
+
+class _Relevance(BaseModel):
+    model_config = ConfigDict(strict=True)
+    index: int
+    relevance_score: Annotated[float, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
+
+
+class _Relevances(BaseModel):
+    results: list[_Relevance]
+    usage: Any = None
+    meta: Any = None
 
 
 class RerankAnswer(NamedTuple):
@@ -43,34 +53,21 @@ def largest_answer(documents: list[str]) -> int:
 
 def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
     """Read the answer to a request."""
-    content = parse_json(body, max_bytes=largest_answer(documents))
-    results = content.get("results") if isinstance(content, dict) else None
-    if not isinstance(results, list):
-        raise ValueError('it has no list "results"')  # noqa: TRY004 -- the fault is in the text
-    n = len(documents)
-    scores = np.full(n, np.nan)
-    for number, entry in enumerate(results):
-        index = entry.get("index") if isinstance(entry, dict) else None
-        if type(index) is not int or not 0 <= index < n:
-            raise ValueError(f'entry {number} of "results" has no "index" from 0 to {n - 1}')
-        score = entry.get("relevance_score")
-        if type(score) not in (int, float) or not abs(score) <= _LARGEST:
-            raise ValueError(f'entry {number} of "results" has no finite "relevance_score"')
-        if not math.isnan(scores[index]):
-            raise ValueError(f'two entries of "results" have the "index" {index}')
-        scores[index] = score
-    missing = int(np.isnan(scores).sum())
-    if missing:
-        raise ValueError(f"it holds {n - missing:,} scores for {n:,} documents")
-    return RerankAnswer(scores, _tokens(content))
+    try:
+        answer = _Relevances.model_validate_json(body)
+    except ValidationError as error:
+        raise ValueError(first_fault(error)) from None
+    entries = sorted(answer.results, key=lambda entry: entry.index)
+    if [entry.index for entry in entries] != list(range(len(documents))):
+        raise ValueError(f'its {len(entries):,} "results" do not have each "index" from 0 to {len(documents) - 1} once')
+    return RerankAnswer(np.array([entry.relevance_score for entry in entries], np.float64), _tokens(answer))
 
 
-def _tokens(content: dict[str, Any]) -> int:
+def _tokens(answer: _Relevances) -> int:
     """Token count of Jina (``usage.total_tokens``) or Cohere (``meta.tokens.input_tokens``)."""
-    for path in (("usage", "total_tokens"), ("meta", "tokens", "input_tokens")):
-        value: object = content
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
+    of_cohere = answer.meta.get("tokens") if isinstance(answer.meta, dict) else None
+    for told, key in ((answer.usage, "total_tokens"), (of_cohere, "input_tokens")):
+        value = told.get(key) if isinstance(told, dict) else None
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
             return int(value)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Scores
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.joining import FusionPool, normalized
 from nlp_retrieval.core.search.reranker import BaseListReranker
 from nlp_retrieval.core.search.retriever import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
@@ -36,9 +35,7 @@ class MmrReranker(BaseListReranker):
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
-        lambda_mult: the weight of relevance, from 0 (diversity alone) to 1 (relevance alone).
-        relevance: ``encoder`` is the cosine of query and passage; ``incoming`` is the candidate's incoming score, min-max
-            normalised in its list, such as that of a fusion.
+        lambda_mult: the weight of relevance, the cosine of query and passage: from 0 (diversity alone) to 1 (relevance alone).
 
     Examples:
         >>> Searcher(["faiss"], reranker=MmrReranker(lambda_mult=0.7), depth=50)
@@ -47,17 +44,15 @@ class MmrReranker(BaseListReranker):
     """
 
     name = "mmr"
-    manifest_may_set = may_set("lambda_mult", "relevance", encoder=reads_model)
+    manifest_may_set = may_set("lambda_mult", encoder=reads_model)
 
     def __init__(
         self,
         encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
         lambda_mult: Annotated[float, Field(ge=0, le=1)] = 0.5,
-        relevance: Literal["encoder", "incoming"] = "encoder",
     ) -> None:
         self.encoder = as_encoder(encoder)
         self.lambda_mult = lambda_mult
-        self.relevance = relevance
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
     def score_lists(
@@ -68,9 +63,7 @@ class MmrReranker(BaseListReranker):
         places = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         vectors = _of_length_one(self._passages(list(places)))
         slots = np.array([places[text] for text in texts])
-        relevance = (
-            self._incoming_scores(batch) if self.relevance == "incoming" else self._cosines(queries, batch, vectors, slots)
-        )
+        relevance = self._cosines(queries, batch, vectors, slots)
         scores, redundancy = np.zeros(len(items)), np.zeros(len(items))
         for begin, end in pairwise(batch.offsets.tolist()):
             part = slice(begin, end)
@@ -105,12 +98,6 @@ class MmrReranker(BaseListReranker):
         of_lists = np.array([numbers[query] for query in queries])[batch.owner]
         cosines: Scores = np.einsum("ij,ij->i", directions[of_lists], vectors[slots], dtype=np.float64)
         return cosines
-
-    def _incoming_scores(self, batch: CandidateBatch) -> Scores:
-        pool = FusionPool(
-            ["incoming"], batch.owner, batch.n_lists, batch.scores[:, None], batch.ranks[:, None].astype(np.float64)
-        )
-        return normalized(pool, "minmax")[:, 0]
 
 
 def chosen_by_mmr(relevance: Scores, vectors: Vectors, lambda_mult: float) -> tuple[Scores, Scores]:

@@ -27,9 +27,3 @@ class AsksAModel(AnswererRules):
 class TestLanguageModelAnswerer(AsksAModel):
     def make(self):
         return LanguageModelAnswerer(self.model(), passages=2, passage_characters=90)
-
-
-@pytest.mark.soak
-class TestLanguageModelAnswererFromMemory(AsksAModel):
-    def make(self):
-        return LanguageModelAnswerer(self.model(), passages=0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from chat_server import asked, fields
 
@@ -48,12 +46,6 @@ def test_without_passages_or_words_nobody_is_asked(model, server):
     assert answers == [Answer(text="")] * 3
     assert server.calls == 0
     assert LanguageModelAnswerer(model()).answer([], []) == []
-
-
-def test_from_memory_no_passage_is_shown(model, server):
-    (answer,) = LanguageModelAnswerer(model(), passages=0).answer(["Where?"], [found("It is old. It is in Paris.")])
-    assert answer == Answer(text="memory", reasoning="I know it.")
-    assert "Paris" not in json.dumps(server.bodies)
 
 
 @pytest.mark.parametrize(
