@@ -190,7 +190,7 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         from psycopg.sql import SQL, Identifier
 
         server, name = self.server_of(folder.parent), self.new_name(folder.parent)
-        table, column = self._named(name), SQL(f"{self._kind}({dimension})")  # type: ignore[arg-type]  # kind and a number
+        table, column = self._named(name), SQL(f"{self._kind}({dimension})")
         with server.writing() as connection:
             for setting, value in (self._settings() if approximate else {}).items():
                 connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
