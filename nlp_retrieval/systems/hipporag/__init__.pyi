@@ -1,6 +1,5 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.systems.hipporag.extraction import ExtractionPlan as ExtractionPlan
 from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary as ExtractionSummary
 from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor as KnowledgeExtractor
 from nlp_retrieval.systems.hipporag.extraction import extract_knowledge as extract_knowledge

@@ -52,11 +52,9 @@ def index(
     """
     pipeline = _pipeline(config)
     source = corpus_loader(corpus, loader, option)
-    extracted = pipeline.extract(source, replace=replace, before=lambda plan: say(str(plan)))
-    price = pipeline.price
-    spent = None if price is None else price.of(extracted.calls.tokens_in, extracted.calls.tokens_out)
-    _tell(extracted, spent)
-    line: dict[str, Any] = {"extraction": extracted.to_dict() | ({} if spent is None else {"price": spent})}
+    extracted = pipeline.extract(source, replace=replace)
+    _tell(extracted)
+    line: dict[str, Any] = {"extraction": extracted.to_dict()}
     if not extracted.stopped:
         report = pipeline.index(source, replace=replace)
         say(f"{report.n_items:,} items in {report.path} ({report.seconds:.1f} s)")
@@ -129,8 +127,8 @@ def _pipeline(config: Path, filter_facts: bool | None = None) -> HippoRagPipelin
     return HippoRagPipeline(settings)
 
 
-def _tell(done: ExtractionSummary, spent: float | None) -> None:
-    """Print the result of an extraction, and its cost, if there is a price."""
+def _tell(done: ExtractionSummary) -> None:
+    """Print the result of an extraction."""
     new = done.extracted + done.copied
     say(
         f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} already stored, {done.failed:,} without a usable answer"
@@ -145,7 +143,7 @@ def _tell(done: ExtractionSummary, spent: float | None) -> None:
         )
     if done.cut:
         say(f"note: of {done.cut:,} long passages only the beginning was shown to the model")
-    say(f"{done.calls}{'' if spent is None else f'; price {spent:,.4f}'}")
+    say(str(done.calls))
     if done.stopped:
         say(f"stopped early: {done.stopped}")
     if not done.whole:

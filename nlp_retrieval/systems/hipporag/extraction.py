@@ -8,7 +8,6 @@ again, because the model caches its good answers on disk.
 from __future__ import annotations
 
 import json
-import math
 import time
 import uuid
 from collections import Counter
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nlp_retrieval import LanguageModel, SearchableItem
 from nlp_retrieval.core import has_no_words, progress, without_secrets
@@ -34,9 +33,6 @@ from nlp_retrieval.systems.hipporag.knowledge import (
 )
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore, StoredKnowledge
 from nlp_retrieval.text import fenced
-
-if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks import ModelPrice
 
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
@@ -83,6 +79,7 @@ class KnowledgeExtractor:
         from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
 
         self.lm = LanguageModel.of_client(lm)
+        self.model = self.lm.model
         self.passages_per_call = passages_per_call
         self.passage_characters = passage_characters
         self._program: Any = dspy.Predict(ExtractKnowledge)
@@ -97,15 +94,7 @@ class KnowledgeExtractor:
             "passages_per_call": self.passages_per_call,
             "passage_characters": self.passage_characters,
         }
-        return Extraction(self.lm.model, json.dumps(settings, sort_keys=True))
-
-    @property
-    def prompt_characters(self) -> int:
-        """Return the number of characters of a prompt without its passages."""
-        from nlp_retrieval.lm import dspy
-
-        messages = dspy.ChatAdapter().format(self._program.signature, self._program.demos, {"passages": ""})
-        return sum(len(str(message["content"])) for message in messages)
+        return Extraction(self.model, json.dumps(settings, sort_keys=True))
 
     @property
     def given_up(self) -> str | None:
@@ -358,60 +347,3 @@ class _Extraction:
             self.count["dropped"] += result.read.dropped
         self._records.append(PassageRecord(item.item_id, passage_hash(item.title, item.content), result.read, result.error))
         self._advance(1)
-
-
-# Tokens are estimated from characters: 4 a token in prompts, 3.3 in JSON. An answer is 1.8 times as long as its passage, as in
-# the published extraction from MuSiQue; a model with thoughts writes more.
-
-_PER_TOKEN, _PER_JSON_TOKEN = 4.0, 3.3
-_ANSWER_PER_PASSAGE = 1.8
-
-
-@dataclass(frozen=True)
-class ExtractionPlan:
-    """What an extraction will do, known before its first call.
-
-    Args:
-        documents: in the corpus.
-        missing: those of them that the store lacks.
-        calls: of the model; fewer where texts repeat.
-        tokens_in: of prompts, estimated.
-        tokens_out: of answers, estimated.
-        price: of these tokens; None without prices.
-
-    Examples:
-        >>> print(ExtractionPlan(documents=9, missing=9, calls=9, tokens_in=4_000, tokens_out=1_200))
-        9 of 9 passages to extract: 9 calls, about 4,000 tokens in prompts and 1,200 in answers
-    """
-
-    documents: int
-    missing: int
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    price: float | None = None
-
-    def __str__(self) -> str:
-        price = "" if self.price is None else f"; price about {self.price:,.4f}"
-        tokens = f"about {self.tokens_in:,} tokens in prompts and {self.tokens_out:,} in answers"
-        work = f": {self.calls:,} calls, {tokens}{price}" if self.missing else ""
-        return f"{self.missing:,} of {self.documents:,} passages to extract{work}"
-
-
-def plan_extraction(
-    items: Iterable[SearchableItem], store: KnowledgeStore, extractor: KnowledgeExtractor, price: ModelPrice | None = None
-) -> ExtractionPlan:
-    """Read a corpus, and return what must be extracted from it; the model is not called."""
-    source = iter(items)
-    documents = missing = characters = 0
-    while chunk := list(islice(source, _LOOKED_UP_AT_ONCE)):
-        documents += len(chunk)
-        for item, is_missing in zip(chunk, store.missing(extractor.extraction, chunk), strict=True):
-            if is_missing:
-                missing += 1
-                characters += min(len(passage_text(item.title, item.content)), extractor.passage_characters)
-    calls = math.ceil(missing / extractor.passages_per_call)
-    tokens_in = round((calls * extractor.prompt_characters + characters) / _PER_TOKEN)
-    tokens_out = round(_ANSWER_PER_PASSAGE * characters / _PER_JSON_TOKEN)
-    spent = None if price is None else price.of(tokens_in, tokens_out)
-    return ExtractionPlan(documents, missing, calls, tokens_in, tokens_out, spent)

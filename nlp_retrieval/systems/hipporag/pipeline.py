@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.benchmarks import ModelPrice
 from nlp_retrieval.core import BaseLoader, Items, check_folder_for_output, expanded, items_of, open_generation, read_manifest
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.errors import (
@@ -40,11 +39,9 @@ from nlp_retrieval.errors import (
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer, ModelEndpoint, record_calls
 from nlp_retrieval.systems.hipporag.extraction import (
-    ExtractionPlan,
     ExtractionSummary,
     KnowledgeExtractor,
     extract_knowledge,
-    plan_extraction,
 )
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
@@ -77,11 +74,16 @@ def _folder(path: str, key: str) -> Path:
         raise ConfigurationError(f"storage.{key} {path!r}: {error}") from None
 
 
+def model_of(settings: HippoRagSettings) -> str:
+    """Return the full name of the language model."""
+    return f"{_PROVIDERS[settings.llm.provider]}/{settings.llm.model_name}"
+
+
 def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> LanguageModel:
     """Build the language model; answers about a corpus are longer, and can wait."""
     llm, indexing = settings.llm, settings.indexing
     return LanguageModel(
-        f"{_PROVIDERS[llm.provider]}/{llm.model_name}",
+        model_of(settings),
         llm.base_url,
         key_variable(llm.api_key),
         llm.temperature,
@@ -109,15 +111,7 @@ def encoder_of(settings: HippoRagSettings) -> BaseEncoder:
 def check_encoder(settings: HippoRagSettings) -> None:
     """Encode one text, as a check before paid calls."""
     chosen = settings.embedding
-    try:
-        dimension = encoder_of(settings).encode_passages(["dimension"]).shape[1]
-    except ModelError as error:
-        if "trust_remote_code" not in str(error) or chosen.trust_remote_code:
-            raise
-        raise ModelError(
-            f"{chosen.model_name} needs Python code that comes with the model: if you trust its authors, write "
-            f"embedding.trust_remote_code: true ({error})"
-        ) from error
+    dimension = encoder_of(settings).encode_passages(["dimension"]).shape[1]
     if chosen.dimension not in (None, dimension):
         raise ConfigurationError(
             f"embedding.dimension is {chosen.dimension}, and the vectors of {chosen.model_name} have {dimension}; "
@@ -176,7 +170,7 @@ class QueryResult:
         query: the question.
         answer: of the language model, with citations.
         passages: that it read, best first.
-        metadata: method, seconds, calls and tokens, and their price if it is known.
+        metadata: method, seconds, calls and tokens.
 
     Examples:
         >>> result = QueryResult("What do whales eat?", Answer(text="krill"), [], {"seconds": 0.2})
@@ -200,7 +194,7 @@ class QueryResult:
         }
 
 
-@dataclass(frozen=True)
+@dataclass
 class PipelineMetrics:
     """Counters of a pipeline since it was created.
 
@@ -231,6 +225,8 @@ class HippoRagPipeline:
 
     Args:
         settings: of everything, or their YAML file.
+        lm: asked instead of the endpoint of ``settings.llm``, whose model it is: a client with ``complete(prompt)``, a
+            ``dspy.LM``, or a language model.
 
     Raises:
         ConfigurationError: they cannot be used.
@@ -244,19 +240,16 @@ class HippoRagPipeline:
         'krill'
     """
 
-    def __init__(self, settings: HippoRagSettings | str | Path) -> None:
+    def __init__(self, settings: HippoRagSettings | str | Path, lm: Any = None) -> None:
         if isinstance(settings, str | Path):
             settings = HippoRagSettings.read(settings)
         if not isinstance(settings, HippoRagSettings):
             raise ConfigurationError(f"settings are {type(settings).__name__}: pass HippoRagSettings, or a path of a YAML file")
         self.settings = settings
-        self._metrics = PipelineMetrics()
+        self.metrics = PipelineMetrics()
+        """The counters so far."""
+        self._own = None if lm is None else LanguageModel.of_client(lm)
         self._answering: QuestionAnswering | None = None
-
-    @property
-    def metrics(self) -> PipelineMetrics:
-        """Return the counters so far."""
-        return self._metrics
 
     def load_documents(self, documents: Items | str | Path, *, replace: bool = False) -> IndexReport:
         """Extract knowledge from documents, and index them; repeat it after an interruption.
@@ -279,27 +272,24 @@ class HippoRagPipeline:
             )
         return self.index(corpus, replace=replace)
 
-    def extract(
-        self, corpus: Items, *, replace: bool = False, before: Callable[[ExtractionPlan], None] | None = None
-    ) -> ExtractionSummary:
+    def extract(self, corpus: Items, *, replace: bool = False) -> ExtractionSummary:
         """Extract knowledge from the missing passages of a corpus; repeat it after an interruption.
 
-        Free checks come first: the encoder loads and has the dimension of the settings, the folder can be written, an existing
-        index is of this corpus, which may have grown, and the server of the language model answers.
+        Free checks come first: the encoder loads and has the dimension of the settings, the folder can be written, and an
+        existing index is of this corpus, which may have grown.
 
         Args:
             corpus: to extract from.
             replace: whether an index of other items will be replaced.
-            before: is called with the plan before the first call of the language model, and may raise to stop.
 
         Raises:
             SourceError: the corpus cannot be read.
             OutputError: the store cannot be written; committed results are kept.
             ConfigurationError: the model's key is not set, or the encoder has another dimension.
-            ModelError: the encoder cannot be loaded, the server does not answer, or the model gave no usable answer at all.
+            ModelError: the encoder cannot be loaded, or the model gave no usable answer at all.
             IndexConflictError: the folder holds an index of other items.
         """
-        extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
+        extractor = self._extractor()
         location = knowledge_place(self.settings)
         if not self._keeps_all(corpus, replace=replace):
             check_folder_for_output(index_folder(self.settings))
@@ -307,24 +297,13 @@ class HippoRagPipeline:
         if not self.settings.storage.is_database:
             _make_folder(Path(location).parent)
         with KnowledgeStore(location, create=True) as store:
-            plan = plan_extraction(items_of(corpus), store, extractor, self.price)
-            if plan.missing:
-                extractor.lm.check_reachable()
-            if before is not None:
-                before(plan)
             done = extract_knowledge(items_of(corpus), store, extractor, commit_every=self.settings.indexing.batch_size)
         if done.failed and not (done.kept or done.extracted or done.copied):
             raise ModelError(
-                f"{extractor.lm.model} gave no usable answer about any passage ({done.reasons_told}), so there is nothing to "
+                f"{extractor.model} gave no usable answer about any passage ({done.reasons_told}), so there is nothing to "
                 "index; fix this, and index again"
             )
         return done
-
-    @property
-    def price(self) -> ModelPrice | None:
-        """Return the price of the language model; None if the settings have none."""
-        price = self.settings.llm.price
-        return None if price is None else ModelPrice(price.input, price.output)
 
     def index(self, corpus: Items, *, replace: bool = False) -> IndexReport:
         """Index an extracted corpus; passages without knowledge are found by similarity alone.
@@ -344,7 +323,7 @@ class HippoRagPipeline:
         searcher = Searcher([retriever(self.settings, knowledge)])
         report = searcher.index(corpus, index_folder(self.settings), replace=replace or grown)
         self._answering = None
-        self._count(documents=report.n_items)
+        self.metrics.documents_indexed += report.n_items
         return report
 
     def _keeps_all(self, corpus: Items, *, replace: bool) -> bool:
@@ -376,7 +355,7 @@ class HippoRagPipeline:
         """
         searcher = self._opened().searcher
         (results,) = searcher.search([query], self._top_k(top_k))
-        self._count(queries=1)
+        self.metrics.queries_processed += 1
         return self.supported(query, results)
 
     def _top_k(self, top_k: int | None) -> int:
@@ -400,7 +379,7 @@ class HippoRagPipeline:
             answerer = LanguageModelAnswerer(self._lm, passages=max(len(results), 1))
             (answer,) = answerer.answer([query], [results])
             passages = self.supported(query, results)
-        self._count(queries=1)
+        self.metrics.queries_processed += 1
         counts = calls.counts
         metadata: dict[str, Any] = {
             "method": f"hipporag2, linking: {self.settings.retrieval.linking}",
@@ -409,7 +388,6 @@ class HippoRagPipeline:
             "calls": counts.calls,
             "tokens_in": counts.tokens_in,
             "tokens_out": counts.tokens_out,
-            "price": None if self.price is None else self.price.of(counts.tokens_in, counts.tokens_out),
         }
         return QueryResult(query, answer, passages, metadata)
 
@@ -433,7 +411,7 @@ class HippoRagPipeline:
             ConfigurationError: the model's key is not set, or the encoder has another dimension.
         """
         answered = self._opened().answer(list(questions))
-        self._count(queries=len(answered))
+        self.metrics.queries_processed += len(answered)
         return answered
 
     def evaluate(self, queries: Sequence[Query]) -> Evaluation:
@@ -461,7 +439,12 @@ class HippoRagPipeline:
 
     @cached_property
     def _lm(self) -> LanguageModel:
-        return language_model(self.settings)
+        return self._own or language_model(self.settings)
+
+    def _extractor(self) -> KnowledgeExtractor:
+        extractor = KnowledgeExtractor(self._own or language_model(self.settings, extracting=True))
+        extractor.model = model_of(self.settings)
+        return extractor
 
     def _opened(self) -> QuestionAnswering:
         if self._answering is not None:
@@ -480,14 +463,7 @@ class HippoRagPipeline:
             raise IndexMissingError(
                 f"{Path(location).parent}: nothing has been extracted or indexed there yet; index a corpus first"
             )
-        extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
-        return f"{location}#{extractor.extraction.extraction_id}"
-
-    def _count(self, *, queries: int = 0, documents: int = 0) -> None:
-        before = self._metrics
-        self._metrics = replace(
-            before, queries_processed=before.queries_processed + queries, documents_indexed=before.documents_indexed + documents
-        )
+        return f"{location}#{self._extractor().extraction.extraction_id}"
 
 
 def _retrieved(answered: AnsweredQuestion, facts: Sequence[tuple[str, int]]) -> float:

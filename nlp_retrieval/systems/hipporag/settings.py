@@ -45,13 +45,6 @@ def _needs(section: LanguageModelSection | EmbeddingSection, key: str, why: str)
         raise ValueError(f"provider {section.provider} needs {key}: {why}")
 
 
-class PriceSection(_Section):
-    """``llm.price``: the price of the language model, per million tokens of prompts and of answers."""
-
-    input: Annotated[float, Field(ge=0, le=1e9, strict=False)]
-    output: Annotated[float, Field(ge=0, le=1e9, strict=False)]
-
-
 class LanguageModelSection(_Section):
     """``llm``: the language model. ``max_tokens`` is by default 2,048 for extraction and 512 for answers."""
 
@@ -61,7 +54,6 @@ class LanguageModelSection(_Section):
     base_url: str | None = None
     temperature: Annotated[float, Field(ge=0, le=2, strict=False)] | None = 0.0
     max_tokens: Annotated[int, Field(gt=0)] | None = None
-    price: PriceSection | None = None
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
@@ -238,20 +230,11 @@ class HippoRagSettings(_Section):
             "storage.iris_namespace is not used: save_dir is not a URL of InterSystems IRIS, such as iris://user@host:1972": (
                 self.storage.iris_namespace is not None and self.storage._iris is None
             ),
-            "embedding.trust_remote_code has no effect: a server runs the model": (
-                self.embedding.trust_remote_code and self.embedding.provider != "sentence_transformers"
-            ),
             "indexing.enable_checkpointing: false has no effect: results are always committed": (
                 not self.indexing.enable_checkpointing
             ),
             "retrieval.graph_expansion_hops has an effect only with linking: entities; other walks have no limit": (
                 "graph_expansion_hops" in self.retrieval.model_fields_set and self.retrieval.linking != "entities"
-            ),
-            "retrieval.filter_facts has an effect only with linking: triples": (
-                self.retrieval.filter_facts and self.retrieval.linking != "triples"
-            ),
-            "retrieval.extract_query_entities has an effect only with linking: entities": (
-                self.retrieval.extract_query_entities and self.retrieval.linking != "entities"
             ),
         }
         return [message for message, holds in reasons.items() if holds]

@@ -34,7 +34,7 @@ def test_the_file_as_it_was_described_is_read(tmp_path):
     read = HippoRagSettings.read(tmp_path / "hipporag2.yaml")
     assert read.model_dump(
         exclude={
-            "llm": {"temperature", "max_tokens", "price"},
+            "llm": {"temperature", "max_tokens"},
             "retrieval": {"linking", "filter_facts", "extract_query_entities"},
             "embedding": {"api_key", "base_url", "trust_remote_code"},
             "storage": {"index_dir"},
