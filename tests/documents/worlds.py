@@ -10,13 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from chat_server import chat_server, fields
 from postgres_server import admin_url
-from systems.hipporag.knowledge.reading_model import by_the_rule
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.evidence import EvidenceIndex
@@ -86,17 +83,6 @@ def names() -> None:
     page = (ROOT / "docs" / "HIPPORAG.md").read_text("utf-8")
     for file, content in re.findall(r"cat > (\S+) <<'END'\n(.*?)END\n", page, re.DOTALL)[:2]:
         Path(file).write_text(content, "utf-8")
-    people = [json.loads(line) for line in Path("people.jsonl").read_text("utf-8").splitlines()]
-    triples = {one["id"]: [one["title"], "is told of in", one["content"]] for one in people}
-    known = ({"doc_id": key, "extracted_entities": of[::2], "extracted_triples": [of]} for key, of in triples.items())
-    lines("knowledge.jsonl", *known)
-
-
-def of_people(body: dict[str, Any]) -> str:
-    """A model that extracts by a rule, and gives one answer."""
-    if "[[ ## question ## ]]" in body["messages"][-1]["content"]:
-        return fields(reasoning="r", citations="1.1", answer="Montebello")
-    return by_the_rule(body)
 
 
 def updates() -> None:
@@ -161,14 +147,8 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
             project.build_index()
     if page == "STORES.md":
         chunks(monkeypatch)
-    if page == "NAMES.md":  # only the language model of its file is another one: a server of the test's own
+    if page == "NAMES.md":
         monkeypatch.setattr(functions, "_opened", {})
-        with chat_server(of_people) as chat:
-            settings = yaml.safe_load(Path("hipporag2.yaml").read_text("utf-8"))
-            settings["llm"] = {"provider": "openai-compatible", "model_name": "small", "base_url": chat.url}
-            Path("hipporag2.yaml").write_text(yaml.safe_dump(settings), "utf-8")
-            yield lambda text: text
-        return
     if page == "ANSWERS.md":
         index("my-index", "d1", "d2")
         with chat_server(lambda body: fields(reasoning="r", citations="1.1", answer="Paris")) as server:
