@@ -165,7 +165,7 @@ class Document:
         return "".join(parts), tuple(pages.items())
 
 
-_NUMBER = re.compile(r"\[?\^?[0-9]{1,3}\]?")
+_NUMBER = re.compile(r"\[\^?[0-9]{1,3}\]")
 _MARK_IN_TEXT = re.compile(
     r"(?<=[\w.,;:?\"'\u201d\u2019)%])(?:\[(?:[0-9]{1,3}(?:\s?[,\u2013-]\s?[0-9]{1,3}){0,7}|note [0-9]{1,3})\])+"
 )
@@ -179,9 +179,7 @@ def _written(block: TextBlock) -> tuple[str, dict[int, int]]:
         after_mark = False
         for piece in cell:
             part = piece.text or piece.url
-            is_mark = piece.kind in ("note", "raised") or bool(
-                piece.label and _NUMBER.fullmatch(part)
-            )  # "[1]", by its definition
+            is_mark = piece.kind in ("note", "raised") or (piece.kind == "link" and bool(_NUMBER.fullmatch(part)))
             if piece.kind == "break":
                 text += part if text and not text.endswith("\n") else ""
             elif not is_mark:

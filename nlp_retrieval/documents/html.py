@@ -234,6 +234,10 @@ class _Page:
                 label = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
                 labels.add(label)
                 self._names[target] = label
+        for counted in {target.getparent() for target in self._targets.values() if target.tag == "li"}:
+            for number, item in enumerate(counted.iterchildren("li"), 1):  # [1]\u2013[3] leads to the first and the last
+                if counted.tag == "ol" and item not in self._names and str(number) not in labels:
+                    self._names[item] = str(number)
 
     def read(self) -> None:
         """Read the body, to blocks and the elements that they are of."""
@@ -374,6 +378,9 @@ class _Page:
     def _anchor(self, anchor: Any, href: str, line: int) -> bool:
         """Read a link or a mark; return False for what is read like any other element."""
         shown, label = "".join(anchor.itertext()), anchor.get("Label")
+        href = f"https:{href}" if href.startswith("//") else href
+        if shown.strip().isdecimal() and (label or anchor.getparent().tag == "sup" or anchor.find("sup") is not None):
+            shown = f"[{shown.strip()}]"  # a mark, and no figure
         if anchor in self._targets:
             self.draft.add("note", self._names[self._targets[anchor]], line)
             return True

@@ -425,7 +425,7 @@ class _Latex:
 def _settle(table: Any) -> None:
     """Make the rows above the first rule below a row the heads of a table, and leave out cells that one above covers."""
     heads = {"midrule": 0, "endhead": 0, "endfirsthead": 0, "hline": 0}
-    rows = []
+    rows: list[Any] = []
     for row in table:
         if rule := next((cell.get("Rule") for cell in row if cell.get("Rule")), ""):
             heads[rule] = heads[rule] or len(rows)

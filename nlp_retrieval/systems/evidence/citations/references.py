@@ -383,7 +383,8 @@ class _OpenEntry:
         goes_on = bool(self._pieces) and block.kind == "item" and (not block.name or block.level > self._depth)
         if goes_on and not self._depth and has_url and _url(self._pieces):
             goes_on = False
-        if block.kind == "paragraph" and not first and not has_url and not _is_work(_plain(lines[0][1])):
+        goes_on = goes_on or (bool(self._mark) and not first and not _plain(self._pieces).strip())  # "[1]" in a paragraph
+        if block.kind == "paragraph" and not (first or goes_on or has_url or _is_work(_plain(lines[0][1]))):
             return False
         if block.kind == "item" and not (goes_on and not first):
             self._begin(block.name if not first and block.name.isdecimal() else "", lines[0][0], block.level)

@@ -42,10 +42,11 @@ _SOURCE_WORD = (
     r"(?:(?:and|und|et|y|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|urls?|links?|quellen?|siehe|vgl|voir|fuentes?|fontes?"
     r"|fonti)\b|来源|來源|出处|出典|参见|参考|出处)"
 )
-_NAMES_SOURCES = rf"(?:[\s,;:/&|·+.]|{_SOURCE_WORD})*"
+_NAMES_SOURCES = rf"(?:[\s,;:/&|·+.\u2010-\u2015-]|{_SOURCE_WORD})*"
 _OPENED = re.compile(rf"[(\[\uff08]{_NAMES_SOURCES}\Z", re.IGNORECASE)
 _WITHIN = re.compile(_NAMES_SOURCES, re.IGNORECASE)
 _CLOSED = re.compile(rf"{_NAMES_SOURCES}[)\]\uff09]", re.IGNORECASE)
+_DASHED = re.compile(r"\s*\]?\s*[\u2010-\u2015-]\s*\[?\s*")
 _BETWEEN = re.compile(r"\s*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)\s*)?")
 _NEXT = re.compile(r"\s*[,;&]?\s*(?:(?:and|und|et|y|e)\s+)?")
 _LABEL = re.compile(
@@ -244,8 +245,19 @@ def _add_link(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
         _add_text(draft, [piece], reader)
 
 
+def _with_ranges(draft: _Draft) -> None:
+    """Let the second of two marks with a dash between them name all after the first: [1]\u2013[3], each a link."""
+    for at, mark in enumerate(draft.marks[1:], 1):
+        before, between = draft.marks[at - 1], draft.stretches[at].text
+        if _DASHED.fullmatch(between) and not mark.url and all(len(one.names) == 1 for one in (before, mark)):
+            first, last = before.names[0], mark.names[0]
+            if first.isdecimal() and last.isdecimal() and 1 < int(last) - int(first) < LONGEST_RANGE:
+                draft.marks[at] = replace(mark, names=tuple(map(str, range(int(first) + 1, int(last) + 1))))
+
+
 def _drafted_sentences(draft: _Draft) -> list[MarkedSentence]:
     """Return the sentences of a draft, which is changed."""
+    _with_ranges(draft)
     sources = _in_brackets(draft)
     sources |= _named_sources(draft, sources)
     for number, mark in enumerate(draft.marks):

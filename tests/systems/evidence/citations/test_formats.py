@@ -208,6 +208,23 @@ Newts fell by 3%<sup>9</sup>.</p>
     ]
 
 
+def test_marks_that_are_links_and_entries_that_are_definitions_are_read() -> None:
+    entries = "".join(f"<li id='r{number}'>A. {url}</li>" for number, url in enumerate((DANCE, ANTS, WHO), 1))
+    page = f"""<h1>T</h1><p>Fish grew by 5%<sup><a href="{WEB}">1</a></sup>.
+Frogs fell [<a href="#r1">1</a>\u2013<a href="#r3">3</a>].</p><ol>{entries}</ol>"""
+    read = read_as("html", page.encode(), "a.html")
+    assert read.text.startswith("T\n\nFish grew by 5%. Frogs fell")
+    assert [(one.mark, one.url, one.sentence) for one in read_report(read).citations] == [
+        ("1", WEB, "Fish grew by 5%."),
+        ("1", DANCE, "Frogs fell."),
+        ("2", ANTS, "Frogs fell."),
+        ("3", WHO, "Frogs fell."),
+    ]
+    page = f"<p>Fish grew [1].<h2>References</h2><dl><dt>[1]<dd>A. {DANCE}<dt>[2]<dd>B. <a href='//b.example/x'>x</a></dl>"
+    report = read_report(read_as("html", page.encode(), "a.html"))
+    assert (urls(report), [one.url for one in report.unused]) == ([DANCE], ["https://b.example/x"])
+
+
 def test_a_docx_that_a_word_processor_wrote_is_read(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_heading("On Bees", 0)
