@@ -190,25 +190,6 @@ def export(
 
 
 @app.command()
-def refresh(
-    project: Project,
-    corpus: Annotated[str, typer.Option("--corpus", help="File, folder or database URL of the corpus.")],
-    loader: Loader = None,
-    option: LoaderOptions = None,
-    update: Annotated[bool, typer.Option("--update", help="Take changed texts over; they have to be judged again.")] = False,
-) -> None:
-    """Compare the texts of a project with its corpus."""
-    from nlp_retrieval.judging.project import JudgingProject
-
-    differences = JudgingProject(project).refresh(corpus_loader(corpus, loader, option).stream(), update=update)
-    for item_id, what in differences.items():
-        typer.echo(f"{what}\t{item_id}")
-    changed = sum(what == "changed" for what in differences.values())
-    done = ", and were taken over" if update and changed else ""
-    say(f"{changed:,} texts changed{done}; {len(differences) - changed:,} are missing")
-
-
-@app.command()
 def report(
     project: Project,
     measures: Annotated[

@@ -31,13 +31,11 @@ from nlp_retrieval.judging.pool import Design, JudgingPool, choose
 from nlp_retrieval.judging.project_file import (
     PROJECT_FILE,
     SCALES,
-    JudgedText,
     JudgingDatabase,
     ProjectSettings,
     Unit,
     pooled,
     read_pool,
-    texts_of_corpus,
     write_pool,
 )
 from nlp_retrieval.judging.records import (
@@ -468,45 +466,6 @@ class JudgingProject:
             for pair, grade in new:
                 _insert(connection, pair, "graded", grade, name, note=f"from {Path(path).name}")
         return len(new), len(entries) - len(known)
-
-    def refresh(self, items: Iterable[SearchableItem], *, update: bool = False) -> dict[str, str]:
-        """Compare the texts with a corpus. With ``update``, changed texts are taken over and have to be judged again.
-
-        Judgements of the earlier text stay in the history, and count again if the text comes back.
-
-        Args:
-            items: the corpus.
-            update: whether to take changed texts over; missing ones stay.
-
-        Returns:
-            "changed" or "missing" by item id; empty if all texts are the same.
-
-        Raises:
-            SourceError: it is another corpus: most of the passages are missing.
-        """
-        known: dict[str, str] = dict(self._database.rows("SELECT item_id, sha256 FROM pairs"))
-        seen: dict[str, JudgedText] = {}
-        for _, key, text in texts_of_corpus(items, self.settings.unit):
-            if key in known and (key not in seen or text.sha256 == known[key]):  # any passage stands for its title
-                seen[key] = text
-        missing = [key for key in known if key not in seen]
-        if 2 * len(missing) > len(known):
-            raise SourceError(
-                f"another corpus: {len(missing):,} of the {len(known):,} passages of this project are not in it (first: "
-                f"{missing[0]!r}); give the corpus that the runs were made with, or make a new project"
-            )
-        changed = {key: text for key, text in seen.items() if text.sha256 != known[key]}
-        if update:
-            with self._database.changing() as connection:
-                for key, text in changed.items():
-                    connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", (text.sha256, text.title, text.content))
-                    connection.execute(
-                        "UPDATE pairs SET sha256 = ?, before = ?, after = ? WHERE item_id = ?",
-                        (text.sha256, text.before, text.after, key),
-                    )
-                    for (pair,) in connection.execute("SELECT number FROM pairs WHERE item_id = ?", (key,)).fetchall():
-                        _settle_standing(connection, pair)
-        return dict.fromkeys(missing, "missing") | dict.fromkeys(changed, "changed")
 
     def close(self) -> None:
         """Close the file; it is reopened when needed."""

@@ -13,7 +13,7 @@ from nlp_retrieval import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.judging import JudgingProject, ModelGrade, ModelJudge
 
-from .world import QUERIES, RUNS, make
+from .world import RUNS, make
 
 
 def passage_of(body: dict[str, Any]) -> str:
@@ -118,14 +118,3 @@ def test_a_model_and_a_person_have_different_names(project):
         project.judge(0, 1, "judge")
     with pytest.raises(InputError, match="no model 'other'"):
         project.pool("other")
-
-
-def test_grades_of_an_earlier_text_do_not_count(project, server, model):
-    server.answer = by_parity
-    ModelJudge(model()).judge(project)
-    from .world import ITEMS
-
-    changed = [SearchableItem(item_id="p6", content="It is silent now.")]
-    project.refresh([*changed, *(item for item in ITEMS if item.item_id != "p6")], update=True)
-    assert ModelJudge(model()).plan(project).calls == project.pool().item_ids.count("p6") > 0
-    assert {QUERIES[0].query_id} <= set(project.pool().query_ids)

@@ -15,7 +15,7 @@ import ir_measures
 import numpy as np
 import pytest
 
-from nlp_retrieval import Query, SearchableItem
+from nlp_retrieval import Query
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, SourceError
 from nlp_retrieval.judging import JudgingProject
 
@@ -210,7 +210,6 @@ def test_runs_of_another_collection_are_refused(tmp_path):
 
 def test_by_title_any_passage_of_a_title_stands_for_it(tmp_path):
     project = make(tmp_path / "judging", unit="title")
-    assert project.refresh(ITEMS) == {}
     pool = project.pool()
     assert set(pool.item_ids) == {f"whale {n}" for n in range(6)}
     assert all(len(set(ranking.tolist())) == len(ranking) for lists in pool.systems.values() for ranking in lists)
@@ -261,24 +260,3 @@ def test_qrels_that_contradict_are_named_and_nothing_is_imported(project, tmp_pa
     qrels.write_text("q0 0 p0 7\n")
     with pytest.raises(SourceError, match=r"grade 7.*end at 3"):
         project.import_qrels(qrels, "other")
-
-
-def test_judgements_stay_with_the_text_that_was_judged(project):
-    pool = project.pool()
-    number = pool.item_ids.index("p6")
-    project.judge(number, 3, "Ann")
-    changed = [
-        SearchableItem(item_id=i.item_id, content="It is silent.", metadata=i.metadata) if i.item_id == "p6" else i
-        for i in ITEMS
-    ]
-    found = project.refresh([item for item in changed if item.item_id != "p0"])
-    assert found == {"p0": "missing", "p6": "changed"}
-    assert project.pool().grades[number] == 3, "nothing is taken over unless asked"
-    project.refresh(changed, update=True)
-    assert np.isnan(project.pool().grades[number])
-    assert project.pair(number).content == "It is silent."
-    assert number in numbers(JudgingProject(project.path).next_pairs("Ann", 100))
-    project.refresh(ITEMS, update=True)
-    assert project.pool().grades[number] == 3
-    with pytest.raises(SourceError, match="another corpus"):
-        project.refresh([SearchableItem(item_id=f"x{item.item_id}", content=item.content) for item in ITEMS])
