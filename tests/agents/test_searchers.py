@@ -81,12 +81,6 @@ def test_a_budget_of_steps_ends_an_agent_that_would_not(index: Path) -> None:  #
         assert trajectory.metadata == {"error": "its budget is spent"}
 
 
-def test_an_agent_that_stays_within_its_budget_is_complete(index: Path) -> None:  # noqa: F811
-    searcher = opened(index, steps=3)  # the note is no call
-    searcher.search(TEXTS)
-    assert all(trajectory.complete for trajectory in searcher.trajectories())
-
-
 def test_a_budget_of_tokens_ends_it_too_and_tokens_are_known_by_step(index: Path) -> None:  # noqa: F811
     def paying(question: str, tools: AgentTools) -> str:
         for _ in range(9):
@@ -210,15 +204,6 @@ def test_what_threads_ask_at_the_same_time_is_all_in_the_file(index: Path, tmp_p
     assert asked == set(TEXTS[:2])
 
 
-def test_a_question_that_went_otherwise_replaces_its_line(index: Path, tmp_path: Path) -> None:  # noqa: F811
-    runs = iter(range(100))
-    searcher = opened(index, lambda question, tools: str(next(runs)), record=tmp_path / "a.jsonl")
-    searcher.search(TEXTS)
-    searcher.search(TEXTS[:2])
-    answers = [json.loads(line)["answer"] for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
-    assert answers == ["8", "9", "2", "3", "4", "5", "6", "7"]
-
-
 def test_nothing_else_is_overwritten(index: Path, tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "own.jsonl").write_text('{"mine": 1}\n')
     with pytest.raises(SourceError, match=r"own\.jsonl: line 1 is no trajectory"):
@@ -294,31 +279,3 @@ def test_a_dspy_program_is_counted_priced_and_never_paid_twice(
     assert server.calls == calls
     assert again.report.configurations[1].measures == react.measures
     assert again.report.configurations[1].cost.language_model.query_tokens_in == 400
-
-
-def test_a_killed_run_pays_for_the_question_in_hand_alone(
-    index: Path,  # noqa: F811
-    server: ChatServer,  # noqa: F811
-    model: MakeModel,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    server.answer = reacts
-    program = dspy.ReAct("question -> answer", tools=[find], max_iters=4)
-    searches = iter(range(100))
-
-    class Killed(BaseException):
-        pass
-
-    def search(*given: Any) -> Any:
-        if next(searches) == 3:
-            raise Killed
-        return real(*given)
-
-    real = Searcher.search
-    with monkeypatch.context() as patched:
-        patched.setattr(Searcher, "search", search)
-        with pytest.raises(Killed):
-            opened(index, program, lm=model(calls_at_once=1), label="ReAct").search(TEXTS)
-    assert server.calls == 4 + 2  # the second question's second search was never done
-    opened(index, program, lm=model(calls_at_once=1), label="ReAct").search(TEXTS)
-    assert server.calls == 6 + 3 + 4 * 6

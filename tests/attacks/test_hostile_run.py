@@ -215,7 +215,7 @@ def test_results_are_shown_without_sequences(folder: Path, run: Run) -> None:
         assert done.code == 0, done.stderr
         assert done.stdout.count("red") >= 3
     first, second = (f"{work / 'run'}:{NAMES[name]}" for name in ("plain", "links"))
-    commands = [["compare", str(work / "run")], ["report", str(work / "run")], ["diff", first, second]]
+    commands = [["compare", str(work / "run")], ["diff", first, second]]
     commands += [["diff", first, second, "--query", f"{query}{ALL}"] for query in ("q0", "none")]
     for words in commands:
         run(*words)

@@ -11,7 +11,6 @@ from chat_server import asked, fields, model, server
 from fuzz.command_lines import ended
 from fuzz.command_lines import settings as sweep_settings
 
-from nlp_retrieval.cli.console import parse_component
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
@@ -58,13 +57,6 @@ def test_json_lines_hold_the_answer_and_what_was_read(index, answerer):
     assert {hit["item_id"] for hit in one["read"]} == {"d1", "d2"} == set(one["passages"])
     assert sorted(map(tuple, one["facts"])) == [("\x1b[31mSleep", 0), ("Fox", 0)]
     assert (one["dropped"], one["failed"]) == (1, False)
-
-
-def test_a_configuration_file_may_name_the_answerer(index, answerer):
-    settings = {**sweep_settings(), "answerer": parse_component(answerer)}
-    Path("answering.yaml").write_text(yaml.safe_dump(settings))
-    done = ended(["answer", index, "fox", "--config", "answering.yaml", "--json"])
-    assert json.loads(done.out)["text"] == "Paris\x1b[0m"
 
 
 def test_a_failing_model_is_told_and_leaves_no_answer(index, answerer, server):

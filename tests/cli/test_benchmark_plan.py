@@ -80,19 +80,6 @@ def test_a_dry_run_prints_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_a_dry_run_after_a_run_finds_the_index(tmp_path: Path) -> None:
-    config = written(tmp_path)
-    done = run("benchmark", config, "--no-wandb", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "plan: 6 configurations" in done.stderr
-    assert "plan: " not in done.stdout
-    assert list(json.loads((tmp_path / "run" / "results.json").read_text())["configurations"]) == NAMES
-    before = files(tmp_path)
-    again = run("benchmark", config, "--dry-run", folder=tmp_path)
-    assert "indexes in index: bm25: found" in again.stdout
-    assert files(tmp_path) == before
-
-
 WRONG: list[tuple[dict[str, Any], int, str]] = [
     ({"grid": {"searcher": {}, "vary": {"fusion.k": [1]}}}, 2, "sweep.yaml: grid.vary.fusion.k: cannot be followed"),
     ({"grid": GRID | {"skip": [{"rerankr": "none"}]}}, 2, "sweep.yaml: grid.skip[0]: there is no axis 'rerankr'"),

@@ -105,29 +105,12 @@ def test_results_can_be_read_and_nothing_else_is_on_standard_output(folder: Path
     assert "\x1b" not in done.stdout
 
 
-def test_json_lines_hold_query_rank_score_item_and_signals(folder: Path) -> None:
-    done = run("search", str(folder / "index"), "Shining", "nothingofthekind", "Köln", "--json", "-k", "3")
-    assert done.returncode == 0
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(line["query"], line["rank"]) for line in lines] == [("Shining", 1), ("Shining", 2), ("Köln", 1)]
-    assert {line["item"]["item_id"] for line in lines[:2]} == {"p1", "p2"}
-    assert lines[0]["signals"]["bm25.score"] == lines[0]["score"] > lines[1]["score"]
-    assert set(lines[0]) == {"query", "rank", "score", "item", "signals"}
-    assert lines[-1]["item"]["content"] == PASSAGES[2]["text"]
-    assert done.stderr.count("note:") == 1
-    assert "1 of 3 queries" in done.stderr
-
-
 def test_queries_come_from_standard_input_where_none_are_given(folder: Path) -> None:
     done = run("search", str(folder / "index"), "--json", "-k", "1", stdin="Rhine river\r\nStephen King\n")
     assert [json.loads(line)["item"]["item_id"] for line in done.stdout.splitlines()] == ["p4", "p2"]
     assert [json.loads(line)["query"] for line in done.stdout.splitlines()] == ["Rhine river", "Stephen King"]
     empty = run("search", str(folder / "index"), "--json")
     assert (empty.returncode, empty.stdout) == (0, "")
-
-
-def test_standard_input_that_is_no_text_is_an_error_of_the_input(folder: Path) -> None:
-    refused(run("search", str(folder / "index"), stdin=b"caf\xe9\n", PYTHONUTF8="1"), 2, "error:")
 
 
 def test_a_filter_is_json_and_what_is_none_is_refused(folder: Path) -> None:
@@ -207,12 +190,6 @@ def test_an_index_directory_that_cannot_be_made_is_code_3(folder: Path, tmp_path
     corpus = str(folder / "corpus.jsonl")
     refused(run("index", corpus, str(tmp_path / "file" / "index"), "-l", "beir", "-r", "bm25"), 3, "file")
     refused(run("index", corpus, str(tmp_path / "file"), "-l", "beir", "-r", "bm25"), 3, "file")
-
-
-def test_an_output_folder_that_cannot_be_made_is_code_1(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    done = run("benchmark", str(folder / "sweep.yaml"), "--no-wandb", "--output", str(tmp_path / "file" / "run"))
-    refused(done, 1, "file", "cannot be written")
 
 
 def test_the_components_fit_a_screen() -> None:
@@ -302,17 +279,6 @@ def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
     assert "Weights & Biases: offline, as requested; runs go to" in done.stderr.partition("searching")[0]
     assert "wandb leet" in done.stderr
     assert "wandb" not in done.stdout.casefold()
-
-
-def test_a_benchmark_logs_to_the_trackers_that_are_asked_for(folder: Path) -> None:
-    words = ["--log-to", "mlflow", "--output", str(folder / "tracked")]
-    done = run("benchmark", str(folder / "sweep.yaml"), *words)
-    assert done.returncode == 0, done.stderr
-    assert not (folder / "tracked" / "wandb").exists()
-    assert (folder / "tracked" / "mlflow.db").is_file()
-    before = done.stderr.partition("searching 3 queries")[0]
-    assert "MLflow: runs go to experiment 'nlp_retrieval' of sqlite:///" in before
-    assert "INFO" not in done.stderr
 
 
 def test_commands_and_long_options_are_listed_in_groups() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, asked, chat_server, fields
-from soaking import mostly_soaked
 
 import nlp_retrieval
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
@@ -111,12 +110,6 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(tmp_path: Pa
             assert not (tmp_path / "demo-output").exists()
 
 
-def test_no_server_at_all_ends_it_before_anything_is_written(tmp_path: Path) -> None:
-    done = run("demo", "--lm", "openai/small:base_url=http://127.0.0.1:9/v1,endpoint={retries: 0}", folder=tmp_path)
-    refused(done, 1, "http://127.0.0.1:9/v1: no server of language models answers there")
-    assert not (tmp_path / "demo-output").exists()
-
-
 def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path: Path) -> None:
     lm = LanguageModel("openai/qwen2.5:1.5b,instruct", base_url="http://localhost:8000/v1")
     config = write_demo(tmp_path / "demo", shipped_claims(3), lm)
@@ -132,13 +125,3 @@ def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path:
     late = searchers["colbert (untrained)"]
     assert isinstance(late, Searcher)
     assert late.retrievers["colbert"] == ColbertRetriever("sentence-transformers/all-MiniLM-L6-v2", bits=None)
-
-
-@pytest.mark.parametrize("name", mostly_soaked(["a, b: {c} #d", "it's [1]", "$index", "Köln"]))
-def test_a_folder_of_any_name_will_do(name: str, tmp_path: Path) -> None:
-    config = write_demo(tmp_path / name, shipped_claims(81), None)
-    settings = read_benchmark_config(config)
-    assert settings.output == tmp_path / name / "run"
-    assert settings.index_path == tmp_path / name / "index"
-    assert len(settings.loaded().queries) == 81
-    assert len(settings.loader.load()) == 300

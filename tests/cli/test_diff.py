@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from nlp_retrieval.benchmarks import read_run_folder
 from nlp_retrieval.evaluation.ranking_difference import QueryDifference, changed_queries, difference
 from nlp_retrieval.evaluation.ranking_files import read_lists
 from nlp_retrieval.evaluation.rankings import RunLists
-from nlp_retrieval.reports.terminal import difference_view, queries_view
+from nlp_retrieval.reports.terminal import difference_view
 
 from .commands import refused, run
 
@@ -71,15 +70,6 @@ def test_what_entered_left_and_moved_is_said_in_words_at_any_width() -> None:
         assert "bm25.score: 9, rank 1" not in said, "a signal that ranks a hit as before did not move"
 
 
-def test_queries_are_listed_with_what_they_gain() -> None:
-    lists = small()
-    console = Console(file=io.StringIO(), width=80, highlight=False)
-    console.print(queries_view(lists, "one", "other", changed_queries(lists, "one", "other", 2), "recall@2", 1))
-    said = one_line(console.file.getvalue())  # type: ignore[attr-defined]
-    assert "recall@2 from one to other: the 1 of 1 queries that change most" in said
-    assert "q0 what is q0? | 0.000 | 0.500 | +0.500 | 1" in said
-
-
 def test_two_configurations_of_a_run_are_explained(folder: Path) -> None:
     lists = read_lists(folder / "run")
     first = changed_queries(lists, "clauses", "bm25", 3)[0].query_id
@@ -107,19 +97,6 @@ def test_without_a_query_those_that_change_most_are_listed(folder: Path) -> None
     assert one_line(run("diff", *pair).stdout).startswith(f"{main} from clauses to bm25: ")
 
 
-def test_a_file_of_another_tool_has_no_signals_and_that_is_said(folder: Path, tmp_path: Path) -> None:
-    shutil.copy(folder / "run" / "trec" / "bm25.trec", tmp_path / "theirs.trec")
-    done = run("diff", f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec"), "--query", "q0")
-    assert done.returncode == 0, done.stderr
-    assert "note: theirs: no signals" in done.stderr
-    shutil.copy(folder / "run" / "trec" / "clauses.trec", tmp_path / "ours.trec")
-    qrels = str(folder / "run" / "trec" / "qrels.txt")
-    both = run("diff", str(tmp_path / "ours.trec"), str(tmp_path / "theirs.trec"), "--query", "q0", "--qrels", qrels)
-    assert both.returncode == 0, both.stderr
-    assert "note: ours and theirs: no signals" in both.stderr
-    assert "recall@10" in both.stdout
-
-
 def test_what_cannot_be_explained_is_one_clear_line(folder: Path, tmp_path: Path) -> None:
     one, other = f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25"
     refused(run("diff", one, other, "--query", "q99"), 2, "no query 'q99'")
@@ -129,17 +106,6 @@ def test_what_cannot_be_explained_is_one_clear_line(folder: Path, tmp_path: Path
     refused(run("diff", one, str(folder / "run")), 2, "name")
     refused(run("diff", one, str(tmp_path / "none.trec")), 2, "none.trec")
     refused(run("diff", one, one), 2, "named twice")
-
-
-def test_passages_are_shown_with_the_words_of_the_query(folder: Path) -> None:
-    pair = (f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25")
-    lists = read_lists(folder / "run")
-    hits = difference(lists, "clauses", "bm25", "q3", 3).hits
-    done = run("diff", *pair, "--query", "q3", "-k", "3", "--whole", COLUMNS="400")
-    assert done.returncode == 0, done.stderr
-    said = one_line(done.stdout.partition("What they say:")[2].partition("Signals")[0])
-    assert all(f"{one_line(lists.passages[hit.item_id])}" in said for hit in hits)
-    assert said.count("(d") == len(hits) + len(difference(lists, "clauses", "bm25", "q3", 3).missed)
 
 
 def test_a_passage_cannot_command_a_terminal_and_its_shared_words_are_bold() -> None:

@@ -64,14 +64,6 @@ def test_a_stream_that_is_closed_is_told_and_no_file_takes_its_place(folder: Pat
     assert shell("@ search index <&-", folder).returncode == 0
 
 
-def test_a_terminal_of_few_characters_gets_the_others_escaped(folder: Path, tmp_path: Path) -> None:
-    narrow = {"PYTHONIOENCODING": "ascii"}
-    done = run("search", str(folder / "index"), "föx 🦊 fox", "-k", "1", "--json", **narrow)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["query"] == "föx 🦊 fox"
-    assert "f\\xf6x" in run("search", str(folder / "index"), "föx fox", "-k", "1", **narrow).stdout
-
-
 INTERRUPTIBLE = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
 """A job in the background of a shell inherits that interruptions are ignored."""
 
@@ -94,37 +86,3 @@ def test_a_file_that_ends_early_and_an_interruption_are_told_in_one_line(folder:
     assert process.returncode == 130
     assert said == "interrupted; there is no index in interrupted yet\n"
     assert not (folder / "interrupted").exists()
-
-
-def test_where_an_error_comes_from_is_shown_when_it_is_asked_for(folder: Path) -> None:
-    plain = run("search", "nowhere", "fox", folder=folder).stderr
-    assert plain.count("\n") == 1
-    full = run("--debug", "search", "nowhere", "fox", folder=folder)
-    assert full.returncode == 3
-    assert "Traceback" in full.stderr
-    assert full.stderr.endswith(plain)
-
-
-def test_what_nobody_expected_is_one_line_that_asks_for_a_report(folder: Path, tmp_path: Path) -> None:
-    """A package of a user's own whose component raises what no component should."""
-    package = tmp_path / "package"
-    (package / "odd-1.dist-info").mkdir(parents=True)
-    (package / "odd-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1\n")
-    (package / "odd-1.dist-info" / "entry_points.txt").write_text("[nlp_retrieval.rerankers]\nodd = odd:Odd\n")
-    (package / "odd.py").write_text(
-        "from nlp_retrieval.core import BaseReranker\n"
-        "class Odd(BaseReranker):\n"
-        "    '''Odd.'''\n"
-        "    name = 'odd'\n"
-        "    def score_pairs(self, queries, items):\n"
-        "        raise {'EOFError': EOFError, 'BrokenPipeError': BrokenPipeError(32, 'no pipe'), 'KeyError': KeyError('a\\nb')}"
-        "[queries[0].split()[0]]\n"
-    )
-    path = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")]))
-    for kind in ("EOFError", "BrokenPipeError", "KeyError"):
-        words = ("search", "index", f"{kind} fox", "--reranker", "odd")
-        done = run(*words, folder=folder, PYTHONPATH=path)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
-        assert done.stderr.startswith(f"error: unexpected {kind}: ")
-        assert "please report it" in done.stderr
-        assert "Traceback" in run("--debug", *words, folder=folder, PYTHONPATH=path).stderr

@@ -94,18 +94,6 @@ def test_weights_are_to_be_taken_where_they_are_better_on_other_queries(gain: tu
     assert advice(Tuned(*gain), "ndcg@5").startswith(said)  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_used_is_said_in_one_message(folder: Path, subtests: pytest.Subtests) -> None:
-    for words, said in (
-        (("-s", "wlak"), "did you mean 'walk'"),
-        (("-s", "words"), "the searcher 'words' is not one that has a retriever link_graph"),
-        (("--folds", "9"), "8 groups of queries for 9 folds"),
-        (("--folds", "1"), "--folds"),
-        (("--seed", "x"), "--seed"),
-    ):
-        with subtests.test(said):
-            refused(run("tune", str(folder / "sweep.yaml"), *words), 2, said)
-
-
 SIGNALS_CONFIGURATION = """
 corpus: {{loader: jsonl, path: {folder}/corpus.jsonl}}
 queries: {{loader: hover, path: {folder}/claims.json}}
@@ -139,13 +127,6 @@ def test_the_weights_of_signals_are_fitted_and_can_go_back_into_the_configuratio
     assert "no candidate has the signal transformer or word_vectors" in done.stderr
     pasted = yaml.safe_load(done.stdout.splitlines()[-1])["weights"]
     assert MultiSignalReranker(**pasted).weights == {signal: pytest.approx(weight) for signal, weight in report.weights.items()}
-
-
-def test_groups_are_for_signals_and_must_be_in_the_queries(folder: Path) -> None:
-    (folder / "signals.yaml").write_text(SIGNALS_CONFIGURATION.format(folder=folder))
-    refused(run("tune", str(folder / "sweep.yaml"), "--by", "country"), 2, "--by is for multi_signal")
-    refused(run("tune", str(folder / "signals.yaml"), "--by", "country"), 2, "has no 'country' in its metadata")
-    refused(run("tune", str(folder / "signals.yaml"), "-s", "words"), 2, "link_graph or a reranker multi_signal")
 
 
 GRID_CONFIGURATION = """
