@@ -186,6 +186,7 @@ def _trajectory(
     complete = bool(answer.text) and not any(isinstance(event, _Call) and event.result is None for event in events)
     reading.cut += not complete
     whole = _spent(row.get("usage"))
+    total = _Spent(*(summed if value is None else value for value, summed in zip(whole, spent, strict=True)))  # type: ignore[arg-type]
     return Trajectory(
         question_id=own if own is not None else questions.get(plain_question(asked.text), named),
         question=asked.text,
@@ -194,7 +195,9 @@ def _trajectory(
         answer=answer.text,
         citations=tuple(dict.fromkeys(answer.cited)) or None,
         complete=complete,
-        **{name: summed if value is None else value for name, value, summed in zip(_Spent._fields, whole, spent, strict=True)},
+        input_tokens=total.input_tokens,
+        output_tokens=total.output_tokens,
+        price=total.price,
         metadata={"model": row["model"]} if isinstance(row.get("model"), str) else {},
     )
 
@@ -265,7 +268,7 @@ def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _S
                 part.spent, spent = spent, _UNKNOWN  # it counts once
                 calls[part.call_id or f"call {len(calls) + 1}"] = part
     known = [[value for value in column if value is not None] for column in zip(*all_spent, strict=True)]
-    return events, _Spent(*(sum(column) if column else None for column in known))  # type: ignore[arg-type]
+    return events, _Spent(*(sum(column) if column else None for column in known))
 
 
 def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
@@ -350,7 +353,8 @@ def _blocks(
     """Yield the parts of a message's content; texts in a row are one text. Calls are left out where the message lists them."""
     texts: list[str] = []
     marks: list[Any] = list(message.get("annotations") or ())
-    for block in content if isinstance(content, list) else [content, message.get("refusal")]:
+    blocks: list[Any] = content if isinstance(content, list) else [content, message.get("refusal")]
+    for block in blocks:
         form = str(block.get("type")) if isinstance(block, dict) else ""
         if form.endswith("tool_use") and calls:
             if texts:

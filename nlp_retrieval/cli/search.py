@@ -101,8 +101,9 @@ def parse_filter(where: str) -> Any:
 def write_drawing(searcher: BaseSearcher, path: Path) -> None:
     """Write the picture of a searcher's stages."""
     from nlp_retrieval.core.files.atomic import write_output
+    from nlp_retrieval.core.search.drawing import drawing
 
-    write_output(path, searcher.draw().encode())
+    write_output(path, drawing(searcher.config).encode())
     say(f"drawn: {path}")
 
 
