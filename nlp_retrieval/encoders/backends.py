@@ -7,7 +7,6 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +15,7 @@ import numpy as np
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.processes import usable_cores
+from nlp_retrieval.core.processes import in_threads, usable_cores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.models import MADE_FILE, as_model_error, kept_model, require_dense_extra
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
@@ -150,7 +149,7 @@ class OnnxModel:
                 feed = {name: np.array([getattr(encoded, OF_TOKENS[name])], np.int64) for name in self._inputs}
                 vectors[row] = _computed(self._session, feed)
 
-        in_threads(len(texts), fill)
+        over_texts(len(texts), fill)
         return vectors
 
     def longer(self, texts: Sequence[str]) -> int:
@@ -190,14 +189,10 @@ def _computed(session: onnxruntime.InferenceSession, feed: dict[str, np.ndarray[
     return vectors
 
 
-def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
+def over_texts(n_texts: int, work: Callable[[range], None]) -> None:
     """Process texts on all usable cores; a few in the calling thread."""
-    n_threads = min(usable_cores(), n_texts // _AT_LEAST)
-    if n_threads < 2:
-        work(range(n_texts))
-        return
-    with ThreadPoolExecutor(n_threads, "nlp_retrieval-onnx") as threads:
-        list(threads.map(work, [range(first, n_texts, n_threads) for first in range(n_threads)]))
+    n_threads = max(1, min(usable_cores(), n_texts // _AT_LEAST))
+    in_threads(work, [range(first, n_texts, n_threads) for first in range(n_threads)])
 
 
 def texts_for_all_cores() -> int:
@@ -403,7 +398,7 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
             for row in rows:
                 outputs[row] = _computed(session, {name: values[row : row + 1, spans[row]] for name, values in inputs.items()})
 
-        in_threads(n_texts, fill)
+        over_texts(n_texts, fill)
         tokens = np.zeros((n_texts, width, outputs[0].shape[1]), np.float32)
         for row, vectors in outputs.items():
             tokens[row, spans[row]] = vectors

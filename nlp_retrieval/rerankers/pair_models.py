@@ -23,8 +23,8 @@ from nlp_retrieval.encoders.backends import (
     TOKENIZER_FILE,
     ExportPrecision,
     exported,
-    in_threads,
     open_session,
+    over_texts,
     require_device,
     require_onnx_extra,
     write_graph,
@@ -158,7 +158,7 @@ class OnnxPairs:
 
         with as_model_error(self._name):
             encoded = self._tokenizer.encode_batch(pairs)
-            in_threads(len(pairs), score)
+            over_texts(len(pairs), score)
         return np.concatenate([logits_of[row] for row in range(len(pairs))]) if logits_of else np.zeros((0, 1), np.float32)
 
     def cut(self, pairs: list[Pair]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -13,7 +14,7 @@ from hashed_words import items_of, rows_of
 from named_models import NAMED
 
 from nlp_retrieval import FaissRetriever, RetrievalWarning, Searcher, SentenceTransformerEncoder
-from nlp_retrieval.encoders import models
+from nlp_retrieval.encoders import backends, models
 from nlp_retrieval.encoders.backends import OnnxModel
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
@@ -55,6 +56,22 @@ def cosines(one: Vectors, other: Vectors) -> Vectors:
 
 def exports(cache: Path) -> list[Path]:
     return sorted((cache / "nlp-retrieval" / "models" / "onnx").glob("[0-9a-f]*"))
+
+
+def test_texts_are_encoded_in_the_threads_that_all_searches_share(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: set[str] = set()
+    computed = backends._computed
+
+    def watched(*arguments: object) -> Vectors:
+        used.add(threading.current_thread().name.rpartition("_")[0])
+        return computed(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(backends, "usable_cores", lambda: 2)
+    encoder = by_onnx(model)
+    encoder.encode_passages(["warm"])
+    monkeypatch.setattr(backends, "_computed", watched)
+    encoder.encode_passages([f"a fox {number}" for number in range(16)])
+    assert used == {"nlp_retrieval-search"}
 
 
 def test_in_float32_vectors_are_those_of_torch(model: Path, subtests: pytest.Subtests) -> None:
