@@ -67,13 +67,18 @@ def _within(number: Number, dates: list[Date]) -> bool:
 # What qualifies a number.
 
 _BEFORE_NUMBER = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
-_PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+)")
+_PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+[23\u00b2\u00b3]?)")
 _OVER = re.compile(r"\s?([^\W\d_]{1,5})/[^\W\d_]")
 _SYMBOL = re.compile(r"\s?([A-Za-z]{2,4})\b")
-_COMPASS = re.compile(r"\s?[\u00b0\u00ba]?\s?([NSEW])\b")
-_NOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
+_COMPASS = re.compile(
+    r"(?:\s?[\u00b0\u00ba](?:\s?\d{1,2}['\u2019\u2032])?)?\s?([NSEW])\b"
+    r"|(?:\s?[\u00b0\u00ba]|\sdegrees?)\s(?:of\s)?(north|south|east|west)"
+)
+_NOON = re.compile(r"\s?([ap])\.?\s?m\b|\sin the (?:(morning)|(?:afternoon|evening))\b", re.IGNORECASE)
+_OR_MORE = re.compile(r"\+|(?:\s[^\W\d_]+)?\sor\s(?:more|above|over|older)\b")
+_OR_LESS = re.compile(r"(?:\s[^\W\d_]+)?\sor\s(?:less|fewer|below|under|younger)\b")
 _MORE, _LESS = re.compile(r"[>\u2265]\s?=?\s?\Z"), re.compile(r"[<\u2264]\s?=?\s?\Z")
-_NAMED = re.compile(r"\b([A-Z][\w+#]*)\s(?:v\.?)?\Z")
+_NAMED = re.compile(r"\b([A-Z][\w+#]*|version|release|section|chapter|table|figure)\s(?:v\.?)?\Z")
 
 
 def _is_of_other(claim: str, number: Number, passage: str) -> bool:
@@ -82,7 +87,8 @@ def _is_of_other(claim: str, number: Number, passage: str) -> bool:
     decade = is_year(number) and claim[number.end : number.end + 1] != "s"
     agreed = [other for other in numbers_of(passage) if agreeing(number, other)] if mine or decade else []
     return bool(agreed) and all(
-        (decade and passage[other.end : other.end + 1] == "s") or _conflict(mine, _qualifiers(passage, other))
+        (decade and passage[other.end : other.end + 1] == "s")
+        or _conflict(mine, _qualifiers(passage, other), known=bool(number.unit and other.unit))
         for other in agreed
     )
 
@@ -98,20 +104,26 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
     if match := _SYMBOL.match(text, number.end):
         found[f"symbol {match[1].lower()}"] = match[1]
     if match := _COMPASS.match(text, end):
-        found["latitude" if match[1] in "NS" else "longitude"] = match[1]
+        way = (match[1] or match[2])[0].upper()
+        found["latitude" if way in "NS" else "longitude"] = way
     if match := _NOON.match(text, number.end):
-        found["noon"] = match[1].lower()
-    if _LESS.search(before) or pattern("at most", _BEFORE_NUMBER).search(before):
-        found["bound"] = "at most"
-    elif _MORE.search(before) or pattern("at least", _BEFORE_NUMBER).search(before):
-        found["bound"] = "at least"
+        found["noon"] = "a" if match[2] else (match[1] or "p").lower()
+    bounds = {}  # "no fewer than" begins before "fewer than"
+    for bound, sign, after in (("at most", _LESS, _OR_LESS), ("at least", _MORE, _OR_MORE)):
+        if match := sign.search(before) or pattern(bound, _BEFORE_NUMBER).search(before) or after.match(text, number.end):
+            bounds[bound] = match.start()
+    if bounds:
+        found["bound"] = min(bounds, key=bounds.__getitem__)
     if "." in number.written and not number.unit and not number.percent and (match := _NAMED.search(before)):
         found[f"version of {match[1]}"] = number.written
     return found
 
 
-def _conflict(mine: dict[str, str], other: dict[str, str]) -> bool:
-    return any(kind in other and other[kind] != value for kind, value in mine.items())
+def _conflict(mine: dict[str, str], other: dict[str, str], *, known: bool) -> bool:
+    """Return whether two numbers are qualified otherwise; the case of a symbol says nothing where both units are known."""
+    return any(
+        kind in other and other[kind] != value and not (known and kind.startswith("symbol ")) for kind, value in mine.items()
+    )
 
 
 # Numbers that state nothing to look up.
