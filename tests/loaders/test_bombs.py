@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.loaders import files
@@ -124,3 +125,10 @@ def test_a_small_parquet_file_takes_little_memory(tmp_path: Path, reader: str, b
     *said, mebibytes = done.stdout.splitlines()
     assert int(mebibytes) < 400
     assert "Error" in said[0] or "ArrowInvalid" in said[0] or said == ["600"]
+
+
+def test_a_parquet_file_whose_footer_tells_of_too_much_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({"text": ["a" * (2**28 + 2**20)]}), path, compression="zstd", use_dictionary=False)
+    with pytest.raises(pa.ArrowInvalid, match="column 'text' unpacks from .* bytes to"):
+        read_parquet(path)

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from nlp_retrieval.core.files.cache import make_own
 from nlp_retrieval.core.files.checksums import FileRecord, check_file, record_folder
 from nlp_retrieval.errors import IndexDamagedError
 
@@ -31,3 +32,12 @@ def test_a_content_of_the_same_size_and_times_is_told_from_the_recorded_one_howe
     check_file(file, record)
     with pytest.raises(IndexDamagedError, match="SHA-256"):
         check_file(file, record, content=True)
+
+
+def test_folders_of_a_cache_are_made_for_this_user_alone_and_others_stay_as_they_are(tmp_path):
+    tmp_path.chmod(0o755)
+    make_own(tmp_path / "nlp-retrieval" / "answers")
+    modes = [
+        folder.stat().st_mode & 0o777 for folder in (tmp_path, tmp_path / "nlp-retrieval", tmp_path / "nlp-retrieval/answers")
+    ]
+    assert modes == [0o755, 0o700, 0o700]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.retrievers.link_graph.extractors import sentence_at
+from nlp_retrieval.retrievers.link_graph.graph import Links
 
 
 def sentence(text: str, word: str) -> str:
@@ -36,3 +38,11 @@ def test_a_sentence_always_holds_its_mention(text: str, start: int, length: int)
     assert shown.text[shown.start : shown.end] == text[start:end]
     assert len(shown.text) <= 302
     assert shown.text.strip("…") in text
+
+
+def test_links_that_are_sorted_already_are_widened_as_any_others() -> None:
+    narrow = Links(np.array([0, 1], np.int32), np.array([1, 2], np.int32), np.array([1, 2], np.float32))
+    for links in (narrow, Links(narrow.sources[::-1], narrow.targets[::-1], narrow.weights[::-1])):
+        merged = links.merged("own", 3)
+        assert (merged.sources.dtype, merged.targets.dtype) == (np.int64, np.int64)
+        assert (merged.sources.tolist(), merged.targets.tolist(), merged.weights.tolist()) == ([0, 1], [1, 2], [1.0, 2.0])
