@@ -130,5 +130,5 @@ def test_a_small_parquet_file_takes_little_memory(tmp_path: Path, reader: str, b
 def test_a_parquet_file_whose_footer_tells_of_too_much_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"text": ["a" * (2**28 + 2**20)]}), path, compression="zstd", use_dictionary=False)
-    with pytest.raises(pa.ArrowInvalid, match="column 'text' unpacks from .* bytes to"):
+    with pytest.raises(pa.ArrowInvalid, match=r"column 'text' unpacks from .* bytes to"):
         read_parquet(path)
