@@ -208,7 +208,6 @@ def written(data: Data, model: str) -> str:
         fitted=table(heads, {name: row[:-1] for name, row in study.rows(fitted).items()}),
         gains=table(["", *names], gains),
         chosen=_counted(study.chosen[""]),
-        chosen_recall=f"{figures.mean(_CHOSEN, 'recall@5'):.3f}",
     )
 
 

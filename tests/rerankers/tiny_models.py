@@ -29,8 +29,8 @@ def tokenizer() -> Tokenizer:
     return made
 
 
-def save_bert(folder: Path, labels: int = 1, seed: int = 0, *, head: bool = True) -> Path:
-    """A BERT of one random layer in the layout of transformers; without a head it is a plain encoder."""
+def save_bert(folder: Path, labels: int = 1, seed: int = 0, *, head: bool = True, dtype: str = "float32") -> Path:
+    """A BERT of one random layer in the layout of transformers, stored in a dtype; without a head it is a plain encoder."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertModel
 
@@ -45,7 +45,8 @@ def save_bert(folder: Path, labels: int = 1, seed: int = 0, *, head: bool = True
         num_labels=labels,
         initializer_range=0.3,  # so that scores are as far apart as a trained model's
     )
-    (BertForSequenceClassification(config) if head else BertModel(config)).save_pretrained(folder)
+    model = BertForSequenceClassification(config) if head else BertModel(config)
+    model.to(getattr(torch, dtype)).save_pretrained(folder)
     _save_tokenizer(folder, ["input_ids", "token_type_ids", "attention_mask"])
     return folder
 

@@ -47,8 +47,8 @@ def weights(folder: Path) -> bytes:
 
 @pytest.mark.parametrize("kind", mostly_soaked(["bert", "mpnet"], 1))
 def test_what_can_be_learnt_is_learnt_and_judged_by_the_verifier(kind: str, tmp_path: Path) -> None:
-    folder = tmp_path / "base"  # a reranker with its head of one score, or a plain encoder that is stored in 16 bits
-    base = save_bert(folder) if kind == "bert" else save_encoder_without_types(folder, kind, "float16")
+    folder = tmp_path / "base"  # stored in 16 bits; a reranker with its head of one score, or a plain encoder
+    base = save_bert(folder, dtype="float16") if kind == "bert" else save_encoder_without_types(folder, kind, "float16")
     report = train_verifier(judged(), str(base), tmp_path / "model", SETTINGS)
     assert report.loss < 0.3  # chance is 1.1
     assert (report.pairs, report.held_out) == (240, 60)
