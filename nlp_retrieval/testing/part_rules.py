@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
-import tracemalloc
 import warnings
 from collections.abc import Sequence
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import ClassVar, cast
 
 from nlp_retrieval.core.components.component import BaseQueryLoader, BaseUserQueryProcessor, canonical_json
@@ -20,12 +19,7 @@ from nlp_retrieval.testing.component_rules import BatchRules, ComponentRules
 from nlp_retrieval.testing.verdict import ITEMS, QUERIES, SILENT, broken, in_threads, shown, without_warnings
 from nlp_retrieval.text.sentences import item_sentence_spans
 
-# The rules of loaders: a stream of items with unique ids, the same every time, in bounded memory.
-
-
-_BIG_ITEMS = 4_000
-_BIG_CHARACTERS = 4_000
-_FEW = 5
+# The rules of loaders: a stream of items with unique ids, the same every time.
 
 
 class LoaderRules(ComponentRules):
@@ -38,14 +32,6 @@ class LoaderRules(ComponentRules):
 
     def make(self) -> BaseLoader:
         return self.component()
-
-    def make_big(self, items: Sequence[SearchableItem]) -> BaseLoader | None:
-        """Write items (4,000 of 4,000 characters) to a source, and return a loader of it; None if sources are never large.
-
-        The kit then checks that streaming needs less memory than half of the source.
-        """
-        del items
-        return None
 
     def test_the_stream_gives_items(self) -> None:
         stream = self.make().stream()
@@ -102,30 +88,6 @@ class LoaderRules(ComponentRules):
             gc.collect()
         left = [str(first.message) for first in caught if issubclass(first.category, ResourceWarning)]
         self.require(not left, "a stream that is not read to its end leaves no file or connection open", "; ".join(left))
-
-    def test_streaming_holds_a_part_of_a_large_source(self) -> None:
-        items = [
-            SearchableItem(item_id=f"big {number}", content=(f"passage {number} of many words " * 200)[:_BIG_CHARACTERS])
-            for number in range(_BIG_ITEMS)
-        ]
-        loader = self.make_big(items)
-        if loader is None:
-            return
-        list(islice(loader.stream(), 1))  # imports and caches of the first use are not part of the source
-        for rule, wanted in (
-            ("the first items come before the source is read whole", _FEW),
-            ("streaming holds a bounded part of the source in memory", _BIG_ITEMS),
-        ):
-            gc.collect()
-            tracemalloc.start()
-            n_items = sum(1 for _ in islice(loader.stream(), wanted))
-            _, peak = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-            found = f"{n_items} of {wanted} items"
-            self.require(n_items == wanted, "the items that make_big() is given are in its source", found)
-            most = _BIG_ITEMS * _BIG_CHARACTERS // 2
-            found = f"{peak:,} bytes were held for the first {wanted} items of a source of {2 * most:,} characters"
-            self.require(peak <= most, rule, found)
 
 
 class QueryLoaderRules(ComponentRules):

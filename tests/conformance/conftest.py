@@ -26,11 +26,3 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def _is_of(kind: str, cls: object) -> bool:
     return getattr(cls, "__module__", "") == as_described.__name__ and getattr(cls, "kind", "") == kind
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One loader streams a large source in the short run; the soak has all of them."""
-    for item in items:
-        if item.name == "test_streaming_holds_a_part_of_a_large_source" and "TestJsonl" not in item.nodeid:
-            item.add_marker(pytest.mark.soak)

@@ -52,11 +52,6 @@ class TestJsonl(LoaderRules):
     def make(self):
         return JsonlLoader(self.folder / "items.jsonl")
 
-    def make_big(self, items):
-        return JsonlLoader(
-            write_lines(self.folder / "big.jsonl", [{"id": one.item_id, "content": one.content} for one in items])
-        )
-
 
 class TestBeir(LoaderRules, QueryLoaderRules):
     component = BeirLoader
@@ -70,9 +65,6 @@ class TestBeir(LoaderRules, QueryLoaderRules):
 
     def make(self):
         return BeirLoader(self.folder)
-
-    def make_big(self, items):
-        return BeirLoader(write_lines(self.folder / "big.jsonl", [{"_id": one.item_id, "text": one.content} for one in items]))
 
 
 class TestHotpotqa(LoaderRules, QueryLoaderRules):
@@ -93,14 +85,6 @@ class TestHotpotqa(LoaderRules, QueryLoaderRules):
 
     def make(self):
         return HotpotqaLoader(self.folder / "hotpot.json")
-
-    def make_big(self, items):
-        rows = [
-            {"_id": one.item_id, "question": "?", "supporting_facts": [], "context": [[one.item_id, [one.content]]]}
-            for one in items
-        ]
-        (self.folder / "big.json").write_text(json.dumps(rows), "utf-8")
-        return HotpotqaLoader(self.folder / "big.json")
 
 
 class TestHover(QueryLoaderRules):
@@ -124,10 +108,6 @@ class TestDatabase(LoaderRules):
     def make(self):
         return DatabaseLoader(f"sqlite:///{self.folder / 'items.db'}", table="docs")
 
-    def make_big(self, items):
-        self._write("big.db", [(one.item_id, one.content, 0) for one in items])
-        return DatabaseLoader(f"sqlite:///{self.folder / 'big.db'}", table="docs")
-
     def _write(self, name, rows):
         with closing(sqlite3.connect(self.folder / name)) as connection:
             connection.execute("CREATE TABLE docs (id TEXT PRIMARY KEY, content TEXT NOT NULL, n INTEGER)")
@@ -141,9 +121,6 @@ class TestChunker(LoaderRules):
     def make(self):
         return ChunkingLoader(InMemory(TEXTS), size=40, overlap=8)
 
-    def make_big(self, items):
-        return ChunkingLoader(TestJsonl.make_big(self, items), size=2000)
-
 
 class _Tables(LoaderRules):
     """A table with the texts of :data:`TEXTS`."""
@@ -156,11 +133,6 @@ class _Tables(LoaderRules):
 
     def make(self):
         return self.component(self.folder / f"items{self.suffix}")
-
-    def make_big(self, items):
-        path = self.folder / f"big{self.suffix}"
-        self.write(path, [{"id": one.item_id, "content": one.content} for one in items])
-        return self.component(path)
 
 
 class TestCsv(_Tables):

@@ -32,9 +32,6 @@ class TestChunkTables(LoaderRules):
     def make(self):
         return ChunkTablesLoader(_SERVERS[0], schema=_SERVERS[-1])
 
-    def make_big(self, items):
-        return ChunkTablesLoader(_SERVERS[0], schema=self._written(items))
-
     def _written(self, items):
         schema = f"conformance {next(_SCHEMAS)}"
         with ChunkTables(_SERVERS[0], schema=schema, create=True) as tables:
