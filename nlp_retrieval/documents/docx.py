@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from nlp_retrieval.documents.blocks import Document, has_text
@@ -45,13 +45,6 @@ _PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml"
 _STYLES = ["p[style-name='Title'] => h1:fresh"]
 _STYLES += [f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")]
 _PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr")
-
-
-class _Styles(NamedTuple):
-    """Settings of styles: the numbering that paragraphs get by their style, and the styles that hide text."""
-
-    numbered: Mapping[str, Any]
-    hidden: set[str]
 
 
 def read_docx(data: bytes, where: str) -> Document:
@@ -120,13 +113,13 @@ def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesI
     for strike in ("strike", "dstrike"):
         looks += [(key, "s") for key, on in _inherited(styles, f"{_W}rPr/{_W}{strike}").items() if _is_on(on)]
     hidden = {key for key, on in _inherited(styles, f"{_W}rPr/{_W}vanish").items() if _is_on(on)}
-    read = _Styles(_inherited(styles, f"{_W}pPr/{_W}numPr"), hidden)
+    numbered = _inherited(styles, f"{_W}pPr/{_W}numPr")
     packed = BytesIO()
     with ZipFile(packed, "w") as rewritten:
         rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            _simplify(root, read, left)
+            _simplify(root, numbered, hidden, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
@@ -162,16 +155,16 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
     return root
 
 
-def _simplify(root: Any, styles: _Styles, left: Counter[str]) -> None:
+def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:
     """Write what mammoth does not read as what it reads, in place; hidden text goes."""
     for properties in root.iter(f"{_W}pPr"):
-        number = styles.numbered.get(_style_of(properties, "pStyle"))
+        number = numbered.get(_style_of(properties, "pStyle"))
         if number is not None and properties.find(f"{_W}numPr") is None:
             properties.append(deepcopy(number))
     for run in list(root.iter(f"{_W}r")):
         paragraph = next(run.iterancestors(f"{_W}p"), None)
         own = run.find(f"{_W}rPr/{_W}vanish")
-        by_style = styles.hidden & {_style_of(run.find(f"{_W}rPr"), "rStyle"), _style_of(_properties(paragraph), "pStyle")}
+        by_style = hidden & {_style_of(run.find(f"{_W}rPr"), "rStyle"), _style_of(_properties(paragraph), "pStyle")}
         if _is_on(own) if own is not None else by_style:
             left["hidden"] += 1
             run.getparent().remove(run)

@@ -21,7 +21,7 @@ from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
 _MACROS: dict[str, tuple[str, str]] = {
-    name: (f"*{arguments}", shown)
+    name: ("*" * (shown in ("-", "q", "term")) + arguments, shown)
     for arguments, shown, names in re.findall(
         r"(\S+) (\S+) (.+)",
         r"""
@@ -182,7 +182,7 @@ def read_latex(text: str, where: str) -> Document:
     try:
         reader.read()
         document = reader.tree.document(where)
-    except LatexWalkerError as error:
+    except (LatexWalkerError, IndexError) as error:  # \verb at the end of a text
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
@@ -309,7 +309,7 @@ class _Latex:
         elif not groups or shown == "-":
             pass
         elif shown == "title":
-            self.title = " ".join(_plain(groups[0]).split())
+            self.title = self._text_of(groups[0])
         elif shown.isdecimal():
             if name in ("multicolumn", "multirow") and self._row:
                 tree.set("colspan" if name == "multicolumn" else "rowspan", _inner(groups[0]))
@@ -327,7 +327,7 @@ class _Latex:
             self._footnote(groups[-1:])
         elif shown == "link":
             url = _unescaped(_inner(groups[0]))
-            tree.one("a", url if len(groups) == 1 else _plain(groups[-1]), href="doi:" * (name == "doi") + url)
+            tree.one("a", url if len(groups) == 1 else self._text_of(groups[-1]), href="doi:" * (name == "doi") + url)
         elif shown == "bibitem":
             tree.end(NOTE, self._list)
             tree.begin(NOTE, name=last)
@@ -336,7 +336,7 @@ class _Latex:
         elif shown in ("num", "unit"):
             tree.text(_quantity(name, shown == "num", [_inner(group) for group in groups]))
         elif shown == "/":
-            tree.text("/".join(map(_plain, groups)))
+            tree.text("/".join(map(self._text_of, groups)))
         else:
             self._within(shown, groups[-1:])
 
@@ -362,6 +362,13 @@ class _Latex:
                 self._walk(groups[-1:])
             if node.macro_post_space and name not in self._known:  # "\\bee [1]"
                 self._walk(options)
+
+    def _text_of(self, group: Any) -> str:
+        """Return the text of a group, without its notes."""
+        outer, self.tree = self.tree, Tree()
+        self._walk([group])
+        text, self.tree = self.tree.document("a group").text, outer
+        return " ".join(text.partition("\n\n")[0].split())
 
     def _within(self, tag: str, nodes: Sequence[Any], **attributes: str) -> None:
         outside = len(self.tree)
@@ -469,7 +476,10 @@ def _inner(node: Any) -> str:
 def _plain(node: Any) -> str:
     from pylatexenc.latex2text import LatexNodes2Text
 
-    return str(LatexNodes2Text(math_mode="text").nodelist_to_text([node]))
+    try:
+        return str(LatexNodes2Text(math_mode="text").nodelist_to_text([node]))
+    except (AttributeError, LookupError, TypeError):  # a macro without the arguments that it needs
+        return re.sub(r"[\\{}]", " ", node.latex_verbatim())
 
 
 def _unescaped(url: str) -> str:

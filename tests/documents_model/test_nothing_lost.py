@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 from nlp_retrieval.documents import Document, bibliography_of, read_document
+from nlp_retrieval.errors import SourceError
 
 ANTS, DANCE = "https://doi.org/10.1000/ants", "https://doi.org/10.1000/dance"
 
@@ -120,6 +121,13 @@ def test_macros_that_are_not_known_are_named() -> None:
     assert read.notes == [
         "a.tex: macros that are not known, of which only what stands in their braces was read: \\bee, \\strange"
     ]
+
+
+def test_a_title_is_read_as_the_text_is() -> None:
+    written = r"\title{On \enquote{Bees} at \SI{5}{\km}}\begin{document}\href{https://a.example}{\textsf{Text}}\end{document}"
+    assert read_document(written.encode(), "a.tex").title == "On “Bees” at 5 km"
+    with pytest.raises(SourceError, match="LaTeX that cannot be parsed"):
+        read_document(rb"Text \lstinline", "a.tex")
 
 
 def test_works_and_roles_of_pandoc_and_sphinx_are_read() -> None:

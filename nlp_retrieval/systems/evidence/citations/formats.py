@@ -20,7 +20,7 @@ from nlp_retrieval.documents import (
     read_markdown,
 )
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.citations.references import is_list_name
+from nlp_retrieval.systems.evidence.citations.references import is_list_name, lines_of
 from nlp_retrieval.text import printable
 
 ReportFormat = Literal["markdown", "html", "latex"]
@@ -108,13 +108,7 @@ def _with_entries(blocks: Sequence[TextBlock]) -> Iterator[TextBlock]:
 
 
 def _lines_of(block: TextBlock) -> list[_Line]:
-    lines: list[_Line] = [[]]
-    for piece in (piece for cell in block.pieces for piece in cell):
-        if piece.kind == "break":
-            lines.append([])
-        else:
-            lines[-1].append(piece)
-    return [line for line in lines if line]
+    return [line for _, line in lines_of(block) if line]
 
 
 def _text(line: _Line) -> str:

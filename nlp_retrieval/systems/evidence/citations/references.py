@@ -243,10 +243,10 @@ def references_of(report: Document) -> References:
             within = 7
             draft.close()
             under = len(references.unmarked) if references.prose else None
-            if len(_lines(block)) > 1:
-                draft.read(block, _lines(block)[1:])
+            if len(lines_of(block)) > 1:
+                draft.read(block, lines_of(block)[1:])
             continue
-        elif (within or number >= end) and draft.read(block, _lines(block)):
+        elif (within or number >= end) and draft.read(block, lines_of(block)):
             continue
         end_list(block.line)
         within = within if within != 7 else 0
@@ -268,7 +268,7 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
         is_own_block = block.kind == "paragraph" or (block.kind == "item" and block.name.isdecimal() and block.level == 1)
         if not is_own_block and block.kind != "heading":
             continue
-        name = _plain(block.pieces[0] if not is_own_block else _lines(block)[0][1])
+        name = _plain(block.pieces[0] if not is_own_block else lines_of(block)[0][1])
         if is_list_name(name, alone=is_own_block):
             headings.add(number)
             continue
@@ -289,7 +289,7 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
 def _may_head(block: TextBlock, text: str) -> bool:
     return (
         0 < len(text.strip()) <= _LONGEST_NAME
-        and len(_lines(block)) == 1
+        and len(lines_of(block)) == 1
         and not _ENTRY.match(text)
         and not _url(block.pieces[0])
         and text.rstrip("* ")[-1:] not in ".?!。"
@@ -314,7 +314,7 @@ def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
             continue
         if block.kind not in ("item", "paragraph"):
             return None
-        for at, (_, pieces) in enumerate(_lines(block)):
+        for at, (_, pieces) in enumerate(lines_of(block)):
             mark = _ENTRY.match(_plain(pieces[:3]))
             has_url = bool(_url(pieces))
             n_urls += has_url
@@ -360,7 +360,7 @@ def _before_closing_list(blocks: Sequence[TextBlock]) -> int:
 
 def _closes(block: TextBlock) -> bool:
     match = _BRACKETED.match(_plain(block.pieces[0][:3]))
-    return match is not None and (bool(match[1]) or any(_url(line) for _, line in _lines(block)))
+    return match is not None and (bool(match[1]) or any(_url(line) for _, line in lines_of(block)))
 
 
 class _OpenEntry:
@@ -497,7 +497,8 @@ def is_list_name(text: str, alone: bool = False) -> bool:
     return 0 < len(words) <= _MOST_WORDS and not _LIST_NAMES.isdisjoint(words) and set(words) <= _LIST_NAMES | _BESIDE
 
 
-def _lines(block: TextBlock) -> list[tuple[int, list[Piece]]]:
+def lines_of(block: TextBlock) -> list[tuple[int, list[Piece]]]:
+    """Return the lines of a block, each with its number and its pieces."""
     lines: list[tuple[int, list[Piece]]] = [(block.line, [])]
     for piece in (piece for cell in block.pieces for piece in cell):
         if piece.kind == "break":
