@@ -27,7 +27,7 @@ from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.core.files.records import kind, quoted
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.reports.view import counted
+from nlp_retrieval.text.printing import counted
 
 _ALIASES = (
     dict.fromkeys(QUESTION_IDS, "question_id")

@@ -26,7 +26,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, Query
 from nlp_retrieval.evaluation.comparison import Comparison, compare
 from nlp_retrieval.evaluation.gold import relevant_documents
 from nlp_retrieval.evaluation.resampling import bootstrap_intervals
-from nlp_retrieval.reports.view import counted
+from nlp_retrieval.text.printing import counted
 from nlp_retrieval.text.surfaces import words_of
 from nlp_retrieval.text.titles import normalize_title
 

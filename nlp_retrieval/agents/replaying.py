@@ -16,7 +16,7 @@ from nlp_retrieval.agents.transcripts import NO_IDS
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.reports.view import counted
+from nlp_retrieval.text.printing import counted
 
 USUAL_K = 10
 """Number of results of a search that does not say how many it asked for, and got none."""

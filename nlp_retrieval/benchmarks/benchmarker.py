@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
 from nlp_retrieval.benchmarks.cost import Cost
-from nlp_retrieval.benchmarks.distributed import ConfigurationTask, search_elsewhere
 from nlp_retrieval.benchmarks.entrants import (
     Benchmarkable,
     Corpus,
@@ -211,6 +210,8 @@ class _Benchmark:
         """Let workers compute the stages of the searches, if there are workers and a place for the stages."""
         if not self.settings.processes.elsewhere or self.store is None or self.corpus.generation is None:
             return
+        from nlp_retrieval.benchmarks.distributed import ConfigurationTask, search_elsewhere
+
         task = ConfigurationTask(str(self.corpus.generation.path), str(self.store.folder.absolute()), self.depth)
         searchers = {name: one for name, one in self.left().items() if not isinstance(one, TrecRun)}
         self.here = search_elsewhere(searchers, task, self.texts, self.settings.filters, self.say)

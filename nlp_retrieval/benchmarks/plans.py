@@ -9,10 +9,10 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
+from nlp_retrieval.benchmarks.filters import grouped
 from nlp_retrieval.benchmarks.grid import Grid, labels_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
@@ -24,48 +24,59 @@ from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.encoders.models import CARRIED_BY_PACKAGES
+from nlp_retrieval.encoders.models import find_model
 from nlp_retrieval.errors import ItemError, RetrievalError
-from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.with_model import CompiledProcessor
+from nlp_retrieval.text.printing import counted, printable
 
 IndexState = Literal["found", "to build", "not known"]
 """Not known if its model is not on this machine."""
 
 
-class Model(NamedTuple):
-    """A model that a component needs, and where it is; None if it is not on this machine."""
-
-    name: str
-    kind: str
-    source: str | None
-
-
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a benchmark: states of indexes and the most calls of language models by name; None if unknown."""
+    """States of indexes and the most calls of language models by name (None: unknown), and models not on this machine."""
 
     settings: BenchmarkSettings
     grid: Grid | None
     indexes: dict[str, IndexState]
-    models: list[Model]
     calls: dict[str, int | None]
+    missing: list[str]
 
-    @property
-    def language_model_calls(self) -> int | None:
-        """All calls together, at most; None if some are unknown."""
-        known = [calls for calls in self.calls.values() if calls is not None]
-        return sum(known) if len(known) == len(self.calls) else None
+    def lines(self, *, whole: bool = False) -> Iterator[str]:
+        """Yield the plan as lines of text; ``whole`` names its configurations too."""
+        settings, main = self.settings, self.settings.main_measure
+        others = [measure for measure in settings.measures or () if measure != main]
+        by = f"{main} ({', '.join(others) or 'k = ' + ', '.join(map(str, settings.k_values))})"
+        counts = f"{counted(len(settings.searchers), 'configuration')}, {counted(len(settings.queries), 'query', 'queries')}"
+        yield printable(f"plan: {counts}, by {by}, baseline {settings.baseline}")
+        if filters := sum(where is not None for where, _ in grouped(settings.filters)):
+            yield f"filters: {counted(filters, 'different one')}; queries of one filter are searched together"
+        if (grid := self.grid) is not None:
+            drawn = len(grid.searchers) + len(grid.equal)
+            sampled = f", {drawn:,} of them drawn" if drawn < grid.combinations else ""
+            equal = f", {counted(len(grid.equal), 'duplicate')} removed" if grid.equal else ""
+            yield f"grid: {counted(grid.combinations, 'combination')}{sampled}{equal}"
+        states = ", ".join(f"{name}: {state}" for name, state in self.indexes.items())
+        yield printable(f"indexes in {settings.index_path}: {states or 'none'}")
+        for name, calls in self.calls.items():
+            yield printable(f"language-model calls, {name}: {'not known' if calls is None else f'{calls:,}'}")
+        if self.calls:
+            known = [calls for calls in self.calls.values() if calls is not None]
+            more = ", and an unknown number more" if len(known) < len(self.calls) else ""
+            yield f"language models: at most {sum(known):,} calls{more}; answers on disk make it fewer, retries more"
+        if self.missing:
+            yield printable(f"not on this machine: {', '.join(self.missing)}")
+        for name in settings.searchers if whole else ():
+            yield f"  {printable(name)}{' *' if name == settings.baseline else ''}"
 
 
 def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
     """Return the plan of a benchmark, some of whose configurations may come from a grid."""
     if next(checked_items(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
-    searchers = [searcher for searcher in settings.searchers.values() if isinstance(searcher, Component)]
-    searchers = [searcher for searcher in searchers if not isinstance(searcher, TrecRun)]
+    searchers = [one for one in settings.searchers.values() if isinstance(one, Component) and not isinstance(one, TrecRun)]
     retrievers: dict[str, BaseRetriever] = {}
-    for part in {canonical_json(part.config): part for searcher in searchers for part in components_in(searcher)}.values():
+    for part in {canonical_json(part.config): part for one in searchers for part in _parts_of(one)}.values():
         if isinstance(part, BaseRetriever) and part.has_index:
             retrievers.setdefault(canonical_json(_identity(part) or _index_parameters(part)), part)
     asking = {key: part for searcher in searchers for key, part in _asking_parts(searcher).items()}
@@ -84,8 +95,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
     states = {
         title: _state(part, manifest) for title, part in zip(_titles(retrievers.values()), retrievers.values(), strict=True)
     }
-    models = list(dict.fromkeys(model for component in held for model in models_in(component)))
-    return Plan(settings, grid, states, models, calls)
+    return Plan(settings, grid, states, calls, list(dict.fromkeys(model for part in held for model in _missing(part))))
 
 
 def _titles(parts: Iterable[Component]) -> list[str]:
@@ -97,23 +107,16 @@ def _asking_parts(searcher: Component) -> dict[str, Component]:
     parts: list[Component] = [searcher]
     if isinstance(searcher, Searcher):
         parts = [*filter(None, [searcher.processor]), *searcher.retrievers.values(), *searcher.rerankers.values()]
-    asking: dict[str, Component] = {}
-    for part in parts:
-        if part.calls_per_query() == 0:
-            continue
-        asked: object = part.config
-        if isinstance(part, BaseReranker):  # its input decides
-            asked = [part.config, searcher.config]
-        elif isinstance(part, CompiledProcessor):  # and not how many phrases are kept
-            program = part.compiled.fingerprint if part.compiled is not None else None
-            asked = {"name": part.name, "lm": part.lm.config, "program": program}
-        asking[canonical_json(asked)] = part
-    return asking
+    return {
+        canonical_json([part.config, searcher.config] if isinstance(part, BaseReranker) else part.config): part
+        for part in parts  # what a reranker is asked depends on its input
+        if part.calls_per_query() != 0
+    }
 
 
 def _identity(retriever: BaseRetriever) -> Config | None:
     """The identity of an index, or None if it needs a model that is not on this machine."""
-    if any(model.source is None for model in models_in(retriever)):
+    if any(_missing(retriever)):
         return None
     try:
         return retriever.identity
@@ -138,54 +141,32 @@ def _state(retriever: BaseRetriever, manifest: Manifest | None) -> IndexState:
     return "found" if manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity)) is not None else "to build"
 
 
-# The models that a component loads and the location of their files, without loading or downloading any.
-
-
-def components_in(component: Component) -> Iterator[Component]:
+def _parts_of(component: Component) -> Iterator[Component]:
     """Yield a component and all its parts; a part used several times is yielded several times."""
     yield component
     for part in held_components(component):
-        yield from components_in(part)
+        yield from _parts_of(part)
     if isinstance(component, BaseRetriever):
         for retriever in component.parts():
-            yield from components_in(retriever)
+            yield from _parts_of(retriever)
 
 
-def models_in(component: Component) -> list[Model]:
-    """Return the models that a component and its parts load or call, each once."""
-    models: dict[Model, None] = {}
-    for part in components_in(component):
+def _missing(component: Component) -> Iterator[str]:
+    """Yield the models of a component and its parts that are not on this machine; none is loaded."""
+    for part in _parts_of(component):
         model, pipeline = getattr(part, "model", None), getattr(part, "spacy_pipeline", None)
-        if isinstance(part, LanguageModel):
-            endpoint = part.base_url or f"{part.provider}'s own endpoint"
-            models[Model(part.model, "language model", str(without_secrets(endpoint)))] = None
-        elif isinstance(model, str) and part.kind in {"encoders", "rerankers"}:
-            models[Model(model, part.kind.removesuffix("s"), _source_of(model, getattr(part, "revision", None)))] = None
-        if isinstance(pipeline, str):
-            installed = pipeline.isidentifier() and importlib.util.find_spec(pipeline) is not None
-            source = "a folder" if expanded(pipeline).is_dir() else "an installed package" if installed else None
-            models[Model(pipeline, "spaCy pipeline", source)] = None
-    return list(models)
+        if isinstance(model, str) and part.kind in {"encoders", "rerankers"} and not _is_here(model, part):
+            yield model
+        package = isinstance(pipeline, str) and pipeline.isidentifier() and importlib.util.find_spec(pipeline) is not None
+        if isinstance(pipeline, str) and not package and not expanded(pipeline).is_dir():
+            yield pipeline
 
 
-def _source_of(model: str, revision: str | None) -> str | None:
+def _is_here(model: str, part: Component) -> bool:
     if expanded(model).is_dir():
-        return "a folder"
-    if (path := _in_hub_cache(model, revision)) is not None:
-        return f"the hub's cache, commit {path.name[:12]}"
-    module, distribution = CARRIED_BY_PACKAGES.get(model, ("", ""))
-    if module and revision is None and importlib.util.find_spec(module) is not None:
-        return f"the package {distribution}"
-    return None
-
-
-def _in_hub_cache(model: str, revision: str | None) -> Path | None:
-    if importlib.util.find_spec("huggingface_hub") is None:
-        return None
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
+        return True
     try:
-        return Path(snapshot_download(model, revision=revision, local_files_only=True))
-    except (LocalEntryNotFoundError, FileNotFoundError, HFValidationError):
-        return None
+        find_model(model, getattr(part, "revision", None), local_only=True)
+    except RetrievalError:
+        return False
+    return True

@@ -461,6 +461,13 @@ class BenchmarkConfig(BenchmarkSettings):
         """The folder for the files of the run."""
         return Path(self.output)
 
+    def trackers(self, named: Collection[str] = (), *, wandb: bool = True) -> list[WandbSettings | MlflowSettings]:
+        """Return the settings of the trackers to log to: those named, or those of the file, perhaps without W&B."""
+        if named:
+            known = {"wandb": self.wandb or WandbSettings(), "mlflow": self.mlflow or MlflowSettings()}
+            return [settings for name, settings in known.items() if name in named]
+        return [settings for settings in (self.wandb if wandb else None, self.mlflow) if settings is not None]
+
     def settings(self, output: Path | None = None) -> BenchmarkSettings:
         """Load queries and gold, and return the benchmark to run.
 

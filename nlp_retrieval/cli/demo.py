@@ -38,7 +38,6 @@ def command(
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.cli.search import print_hits
     from nlp_retrieval.core.search.base_searcher import BaseSearcher
-    from nlp_retrieval.reports.trackers import trackers_of
 
     chosen, model = shipped_claims(claims), None
     if lm is not None:
@@ -49,7 +48,7 @@ def command(
     config = write_demo(output, chosen, model)
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
-    refuse_failures(run_benchmark(settings, None, trackers_of(settings) if wandb else [], verbose=verbose))
+    refuse_failures(run_benchmark(settings, None, settings.trackers() if wandb else [], verbose=verbose))
     linked = settings.searchers["link graph"]
     if isinstance(linked, BaseSearcher):
         say("how the link graph reaches what it finds, for one claim:")

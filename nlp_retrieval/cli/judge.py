@@ -116,7 +116,7 @@ def _say_prospects(made: JudgingProject) -> None:
     from nlp_retrieval.evaluation.resampling import family_numbers
     from nlp_retrieval.judging.pool import choose, is_sum
     from nlp_retrieval.judging.sequences import families_to_decide
-    from nlp_retrieval.reports import counted
+    from nlp_retrieval.text.printing import counted
 
     pool, settings = made.pool(), made.settings
     compared = list(settings.comparisons or combinations(pool.systems, 2))

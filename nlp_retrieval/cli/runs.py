@@ -19,9 +19,8 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalE
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.results import BenchmarkReport
-    from nlp_retrieval.benchmarks.settings import BenchmarkConfig
+    from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbSettings
     from nlp_retrieval.evaluation.rankings import RunLists
-    from nlp_retrieval.reports.trackers import Settings
 
 
 _UNLIMITED = 10_000
@@ -168,24 +167,20 @@ def benchmark(
     repeat the command. With --workers or --ray, other processes encode, search and rerank; latency is timed in this one. A
     configuration that fails does not stop the others; the exit code is then 1, or 4 if only packages are missing.
     """
-    from rich.console import Console
-
-    from nlp_retrieval.benchmarks.plans import plan_of
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
-    from nlp_retrieval.reports.tables import refuse_unknown_columns
-    from nlp_retrieval.reports.terminal import PlanText
-    from nlp_retrieval.reports.trackers import trackers_of
 
     described = replace(read_benchmark_config(config), workers=workers, ray=ray).measured_by(names_of(measures), main)
-    if not wandb:
-        described = replace(described, wandb=None)
-    trackers = trackers_of(described, log_to or ())
-    refuse_unknown_columns(names_of(columns), described.measured)
+    trackers = described.trackers(log_to or (), wandb=wandb)
+    if columns is not None:
+        from nlp_retrieval.reports.tables import refuse_unknown_columns
+
+        refuse_unknown_columns(names_of(columns), described.measured)
     if dry_run:
         _check_output(output or described.output_folder, trackers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
-        plan = plan_of(described.settings(), described.grid)
-        Console(stderr=not dry_run).print(PlanText(plan, whole=dry_run))
+        from nlp_retrieval.benchmarks.plans import plan_of
+
+        typer.echo("\n".join(plan_of(described.settings(), described.grid).lines(whole=dry_run)), err=not dry_run)
     if not dry_run:
         refuse_failures(run_benchmark(described, output, trackers, form=form, columns=columns, verbose=verbose))
 
@@ -201,20 +196,21 @@ def refuse_failures(report: BenchmarkReport) -> None:
         )
 
 
-def _check_output(folder: Path, trackers: Sequence[Settings]) -> None:
+def _check_output(folder: Path, trackers: Sequence[WandbSettings | MlflowSettings]) -> None:
     """Check before the run that its output can be written, and report where runs are logged."""
-    from nlp_retrieval.reports.trackers import check_tracker
-    from nlp_retrieval.reports.write import check_run_output
+    from nlp_retrieval.core.files.atomic import check_folder_for_output
 
-    check_run_output(folder)
+    check_folder_for_output(folder)
     for tracker in trackers:
+        from nlp_retrieval.reports.trackers import check_tracker
+
         say(check_tracker(tracker, folder))
 
 
 def run_benchmark(
     config: BenchmarkConfig,
     output: Path | None,
-    trackers: Sequence[Settings],
+    trackers: Sequence[WandbSettings | MlflowSettings],
     *,
     form: TableFormat = TableFormat.TABLE,
     columns: str | None = None,
@@ -223,15 +219,16 @@ def run_benchmark(
     """Run a benchmark, print the table, log the runs, and report where everything is."""
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
-    from nlp_retrieval.core.progress_bars import progress
-    from nlp_retrieval.reports.trackers import log_run
-    from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output_folder
     _check_output(folder, trackers)
     run = run_searchers(config.settings(folder), say_progress)
     if config.grid is not None:
         run = with_grid(run, config.grid)
+    from nlp_retrieval.core.progress_bars import progress
+    from nlp_retrieval.reports.trackers import log_run
+    from nlp_retrieval.reports.write import write_run_files
+
     with progress("writing the page and files", None, at_once=True):
         report = write_run_files(run, folder)
     print_comparison(report, form, columns, verbose=verbose)
@@ -267,10 +264,11 @@ def compare(
     """
     from nlp_retrieval.benchmarks.comparing import compare_runs
     from nlp_retrieval.benchmarks.runs import read_sources
-    from nlp_retrieval.reports.write import check_run_output, write_run_files
+    from nlp_retrieval.core.files.atomic import check_folder_for_output
+    from nlp_retrieval.reports.write import write_run_files
 
     if output is not None:
-        check_run_output(output)
+        check_folder_for_output(output)
     sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")

@@ -37,7 +37,7 @@ from nlp_retrieval.gate.baseline import (
 from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_most
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, looks_of, overall, queries_needed
-from nlp_retrieval.reports import counted
+from nlp_retrieval.text.printing import counted
 
 _PERSISTENCE = 0.9
 _SHOWN, _DEEPER = 5, 10

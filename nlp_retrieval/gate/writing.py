@@ -14,8 +14,7 @@ from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.gate.checking import GateReport
 from nlp_retrieval.gate.reasons import LostQuery
 from nlp_retrieval.gate.verdict import MeasureVerdict
-from nlp_retrieval.reports import counted, listed
-from nlp_retrieval.text import visible
+from nlp_retrieval.text.printing import counted, listed, visible
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MOST_IDS = 5

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nlp_retrieval.judging.project import JudgingProject
-from nlp_retrieval.reports import counted
+from nlp_retrieval.text.printing import counted
 from nlp_retrieval.text.surfaces import words_of
 
 _FEWEST = 0.95

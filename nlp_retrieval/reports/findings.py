@@ -23,8 +23,7 @@ from nlp_retrieval.reports.figures import (
     shared_reason,
     signed,
 )
-from nlp_retrieval.reports.view import counted, listed
-from nlp_retrieval.text.printing import printable
+from nlp_retrieval.text.printing import counted, listed, printable
 
 _WIDE = 0.1
 """Width of an interval from which two decimals are enough."""

@@ -27,8 +27,8 @@ from nlp_retrieval.reports.figures import (
     family_label,
     mark_of,
 )
-from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, counted, view_of
-from nlp_retrieval.text.printing import printable, spreadsheet_cell
+from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
+from nlp_retrieval.text.printing import counted, printable, spreadsheet_cell
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",

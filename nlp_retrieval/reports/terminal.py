@@ -13,8 +13,6 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from nlp_retrieval.benchmarks.filters import grouped
-from nlp_retrieval.benchmarks.plans import Plan
 from nlp_retrieval.benchmarks.results import ConfigurationResult
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.ranking_difference import (
@@ -42,50 +40,8 @@ from nlp_retrieval.reports.figures import (
 )
 from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
-from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, Row, counted
-from nlp_retrieval.text.printing import printable
-
-
-@dataclass(frozen=True)
-class PlanText:
-    """A plan, to be printed to a rich console; with ``whole`` its configurations by name too."""
-
-    plan: Plan
-    whole: bool = False
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        del console, options
-        yield Text("\n".join(_summary(self.plan)))
-        for name in self.plan.settings.searchers if self.whole else ():
-            yield Text(f"  {printable(f'{name} *' if name == self.plan.settings.baseline else name)}", overflow="fold")
-
-
-def _summary(plan: Plan) -> list[str]:
-    settings, main = plan.settings, plan.settings.main_measure
-    others = [measure for measure in settings.measures or () if measure != main]
-    by = f"{main} ({', '.join(others) or 'k = ' + ', '.join(map(str, settings.k_values))})"
-    configurations = counted(len(settings.searchers), "configuration")
-    queries = counted(len(settings.queries), "query", "queries")
-    lines = [f"plan: {configurations}, {queries}, by {by}, baseline {settings.baseline}"]
-    if filters := sum(where is not None for where, _ in grouped(settings.filters)):
-        lines.append(f"filters: {counted(filters, 'different one')}; queries of one filter are searched together")
-    if (grid := plan.grid) is not None:
-        drawn = len(grid.searchers) + len(grid.equal)
-        sampled = f", {drawn:,} of them drawn" if drawn < grid.combinations else ""
-        equal = f", {counted(len(grid.equal), 'duplicate')} removed" if grid.equal else ""
-        lines.append(f"grid: {counted(grid.combinations, 'combination')}{sampled}{equal}")
-    states = [f"{name}: {state}" for name, state in plan.indexes.items()]
-    lines.append(f"indexes in {settings.index_path}: {', '.join(states) or 'none'}")
-    for name, calls in plan.calls.items():
-        lines.append(f"language-model calls, {name}: {'not known' if calls is None else f'{calls:,}'}")
-    if plan.calls:
-        known = sum(calls for calls in plan.calls.values() if calls is not None)
-        more = "" if plan.language_model_calls is not None else ", and an unknown number more"
-        lines.append(f"language models: at most {known:,} calls{more}; answers on disk make it fewer, retries more")
-    if missing := [model.name for model in plan.models if model.source is None]:
-        lines.append(f"not on this machine: {', '.join(missing)}")
-    return [printable(line) for line in lines]
-
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, Row
+from nlp_retrieval.text.printing import counted, printable
 
 _MISSING: dict[Seen, str] = {"unseen": "not found by it", "absent": "no such signal", "unlisted": "not in the list", "seen": ""}
 _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "same": "dim"}

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbMode, WandbSettings
+from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.core.files.atomic import file_names, make_folder
@@ -235,14 +235,6 @@ def _there(*files: str | Path) -> list[Path]:
 
 
 Settings = WandbSettings | MlflowSettings
-
-
-def trackers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[Settings]:
-    """Return the settings of the trackers of a benchmark: of those named, otherwise of those that the file has."""
-    if not names:
-        return [settings for settings in (config.wandb, config.mlflow) if settings is not None]
-    known: dict[str, Settings] = {"wandb": config.wandb or WandbSettings(), "mlflow": config.mlflow or MlflowSettings()}
-    return [settings for name, settings in known.items() if name in names]
 
 
 def check_tracker(settings: Settings, folder: Path) -> str:

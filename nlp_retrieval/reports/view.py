@@ -32,7 +32,7 @@ from nlp_retrieval.reports.figures import (
     query_groups,
     summary_columns,
 )
-from nlp_retrieval.text.printing import printable
+from nlp_retrieval.text.printing import counted, listed, printable
 
 _FEW = 50
 """Queries."""
@@ -188,26 +188,6 @@ def failure_notes(report: BenchmarkReport) -> list[str]:
             f"{wanted} was meant to be the baseline; the others are compared with {printable(report.baseline)} instead."
         )
     return notes
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: ``"1 query"``, ``"1,200 queries"``.
-
-    Examples:
-        >>> counted(1, "query"), counted(1200, "query", "queries")
-        ('1 query', '1,200 queries')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: ``"5, 10 and 21"``.
-
-    Examples:
-        >>> listed(["5", "10", "21"])
-        '5, 10 and 21'
-    """
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 _SAY_LITTLE = frozenset("corpus queries items documents docs passages collection data dataset test dev train".split())

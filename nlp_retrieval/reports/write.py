@@ -8,7 +8,6 @@ rest.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,7 @@ import yaml
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.atomic import (
-    check_file_for_output,
-    check_folder_for_output,
-    file_names,
-    remove_output,
-    write_output,
-)
+from nlp_retrieval.core.files.atomic import file_names, remove_output, write_output
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.evaluation.answers import ragas_lines
 from nlp_retrieval.evaluation.comparison import verdict
@@ -87,17 +80,6 @@ _FILES = {
     "passages": PASSAGES,
     "trec": "trec",
 }
-
-
-def check_run_output(folder: str | Path) -> None:
-    """Raise an error if a run could not be written into a folder, before it is computed."""
-    target = Path(folder)
-    check_folder_for_output(target)
-    for kind, name in _FILES.items():
-        if kind == "trec":
-            check_folder_for_output(target / name)
-        elif os.path.lexists(target / name):
-            check_file_for_output(target / name)
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:

@@ -8,6 +8,7 @@ Standard 39, confusables.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 _OBEYED = ("Cc", "Cs", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
@@ -136,3 +137,23 @@ def as_latin(text: str) -> str:
         'paypal'
     """
     return text if text.isascii() else text.translate(_LATIN)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``"1 query"``, ``"1,200 queries"``.
+
+    Examples:
+        >>> counted(1, "query"), counted(1200, "query", "queries")
+        ('1 query', '1,200 queries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: ``"5, 10 and 21"``.
+
+    Examples:
+        >>> listed(["5", "10", "21"])
+        '5, 10 and 21'
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -26,7 +26,8 @@ from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.page.charts import over_coverage, over_cutoffs, quality_latency, quality_price
 from nlp_retrieval.reports.page.explorer import explorer_block
 from nlp_retrieval.reports.page.templating import asset, interval_text, rendered
-from nlp_retrieval.reports.view import ReportView, counted, listed, view_of
+from nlp_retrieval.reports.view import ReportView, view_of
+from nlp_retrieval.text.printing import counted, listed
 
 LIMIT = 950_000
 """Size in bytes up to which lists of queries are included."""

@@ -36,8 +36,8 @@ from nlp_retrieval.reports.figures import (
     unit,
 )
 from nlp_retrieval.reports.page.charts import COLOURS, finite, interval_plot, stage_bar
-from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Row, counted, listed
-from nlp_retrieval.text.printing import printable, visible
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Row
+from nlp_retrieval.text.printing import counted, listed, printable, visible
 
 _ASSETS = Path(__file__).parent / "assets"
 
