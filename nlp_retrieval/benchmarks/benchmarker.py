@@ -53,7 +53,7 @@ from nlp_retrieval.benchmarks.timing import cost_of, drawn_sample, timed
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
-from nlp_retrieval.core.files.frames import BaseLoader, Items, Queries
+from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, Generation
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import OtherProcesses
@@ -161,7 +161,7 @@ class _Benchmark:
             with self.attempt(name):
                 if held is None or not self._opens(searcher):
                     self.say(f"{name}: indexing")
-                    searcher.index(_CheckedLoader(self.settings), self.settings.index_folder)
+                    searcher.index(self.settings.loader, self.settings.index_folder)
                 refuse_other_corpus(held, searcher)
                 held = held or generation_of(searcher)
         self.raise_if_all_failed()
@@ -196,9 +196,10 @@ class _Benchmark:
         ignore = are_passages(settings.queries, texts, settings.ignore_identical_ids)
         self.settings = replace(settings, ignore_identical_ids=ignore)
         self.own = own_ids(self.ids, alike, self.qrels, ignore=ignore)
-        self.depth = settings.depth + (self.own.ignored > 0)  # one more, as one may be the query itself
-        if self.own.ignored:
-            of_all = f"{self.own.ignored:,} of {len(settings.queries):,} queries are items of the corpus"
+        self.n_own = sum(own is not None for own in self.own)
+        self.depth = settings.depth + (self.n_own > 0)  # one more, as one may be the query itself
+        if self.n_own:
+            of_all = f"{self.n_own:,} of {len(settings.queries):,} queries are items of the corpus"
             self.say(f"{of_all}; a hit that is the query itself does not count")
         warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
         self.families, self.labels = [q.family for q in settings.queries], group_labels(settings.queries, settings.group_by)
@@ -263,7 +264,7 @@ class _Benchmark:
 
     def _counting(self, lists: Sequence[Sequence[T]], id_of: Callable[[T], str]) -> list[list[T]]:
         """Return the hits that count, up to the depth."""
-        pairs = zip(self.own.ids, lists, strict=True)
+        pairs = zip(self.own, lists, strict=True)
         kept = ([*hits] if own is None else [hit for hit in hits if id_of(hit) != own] for own, hits in pairs)
         return [hits[: self.settings.depth] for hits in kept]
 
@@ -307,13 +308,11 @@ class _Benchmark:
         """Return the queries and judgements behind the figures, and those excluded."""
         settings, missing = self.settings, self.missing
         hopeless = [name for name, grades in self.qrels.items() if max(grades.values(), default=0) < settings.relevant_from]
-        unlabelled = [name for name, label in zip(self.ids, self.labels, strict=True) if label is None]
         ids = {
             "without_relevant": hopeless,
             "unjudged": settings.unjudged,
             "unasked": settings.unasked,
             "dropped": self.dropped,
-            "ungrouped": unlabelled if len(unlabelled) < len(self.ids) else [],
         }
         first = {what: several[0] for what, several in ids.items() if several}
         return Counted(
@@ -321,31 +320,10 @@ class _Benchmark:
             missing_documents=missing.documents if missing is not None else 0,
             missing_queries=missing.queries if missing is not None else 0,
             gold_missing=settings.gold_missing,
-            own_ids=self.own.ignored,
-            own_gold=self.own.gold,
-            same_ids=self.own.alike,
-            group_by=settings.group_by,
+            own_ids=self.n_own,
             first=first | ({"missing_documents": missing.first} if missing is not None else {}),
             **{what: len(several) for what, several in ids.items()},
         )
-
-
-class _CheckedLoader(BaseLoader):
-    """The corpus during indexing: an index reads all items before it encodes any, so gold is checked after the last one."""
-
-    name = "checked"
-
-    def __init__(self, settings: Any) -> None:
-        self._settings: BenchmarkSettings = settings
-
-    def stream(self) -> Iterator[SearchableItem]:
-        settings, item_ids, titles = self._settings, list[str](), list[str]()
-        for item in settings.loader.stream():
-            item_ids.append(item.item_id)
-            titles.append(item.title)
-            yield item
-        if item_ids:
-            _evaluator(settings, item_ids, titles)
 
 
 def _evaluator(settings: BenchmarkSettings, item_ids: Sequence[str], titles: Sequence[str] | None) -> RetrievalEvaluator:

@@ -92,7 +92,7 @@ def compare_runs(
             "compared": {str(run.folder): run.report.manifest for run in saved},
             "cautions": [*sources.cautions, *cautions],
             "depth": min(sources.depths.values()),
-            "ignore_identical_ids": sources.own.ignored > 0,
+            "ignore_identical_ids": sources.own_ids > 0,
             "main": _main_of(saved, list(map(str, wanted)), main, chosen=measures is not None),
             "relevant_from": lowest,
             "measures": None if not chosen_measures else list(map(str, wanted)),
@@ -174,18 +174,13 @@ def _counted(sources: Sources, relevant_from: int) -> Counted:
     lists = sources.lists
     hopeless = [gold.query_id for gold in lists.gold if max(gold.relevance.values(), default=0) < relevant_from]
     before = next((run.report.counted for run in sources.saved if run.report.counted is not None), Counted(0))
-    labels = [query_id for query_id, label in zip(lists.query_ids, lists.groups, strict=True) if label is None]
-    ungrouped = labels if len(labels) < len(lists.query_ids) else []
-    ids = {"without_relevant": hopeless, "unjudged": sources.unjudged, "ungrouped": ungrouped}
+    ids = {"without_relevant": hopeless, "unjudged": sources.unjudged}
     return replace(
         before,
         queries=len(lists.query_ids),
         without_relevant=len(hopeless),
         unjudged=len(sources.unjudged) or before.unjudged,
-        own_ids=sources.own.ignored or before.own_ids,
-        own_gold=sources.own.gold or before.own_gold,
-        same_ids=sources.own.alike or before.same_ids,
-        ungrouped=len(ungrouped),
+        own_ids=sources.own_ids or before.own_ids,
         first=before.first | {what: several[0] for what, several in ids.items() if several},
     )
 

@@ -116,7 +116,7 @@ def evaluate(
     if not kept:
         raise QueryError("no judged query was asked, so nothing can be measured; check the ids of the queries")
     own = own_ids(list(rankings), rankings, {wanted.query_id: wanted.relevance for wanted in kept}, ignore=ignore_identical_ids)
-    not_counting = dict(zip(rankings, own.ids, strict=True))
+    not_counting = dict(zip(rankings, own, strict=True))
     lists = [
         [item_id for item_id, _ in rankings.get(query_id, []) if item_id != not_counting.get(query_id)]
         for query_id in (wanted.query_id for wanted in kept)

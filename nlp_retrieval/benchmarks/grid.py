@@ -186,7 +186,7 @@ def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
 MOST = 10_000
 """Maximum number of configurations; more combinations must be sampled."""
 
-_MOST_WITH_SKIPS = 1_000_000
+_MOST_COMBINATIONS = 1_000_000
 
 Combination = tuple[int, ...]
 """The number of the value on each axis."""
@@ -258,19 +258,24 @@ def expand_grid(
             f"{where}.vary: expected axes by their paths, such as {{fusion: [rrf, combsum]}}, found {_shown(vary)}"
         )
     axes = [_axis(str(path), values, f"{where}.vary.{path}") for path, values in vary.items()]
-    left, count = _left(axes, skip, f"{where}.skip")
-    if sample is None and count > MOST:
+    left = _left(axes, skip, where)
+    if sample is None and len(left) > MOST:
         raise ConfigurationError(
-            f"{where}: {count:,} combinations are more than {MOST:,}; draw some of them (sample: 50), or vary less"
+            f"{where}: {len(left):,} combinations are more than {MOST:,}; draw some of them (sample: 50), or vary less"
         )
-    drawn = _drawn(axes, left, count, sample, seed)
+    places = range(len(left)) if sample is None or sample >= len(left) else sorted(_draw(len(left), sample, seed))
+    drawn = [left[place] for place in places]
     short = [_short_path(axis, axes) for axis in axes]
     settings: dict[str, Config] = {}
     values: dict[str, dict[str, str | int | float]] = {}
     for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
         settings[name] = _settings(searcher, axes, chosen, name, where)
         values[name] = {key: axis.recorded(value) for key, axis, value in zip(short, axes, chosen, strict=True)}
-    return Grid(settings, count, {}, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
+    return Grid(settings, len(left), {}, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
+
+
+def _draw(count: int, sample: int, seed: int) -> list[int]:
+    return random.Random(seed).sample(range(count), sample)  # noqa: S311 -- a sample
 
 
 def _axis(path: str, given: object, where: str) -> _Axis:
@@ -300,26 +305,20 @@ def _axis(path: str, given: object, where: str) -> _Axis:
     return _Axis(path, labels, values, named)
 
 
-def _left(axes: Sequence[_Axis], skip: object, where: str) -> tuple[Sequence[int], int]:
-    """Return the numbers, in the product of all axes, of the combinations that no skip leaves out, and how many there are."""
+def _left(axes: Sequence[_Axis], skip: object, where: str) -> list[Combination]:
+    """Return the combinations of the axes' values that no skip leaves out."""
     count = math.prod(len(axis.values) for axis in axes)
-    rules = _skips(skip, axes, where)
-    if rules and count > _MOST_WITH_SKIPS:
-        raise ConfigurationError(
-            f"{where}: chooses from {count:,} combinations, and 'skip' is supported for {_MOST_WITH_SKIPS:,} at most; "
-            "vary less, or remove 'skip'"
-        )
-    if not rules:
-        return range(count), count  # more than a range has a length for
-    product = itertools.product(*(range(len(axis.values)) for axis in axes))
+    if count > _MOST_COMBINATIONS:
+        raise ConfigurationError(f"{where}: {count:,} combinations are more than {_MOST_COMBINATIONS:,}; vary less")
+    rules = _skips(skip, axes, f"{where}.skip")
     left = [
-        number
-        for number, chosen in enumerate(product)
+        chosen
+        for chosen in itertools.product(*(range(len(axis.values)) for axis in axes))
         if not any(all(chosen[axis] in values for axis, values in rule.items()) for rule in rules)
     ]
     if not left:
-        raise ConfigurationError(f"{where}: leaves no combination; remove some of it")
-    return left, len(left)
+        raise ConfigurationError(f"{where}.skip: leaves no combination; remove some of it")
+    return left
 
 
 def _skips(skip: object, axes: Sequence[_Axis], where: str) -> list[dict[int, set[int]]]:
@@ -361,24 +360,6 @@ def _value_of(wanted: object, axis: _Axis, where: str) -> int:
 def _shown(value: object) -> str:
     text = repr(to_plain(value))
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _drawn(axes: Sequence[_Axis], left: Sequence[int], count: int, sample: int | None, seed: int) -> list[Combination]:
-    """Return all combinations or a sample, drawn with the same probability and without repetition, in order."""
-    if sample is not None and sample < count:
-        draw = random.Random(seed)  # noqa: S311 -- a sample
-        chosen: set[int] = set()
-        while len(chosen) < sample:
-            chosen.add(draw.randrange(count))
-        left = [left[place] for place in sorted(chosen)]
-    combinations = []
-    for number in left:
-        values = []
-        for axis in reversed(axes):
-            number, value = divmod(number, len(axis.values))  # noqa: PLW2901 -- digit by digit
-            values.append(value)
-        combinations.append(tuple(reversed(values)))
-    return combinations
 
 
 def _settings(searcher: Mapping[str, Any], axes: Sequence[_Axis], chosen: Combination, name: str, where: str) -> Config:

@@ -6,7 +6,6 @@ It contains nothing that looks like a key.
 from __future__ import annotations
 
 import hashlib
-import math
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -47,7 +46,6 @@ def manifest_of(
         },
         "queries": len(settings.queries),
         "query_fingerprint": _hash([asked, qrels]),
-        "query_parts": _parts(settings, qrels),
         **({"synthetic": written} if written else {}),
         "index": str(settings.index_path),
         **recorded,
@@ -76,19 +74,6 @@ def _configuration(settings: BenchmarkSettings) -> Config | None:
         {keys[name]: value for name, value in record.items() if value is not None and name not in left_out}
     )
     return plain
-
-
-def _parts(settings: BenchmarkSettings, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """Fingerprints of a benchmark's queries and expected results, part by part, independent of the order of the queries."""
-    queries = sorted(settings.queries, key=lambda query: query.query_id)
-    groups = [query.metadata.get(settings.group_by) for query in queries]
-    groups = [None if isinstance(group, float) and not math.isfinite(group) else group for group in groups]
-    return {
-        "texts": _hash([[query.query_id, query.text] for query in queries]),
-        "gold": _hash(qrels),
-        "families": _hash([[query.query_id, query.family] for query in queries]),
-        "groups": _hash([[query.query_id, group] for query, group in zip(queries, groups, strict=True)]),
-    }
 
 
 def _hash(content: object) -> str:

@@ -88,10 +88,6 @@ class Counted:
         gold_missing: treatment of these documents.
         dropped: queries that do not count because the corpus has none of their relevant documents.
         own_ids: queries that are passages themselves; their own passage does not count as a hit.
-        own_gold: queries whose own passage counts, because it is in their gold.
-        same_ids: queries that share an id with a different item, which therefore counts.
-        ungrouped: queries in no group, because they have no value to group by.
-        group_by: that key.
         first: an example id by field name.
     """
 
@@ -104,10 +100,6 @@ class Counted:
     gold_missing: str = "count"
     dropped: int = 0
     own_ids: int = 0
-    own_gold: int = 0
-    same_ids: int = 0
-    ungrouped: int = 0
-    group_by: str = ""
     first: dict[str, str] = field(default_factory=dict)
 
 
@@ -299,11 +291,6 @@ class BenchmarkRun:
     def families(self) -> list[str | None]:
         """Family of each query; None if it has none."""
         return self.lists.families
-
-    @property
-    def query_groups(self) -> list[str | None]:
-        """Group of each query; None if it belongs to none."""
-        return self.lists.groups
 
     @property
     def rankings(self) -> dict[str, list[Ranking]]:

@@ -37,7 +37,6 @@ from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, read_lists
 from nlp_retrieval.evaluation.rankings import (
     ListsBuilder,
-    OwnIds,
     RunLists,
     own_ids,
     without_own,
@@ -48,7 +47,7 @@ from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbe
 REPORT = "report.json"
 PER_QUERY = "per_query.parquet"
 
-FORMAT = 5
+FORMAT = 6
 
 _ADAPTER = TypeAdapter(BenchmarkReport)
 _READ_BACK = (PER_QUERY, HITS, QUERIES, PASSAGES)
@@ -181,8 +180,6 @@ def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> d
 Judgements = Mapping[str, Mapping[str, int]]
 """Grades by item id, by query id."""
 
-_SHOWN = 80
-
 
 @dataclass(frozen=True)
 class RunCorpus:
@@ -247,31 +244,22 @@ def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
     """Raise an error if the gold differs from that of the first source."""
     where, gold = golds[0]
     for other_where, other in golds[1:]:
-        if other == gold:
-            continue
-        query_id = next(query_id for query_id in [*gold, *other] if gold.get(query_id) != other.get(query_id))
-        if query_id not in gold or query_id not in other:
-            first = f"query {query_id!r} is not in {other_where if query_id in gold else where}"
-        else:
-            ours, theirs = gold[query_id], other[query_id]
-            item = next(item for item in [*ours, *theirs] if ours.get(item, 0) != theirs.get(item, 0))
-            first = f"item {item!r} has grade {ours.get(item, 0)} and {theirs.get(item, 0)} for query {query_id!r}"
-        raise GoldError(
-            f"{where} and {other_where} do not have the same queries and gold ({len(gold):,} and {len(other):,} queries); the "
-            f"first difference: {first}; compare runs over the same queries"
-        )
+        if differ := [query_id for query_id in {**gold, **other} if gold.get(query_id) != other.get(query_id)]:
+            raise GoldError(
+                f"{where} and {other_where} do not have the same queries and gold: {len(differ):,} queries of {len(gold):,} "
+                f"and {len(other):,} differ (the first: {differ[0]!r}); compare runs over the same queries"
+            )
 
 
 def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
     """Raise an error if query texts with equal ids differ from those of the first folder that has texts."""
     holding = [run for run in saved if any(run.lists.texts)]  # a comparison of run files alone has none
     for other in holding[1:]:
-        ours, theirs = (_by_query(run, run.lists.texts) for run in (holding[0], other))
+        ours, theirs = (dict(zip(run.lists.query_ids, run.lists.texts, strict=True)) for run in (holding[0], other))
         if changed := [query_id for query_id, text in ours.items() if theirs[query_id] != text]:
-            one, two = (repr(texts[changed[0]][:_SHOWN]) for texts in (ours, theirs))
             raise QueryError(
-                f"{len(changed):,} of {len(ours):,} queries have other texts in {holding[0].folder} than in {other.folder}, "
-                f"the first: {changed[0]!r}, {one} and {two}; compare runs over the same queries"
+                f"{len(changed):,} of {len(ours):,} queries have other texts in {holding[0].folder} than in {other.folder} "
+                f"(the first: {changed[0]!r}); compare runs over the same queries"
             )
 
 
@@ -285,15 +273,6 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
     ]
     for first, other in ((saved[0], other) for other in saved[1:]):
         both, one, two = f"{first.folder} and {other.folder}", first.report, other.report
-        for what, ours, theirs in (
-            ("families, by which differences are tested", _partition(first), _partition(other)),
-            ("groups", _by_query(first, first.lists.groups), _by_query(other, other.lists.groups)),
-        ):
-            if changed := [query_id for query_id, value in ours.items() if theirs[query_id] != value]:
-                cautions.append(
-                    f"{len(changed):,} of {len(ours):,} queries are in other {what}, in {other.folder} than in {first.folder} "
-                    f"(the first: {changed[0]!r}); those of {first.folder} are taken for all."
-                )
         if one.manifest.get("filters") != two.manifest.get("filters"):
             cautions.append(f"{both} were searched with different filters, and a difference may be one of these.")
         if one.manifest.get("ignore_identical_ids") != two.manifest.get("ignore_identical_ids"):
@@ -316,17 +295,6 @@ def _corpus(recorded: object) -> RunCorpus | None:
     return RunCorpus(fingerprint, items) if isinstance(fingerprint, str) and isinstance(items, int) else None
 
 
-def _by_query(saved: SavedRun, values: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(saved.lists.query_ids, values, strict=True))
-
-
-def _partition(saved: SavedRun) -> dict[str, str]:
-    """Each query with the first of its family, independent of the family's name."""
-    firsts: dict[str, str] = {}
-    pairs = sorted(_by_query(saved, saved.lists.families).items())
-    return {query_id: query_id if family is None else firsts.setdefault(family, query_id) for query_id, family in pairs}
-
-
 # Runs as named by users: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
 
 QRELS = "qrels.txt"
@@ -334,7 +302,7 @@ QRELS = "qrels.txt"
 
 @dataclass(frozen=True)
 class Sources:
-    """Runs that answer the same queries; ``unjudged`` are the ids of queries in run files without judgements."""
+    """Runs that answer the same queries; ``unjudged`` are the ids of queries without judgements, ``own_ids`` are passages."""
 
     lists: RunLists
     entrants: dict[str, Entrant]
@@ -343,7 +311,7 @@ class Sources:
     corpora: dict[str, RunCorpus | None] = field(default_factory=dict)
     cautions: list[str] = field(default_factory=list)
     unjudged: list[str] = field(default_factory=list)
-    own: OwnIds = field(default_factory=lambda: OwnIds([]))
+    own_ids: int = 0
 
     @property
     def notes(self) -> list[str]:
@@ -425,9 +393,9 @@ def read_sources(
         ignore_identical_ids = any(run.report.manifest.get("ignore_identical_ids") for run in saved)
     known = set(lists.query_ids).intersection(lists.item_ids)
     own = own_ids(lists.query_ids, known, lists.qrels(), ignore=ignore_identical_ids)
-    if own.ignored:
+    if any(own):
         lists = replace(lists, listings=without_own(lists, own))
-    return Sources(lists, entrants, saved, depths, corpora, cautions_of(saved), unjudged, own)
+    return Sources(lists, entrants, saved, depths, corpora, cautions_of(saved), unjudged, sum(each is not None for each in own))
 
 
 def depth_of(report: BenchmarkReport) -> int:

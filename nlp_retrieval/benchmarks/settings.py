@@ -186,8 +186,7 @@ class BenchmarkSettings:
         ray: address of a Ray cluster to use instead, as in ``Searcher.index``; its nodes must see the same paths for index and
             stages.
         gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
-            ``"error"`` before anything is encoded, or ``"drop"`` them from the gold, together with queries that have no
-            others.
+            ``"error"`` before anything is searched, or ``"drop"`` them from the gold, with queries that have no others.
         ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
             MTEB (ArguAna, Quora); None: true if most of such queries have the text of that item. Gold items always count.
         unjudged: ids of queries left out because they have no gold; those among ``queries`` are added.
@@ -463,9 +462,10 @@ class BenchmarkConfig(BenchmarkSettings):
 
     def trackers(self, named: Collection[str] = (), *, wandb: bool = True) -> list[WandbSettings | MlflowSettings]:
         """Return the settings of the trackers to log to: those named, or those of the file, perhaps without W&B."""
+        known: dict[str, WandbSettings | MlflowSettings]
+        known = {"wandb": self.wandb or WandbSettings(), "mlflow": self.mlflow or MlflowSettings()}
         if named:
-            known = {"wandb": self.wandb or WandbSettings(), "mlflow": self.mlflow or MlflowSettings()}
-            return [settings for name, settings in known.items() if name in named]
+            return [known[name] for name in known if name in named]
         return [settings for settings in (self.wandb if wandb else None, self.mlflow) if settings is not None]
 
     def settings(self, output: Path | None = None) -> BenchmarkSettings:

@@ -297,7 +297,6 @@ def diff(
     qrels: Qrels = None,
     across_corpora: AcrossCorpora = False,
     ignore_identical_ids: IdenticalIds = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Show whole passages, not snippets.")] = False,
 ) -> None:
     """Show two rankings of a query side by side.
 
@@ -311,16 +310,16 @@ def diff(
     from nlp_retrieval.benchmarks.runs import read_sources
     from nlp_retrieval.evaluation.measures import MEASURES, Measure
     from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
-    from nlp_retrieval.reports.snippets import common_words
     from nlp_retrieval.reports.terminal import difference_view, queries_view
+    from nlp_retrieval.text.printing import counted
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     lists, relevant_from = sources.lists, relevant_from_of(sources.saved)
     name_a, name_b = _two_names(lists, run_a, run_b)
     for note in sources.notes:
         say(f"note: {note}")
-    if sources.own.ignored:
-        say(f"note: of {sources.own.ignored:,} queries the hit that is the query itself (same id) is left out")
+    if sources.own_ids:
+        say(f"note: of {sources.own_ids:,} queries the hit that is the query itself (same id) is left out")
     console = Console(highlight=False)
     main = Measure.parse(sources.saved[0].report.main_measure if sources.saved else "recall@10")
     measure = measure or (main.family if main.family in MEASURES else "recall")
@@ -330,16 +329,13 @@ def diff(
         console.print(queries_view(lists, name_a, name_b, changed[:_MOST_LISTED], f"{measure}@{k}", len(changed)))
         hopeless = len(lists.query_ids) - len(changed)
         if hopeless:
-            say(f"note: {hopeless:,} judged queries have no relevant document and are not listed; name one with --query")
+            several = counted(hopeless, "judged query has", "judged queries have")
+            say(f"note: {several} no relevant document, so not listed; name one with --query")
         if sources.unjudged:
             first = f"the first: {sources.unjudged[0]!r}"
             say(f"note: {len(sources.unjudged):,} queries without judgements ({first}) are left out")
         return
-    common = common_words(list(lists.passages.values()), lists.texts)
-    found = difference(lists, name_a, name_b, query, k, relevant_from)
-    console.print(difference_view(found, lists.passages, common, whole=whole))
-    if not lists.passages:
-        say("note: the run has no texts of passages; run the benchmark again to see them")
+    console.print(difference_view(difference(lists, name_a, name_b, query, k, relevant_from)))
     without = [name for name in (name_a, name_b) if not lists.listings[name].signals]
     if without:
         say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")

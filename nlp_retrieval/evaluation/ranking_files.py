@@ -8,7 +8,6 @@ Reading restores exactly what was written, so a run can be compared and explaine
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import ValidationError
 
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 
@@ -57,6 +54,7 @@ _HITS_SCHEMA = pa.schema(
     }
 )
 _PASSAGES_SCHEMA = pa.schema({"item_id": pa.string(), "text": pa.string()})
+_OPTIONAL = ("family", "group", "title")
 _ABOUT = b"nlp_retrieval"
 """Metadata key of the file's own description: its format, and the configurations, including those without hits."""
 
@@ -107,46 +105,41 @@ def _passages(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     table = _read(path, _PASSAGES_SCHEMA)
-    _require_values(table, ("item_id", "text"), path)
     return dict(zip(*(table.column(name).to_pylist() for name in ("item_id", "text")), strict=True))
 
 
 def read_lists(folder: str | Path) -> RunLists:
     """Read the lists of a run."""
     queries, hits = _read(Path(folder) / QUERIES, _QUERIES_SCHEMA), _read(Path(folder) / HITS, _HITS_SCHEMA)
-    _require_values(queries, ("query_id", "text", "gold", "judged_by", "judged"), Path(folder) / QUERIES)
-    _require_values(hits, ("configuration", "query_id", "item_id", "score", "signals"), Path(folder) / HITS)
-    query_ids = queries.column("query_id").to_pylist()
-    if (repeated := first_repeated(query_ids)) is not None:
-        raise SourceError(f"{Path(folder) / QUERIES} has query {repeated!r} twice; run the benchmark again")
-    gold = queries.column("gold").to_pylist()
-    if any(
-        document is None or document["item_id"] is None or document["grade"] is None for golds in gold for document in golds
-    ):
-        raise SourceError(f"{Path(folder) / QUERIES} has gold without an item or a grade; run the benchmark again")
-    gold_ids = [document["item_id"] for golds in gold for document in golds]
-    gold_titles = [document["title"] for golds in gold for document in golds]
-    hit_ids = hits.column("item_id").to_pylist()
+    names = _configurations(hits, Path(folder) / HITS)
+    try:
+        return _lists(queries, hits, names, _passages(Path(folder) / PASSAGES))
+    except (KeyError, TypeError, ValueError) as error:
+        raise SourceError(f"{folder}: {QUERIES} and {HITS} are not of one run, or damaged ({error}); run it again") from error
+
+
+def _lists(queries: pa.Table, hits: pa.Table, names: list[str], passages: dict[str, str]) -> RunLists:
+    query_ids, gold = queries.column("query_id").to_pylist(), queries.column("gold").to_pylist()
+    judged = [document for golds in gold for document in golds]
+    gold_ids, hit_ids = [document["item_id"] for document in judged], hits.column("item_id").to_pylist()
     places: dict[str, int] = {}
     for item_id in [*gold_ids, *hit_ids]:
         places.setdefault(item_id, len(places))
     named = dict(zip(hit_ids, hits.column("title").to_pylist(), strict=True))
-    named |= dict(zip(gold_ids, gold_titles, strict=True))
-    owners = pc.index_in(hits.column("query_id"), value_set=pa.array(query_ids, pa.string())).to_numpy()
-    if np.isnan(owners.astype(np.float64)).any():
-        raise SourceError(f"{folder}: {HITS} names queries that are not in {QUERIES}; they are not of one run: run it again")
+    named |= {document["item_id"]: document["title"] for document in judged}
+    number_of = {query_id: number for number, query_id in enumerate(query_ids)}
+    owners = np.array([number_of[query_id] for query_id in hits.column("query_id").to_pylist()], np.int64)
     configurations = np.array(hits.column("configuration").to_pylist(), object)
     items = np.array([places[item_id] for item_id in hit_ids], np.int64)
-    scores = hits.column("score").to_numpy()
-    signals = hits.column("signals").combine_chunks()
+    scores, signals = hits.column("score").to_numpy(), hits.column("signals").combine_chunks()
     listings = {}
-    for name in _configurations(hits, Path(folder) / HITS):
+    for name in names:
         own = np.flatnonzero(configurations == name)
-        owner = owners[own].astype(np.int64)
-        if (np.diff(owner) < 0).any():
-            raise SourceError(f"{Path(folder) / HITS} has the hits of {name!r} out of order; run the benchmark again")
-        lengths = np.bincount(owner, minlength=len(query_ids))
-        listings[name] = Listing(offsets_of(lengths), items[own], scores[own], _unpacked(signals.take(pa.array(own))))
+        if (np.diff(owners[own]) < 0).any():
+            raise ValueError(f"hits of {name!r} out of order")
+        offsets = offsets_of(np.bincount(owners[own], minlength=len(query_ids)))
+        listings[name] = Listing(offsets, items[own], scores[own], _unpacked(signals.take(pa.array(own))))
+    columns = (queries.column(name).to_pylist() for name in ("query_id", "judged_by", "judged"))
     return RunLists(
         query_ids=query_ids,
         texts=queries.column("text").to_pylist(),
@@ -154,21 +147,13 @@ def read_lists(folder: str | Path) -> RunLists:
         groups=queries.column("group").to_pylist(),
         item_ids=list(places),
         titles=[named[item_id] or "" for item_id in places],
-        gold=_judged(queries, Path(folder) / QUERIES),
+        gold=[Gold(query_id=query_id, relevance=dict(grades), by=by) for query_id, by, grades in zip(*columns, strict=True)],
         gold_offsets=offsets_of([len(golds) for golds in gold]),
         gold_items=np.array([places[item_id] for item_id in gold_ids], np.int64),
-        gold_grades=np.array([document["grade"] for golds in gold for document in golds], np.int64),
+        gold_grades=np.array([document["grade"] for document in judged], np.int64),
         listings=listings,
-        passages=_passages(Path(folder) / PASSAGES),
+        passages=passages,
     )
-
-
-def _judged(queries: pa.Table, path: Path) -> list[Gold]:
-    columns = (queries.column(name).to_pylist() for name in ("query_id", "judged_by", "judged"))
-    try:
-        return [Gold(query_id=query_id, relevance=dict(grades), by=by) for query_id, by, grades in zip(*columns, strict=True)]
-    except ValidationError:
-        raise SourceError(f"{path} holds judgements that are none; run the benchmark again") from None
 
 
 def _configurations(hits: pa.Table, path: Path) -> list[str]:
@@ -179,8 +164,6 @@ def _configurations(hits: pa.Table, path: Path) -> list[str]:
         names, number = [], None
     if number != FORMAT:
         raise SourceError(f"{path} is of format {number}, and this version reads {FORMAT}; run the benchmark again")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise SourceError(f"{path} does not name its configurations; run the benchmark again")
     if not set(pc.unique(hits.column("configuration")).to_pylist()) <= set(names):
         raise SourceError(f"{path} has hits of configurations that it does not name; run the benchmark again")
     return list(names)
@@ -218,13 +201,6 @@ def _read(path: Path, schema: pa.Schema) -> Any:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
     if not table.schema.equals(schema):
         raise SourceError(f"{path} does not have the columns that a benchmark writes; run the benchmark again")
+    if lacking := [name for name in schema.names if name not in _OPTIONAL and table.column(name).null_count]:
+        raise SourceError(f"{path} has no value in its column {lacking[0]!r}; run the benchmark again")
     return table
-
-
-def _require_values(table: pa.Table, columns: Sequence[str], path: Path) -> None:
-    """Raise an error for null values in columns that never have any."""
-    for name in columns:
-        column = table.column(name)
-        inner = column.combine_chunks().items if pa.types.is_map(column.type) and not column.null_count else column
-        if column.null_count or inner.null_count:
-            raise SourceError(f"{path} has no value in its column {name!r}; run the benchmark again")

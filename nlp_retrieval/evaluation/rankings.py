@@ -215,20 +215,6 @@ class ListsBuilder:
         return number
 
 
-@dataclass(frozen=True)
-class OwnIds:
-    """Per query the item that does not count, as it is the query itself; how many are gold, and how many are other items."""
-
-    ids: Sequence[str | None]
-    gold: int = 0
-    alike: int = 0
-
-    @property
-    def ignored(self) -> int:
-        """Return how many queries have an item that does not count."""
-        return sum(own is not None for own in self.ids)
-
-
 def same_text(query: str, passage: str) -> bool:
     """Return whether a query is a passage: one contains the other, ignoring white space and case."""
     asked, content = (" ".join(text.split()).casefold() for text in (query, passage))
@@ -243,19 +229,19 @@ def are_passages(queries: Sequence[Query], texts: Mapping[str, Sequence[str]], i
     return 2 * sum(same) >= len(same)
 
 
-def own_ids(query_ids: Sequence[str], known: Iterable[str], qrels: Mapping[str, Mapping[str, int]], *, ignore: bool) -> OwnIds:
-    """Return the items that do not count."""
-    alike = set(known)
-    if not ignore:
-        return OwnIds([None] * len(query_ids), alike=len(alike))
-    relevant = {query_id for query_id in alike if qrels.get(query_id, {}).get(query_id, 0) > 0}
-    return OwnIds([query_id if query_id in alike - relevant else None for query_id in query_ids], gold=len(relevant))
+def own_ids(
+    query_ids: Sequence[str], known: Iterable[str], qrels: Mapping[str, Mapping[str, int]], *, ignore: bool
+) -> list[str | None]:
+    """Return per query the item that does not count, as it is the query itself and no gold; None if there is none."""
+    alike = set(known) if ignore else set()
+    mine = (query_id in alike and qrels.get(query_id, {}).get(query_id, 0) <= 0 for query_id in query_ids)
+    return [query_id if own else None for query_id, own in zip(query_ids, mine, strict=True)]
 
 
-def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:
+def without_own(lists: RunLists, own: Sequence[str | None]) -> dict[str, Listing]:
     """Return the lists of every configuration without the hits that do not count."""
     number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
-    mine = np.array([-1 if item_id is None else number_of.get(item_id, -1) for item_id in own.ids], np.int64)
+    mine = np.array([-1 if item_id is None else number_of.get(item_id, -1) for item_id in own], np.int64)
     found = {}
     for name, listing in lists.listings.items():
         owner = np.repeat(np.arange(len(mine)), np.diff(listing.offsets))

@@ -24,7 +24,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingErro
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator, evaluate_rankings
 from nlp_retrieval.evaluation.gold import MissingGold
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.evaluation.rankings import OwnIds, are_passages, own_ids
+from nlp_retrieval.evaluation.rankings import are_passages, own_ids
 from nlp_retrieval.gate.baseline import (
     RENEW,
     Baseline,
@@ -277,7 +277,7 @@ class Gate:
         """Search, and return the first k results of each query as a baseline, without measures."""
         if not self._opened:
             self._open()
-        own, k = self._own_ids().ids, self.settings.k
+        own, k = self._own_ids(), self.settings.k
         found = self.searcher.search([query.text for query in self.queries], k + any(own))
         if not any(found):
             raise QueryError(
@@ -310,7 +310,7 @@ class Gate:
         table = self.searcher.opened.items
         return RetrievalEvaluator(gold, table.ids(), table.titles(), [1], "count").missing
 
-    def _own_ids(self) -> OwnIds:
+    def _own_ids(self) -> list[str | None]:
         """Return the hits that are the queries themselves, decided as in a benchmark of this index."""
         ids = [query.query_id for query in self.queries]
         texts: dict[str, tuple[str, str]] = {}

@@ -7,7 +7,6 @@ passage says about its own grade can at most decide that grade. An answer that c
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.judging.project import JudgingProject
 from nlp_retrieval.judging.records import ModelGrade
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -33,7 +32,6 @@ _CHARACTERS_OF_TOKEN = 4
 _BATCH = 64
 _MOST_QUESTION = 2_000
 _PROMPT_TOKENS, _ANSWER_TOKENS = 350, 80
-_ALIKE = 20
 _MOST_REASON = 500
 
 
@@ -134,7 +132,6 @@ class ModelJudge:
                     grades[answer.grade] += 1
                     said.append(ModelGrade(pair, answer.grade, answer.quote, answer.reason[:_MOST_REASON]))
             project.judge_by_model(self.name, said)
-        _warn_if_alike(self.name, grades)
         return ModelJudged(grades.total(), dict(unused.most_common()), dict(sorted(grades.items())))
 
     def _unjudged(self, project: JudgingProject) -> list[Any]:
@@ -195,13 +192,3 @@ def _marked(passage: str, *others: str) -> str:
     """Return a fenced passage between two lines with a mark that no text of the prompt contains: it is a digest of them all."""
     mark = hashlib.sha256("\n".join([*others, passage]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{mark} begin\n{passage}\n{mark} end"
-
-
-def _warn_if_alike(name: str, grades: Counter[int]) -> None:
-    if grades.total() >= _ALIKE and len(grades) == 1:
-        warnings.warn(
-            f"{name} gave all {grades.total():,} passages the grade {next(iter(grades))}: it tells nothing apart; look at "
-            "its model, instructions and scale",
-            RetrievalWarning,
-            stacklevel=3,
-        )

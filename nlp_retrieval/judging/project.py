@@ -212,7 +212,7 @@ class JudgingProject:
         if not 0 <= number < len(self._design.item_ids):
             raise InputError(f"there is no pair {number}; the project has {len(self._design.item_ids):,}, from 0")
         (row,) = self._database.rows(
-            "SELECT p.number, q.query_id, q.text, t.title, t.content, p.before, p.after, p.sha256 FROM pairs p "
+            "SELECT p.number, q.query_id, q.text, t.title, t.content, p.sha256 FROM pairs p "
             "JOIN queries q ON q.number = p.query JOIN texts t ON t.sha256 = p.sha256 WHERE p.number = ?",
             (number,),
         )

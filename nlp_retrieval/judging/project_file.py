@@ -8,8 +8,6 @@ import random
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from itertools import chain
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -45,8 +43,7 @@ class JudgingDatabase(DatabaseFile):
         "family TEXT, synthetic INTEGER NOT NULL, drawn INTEGER NOT NULL)",
         "texts": "CREATE TABLE texts (sha256 TEXT PRIMARY KEY, title TEXT NOT NULL, content TEXT NOT NULL) WITHOUT ROWID",
         "pairs": "CREATE TABLE pairs (number INTEGER PRIMARY KEY, query INTEGER NOT NULL, item_id TEXT NOT NULL, "
-        "sha256 TEXT NOT NULL, chosen INTEGER NOT NULL, position INTEGER NOT NULL, before TEXT NOT NULL, "
-        "after TEXT NOT NULL, UNIQUE (query, item_id))",
+        "sha256 TEXT NOT NULL, chosen INTEGER NOT NULL, position INTEGER NOT NULL, UNIQUE (query, item_id))",
         "pairs_by_position": "CREATE INDEX pairs_by_position ON pairs (chosen, position)",
         "rankings": "CREATE TABLE rankings (system TEXT NOT NULL, query INTEGER NOT NULL, rank INTEGER NOT NULL, "
         "pair INTEGER NOT NULL, PRIMARY KEY (system, query, rank)) WITHOUT ROWID",
@@ -62,7 +59,7 @@ class JudgingDatabase(DatabaseFile):
         "PRIMARY KEY (pair, judge)) WITHOUT ROWID",
     }
     application: ClassVar[int] = 0x6E6C726A
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     remedy: ClassVar[str] = "make the project again and import the judgements that were exported"
 
 
@@ -109,18 +106,9 @@ class ProjectSettings:
         return canonical_json(asdict(self))
 
 
-@dataclass(frozen=True)
-class JudgedText:
-    """The text of a passage, and of those beside it in its document."""
-
-    title: str
-    content: str
-    before: str = ""
-    after: str = ""
-
-    @cached_property
-    def sha256(self) -> str:
-        return hashlib.sha256(join_title(self.title, self.content).encode("utf-8", "surrogatepass")).hexdigest()
+def sha256_of_text(item: SearchableItem) -> str:
+    """Return the digest of the text that is judged."""
+    return hashlib.sha256(join_title(item.title, item.content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def pooled(
@@ -128,8 +116,8 @@ def pooled(
     runs: Mapping[str, Mapping[str, Ranking]],
     items: Iterable[SearchableItem],
     settings: ProjectSettings,
-) -> tuple[JudgingPool, list[Query], list[JudgedText]]:
-    """Return the pool with every pair chosen, its queries, and the text of each pair."""
+) -> tuple[JudgingPool, list[Query], list[SearchableItem]]:
+    """Return the pool with every pair chosen, its queries, and the passage of each pair."""
     if not runs:
         raise ConfigurationError("there are no runs; give the rankings of at least one system")
     answered = {query_id for run in runs.values() for query_id, ranking in run.items() if ranking}
@@ -140,12 +128,12 @@ def pooled(
             f"no query of the {len(queries):,} given is in the runs{example}; are both of the same collection?"
         )
     wanted = {item_id for run in runs.values() for ranking in run.values() for item_id, _ in ranking[: 10 * settings.depth]}
-    texts: dict[str, JudgedText] = {}
+    passages: dict[str, SearchableItem] = {}
     key_of: dict[str, str] = {}
-    for item_id, key, text in texts_of_corpus(items, settings.unit):
-        if item_id in wanted:
-            key_of[item_id] = key
-            texts.setdefault(key, text)
+    for key, item in with_keys(items, settings.unit):
+        if item.item_id in wanted:
+            key_of[item.item_id] = key
+            passages.setdefault(key, item)
     if missing := sorted(wanted - key_of.keys()):
         raise SourceError(
             f"the corpus lacks {len(missing):,} of the {len(wanted):,} passages that the runs found (first: {missing[0]!r}); "
@@ -171,28 +159,13 @@ def pooled(
         model=np.full(len(numbers), np.nan),
         relevant_from=settings.relevant_from,
     )
-    return pool, order, [texts[key] for _, key in numbers]
+    return pool, order, [passages[key] for _, key in numbers]
 
 
-def texts_of_corpus(items: Iterable[SearchableItem], unit: Unit) -> Iterator[tuple[str, str, JudgedText]]:
-    """Yield id, key (the id, or the title) and text of each item, with the passages beside it in its document."""
-    before: SearchableItem | None = None
-    item: SearchableItem | None = None
-    for after in chain(items, (None,)):
-        if item is not None:
-            document = document_of(item)
-            beside = [
-                other.content if other is not None and document_of(other) == document != "" else "" for other in (before, after)
-            ]
-            key = item.item_id if unit == "item" else normalize_title(item.title) or item.item_id
-            yield item.item_id, key, JudgedText(item.title, item.content, *beside)
-        before, item = item, after
-
-
-def document_of(item: SearchableItem) -> str:
-    """Return what the passages of a document have in common: ``parent_id``, or the title; empty if there is neither."""
-    parent = item.metadata.get("parent_id")
-    return parent if isinstance(parent, str) else item.title
+def with_keys(items: Iterable[SearchableItem], unit: Unit) -> Iterator[tuple[str, SearchableItem]]:
+    """Yield each item with the key under which it is judged: its id, or its title."""
+    for item in items:
+        yield item.item_id if unit == "item" else normalize_title(item.title) or item.item_id, item
 
 
 def judging_order(pool: JudgingPool, seed: int) -> list[int]:
@@ -210,7 +183,7 @@ def judging_order(pool: JudgingPool, seed: int) -> list[int]:
 
 
 def write_pool(
-    connection: sqlite3.Connection, pool: JudgingPool, queries: Sequence[Query], texts: Sequence[JudgedText], seed: int
+    connection: sqlite3.Connection, pool: JudgingPool, queries: Sequence[Query], passages: Sequence[SearchableItem], seed: int
 ) -> None:
     """Write the pairs, their queries, texts and order, and the rankings."""
     connection.executemany(
@@ -220,16 +193,14 @@ def write_pool(
             for number, (query, drawn) in enumerate(zip(queries, pool.drawn.tolist(), strict=True))
         ],
     )
+    digests = [sha256_of_text(item) for item in passages]
     connection.executemany(
-        "INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", [(text.sha256, text.title, text.content) for text in texts]
+        "INSERT OR IGNORE INTO texts VALUES (?, ?, ?)",
+        [(sha256, item.title, item.content) for sha256, item in zip(digests, passages, strict=True)],
     )
-    columns = (pool.pair_query.tolist(), pool.item_ids, texts, pool.chosen.tolist(), judging_order(pool, seed))
+    columns = (pool.pair_query.tolist(), pool.item_ids, digests, pool.chosen.tolist(), judging_order(pool, seed))
     connection.executemany(
-        "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (number, query, item_id, text.sha256, chosen, position, text.before, text.after)
-            for number, (query, item_id, text, chosen, position) in enumerate(zip(*columns, strict=True))
-        ],
+        "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?)", [(number, *row) for number, row in enumerate(zip(*columns, strict=True))]
     )
     connection.executemany(
         "INSERT INTO rankings VALUES (?, ?, ?, ?)",

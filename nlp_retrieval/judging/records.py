@@ -13,7 +13,7 @@ Decision = Literal["graded", "skipped", "withdrawn", "settled", "not judged"]
 class PairToJudge:
     """A pair of question and passage as a judge sees it: without system, rank and score.
 
-    ``before`` and ``after`` are the passages beside it in its document; ``grades``, by judge, are those to settle.
+    ``grades``, by judge, are those to settle.
     """
 
     number: int
@@ -21,8 +21,6 @@ class PairToJudge:
     question: str
     title: str
     content: str
-    before: str = ""
-    after: str = ""
     sha256: str = ""
     grades: Mapping[str, int] | None = None
 

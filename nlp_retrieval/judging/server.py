@@ -6,8 +6,10 @@ nothing of the project. A judge sees neither systems nor ranks, nor what others 
 
 from __future__ import annotations
 
-import time
+import re
 from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -21,13 +23,11 @@ from nlp_retrieval.judging.project_file import PROJECT_FILE
 from nlp_retrieval.judging.records import PairToJudge, Progress
 from nlp_retrieval.judging.report import decided
 from nlp_retrieval.reports.page.templating import asset, rendered
-from nlp_retrieval.reports.snippets import shared_spans
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody
 from nlp_retrieval.text.printing import printable
 
 _FILES = Path(__file__).parent / "page"
-_EVERY = 3.0
-_SLOWER = 20
+_WORD = re.compile(r"[^\W_]+")
 
 Run = tuple[str, bool]
 """Text, and whether it is a word of the question."""
@@ -41,8 +41,6 @@ class ShownPair(BaseModel):
     question: str
     title: list[Run]
     content: list[Run]
-    before: str
-    after: str
     sha256: str
     grades: Mapping[str, int] | None
 
@@ -90,7 +88,6 @@ class JudgingService(BaseService):
         if not 0 <= overlap <= 1:
             raise ConfigurationError(f"overlap={overlap}; take a share from 0 to 1")
         self._project, self._judge, self._overlap, self._settles = project, checked_name(judge), overlap, settles
-        self._sentence, self._computed, self._took = "", 0.0, 0.0
 
     @classmethod
     def recognizes(cls, path: Path) -> bool:
@@ -169,16 +166,11 @@ class JudgingService(BaseService):
         return self._state(next(again, pair))
 
     def _decided(self, _: None) -> bytes:
-        """Compute the sentence again only after a while, and rarely where it takes long."""
-        now = time.monotonic()
-        if not self._computed or now - self._computed > max(_EVERY, _SLOWER * self._took):
-            try:
-                self._sentence = decided(self._project)
-            except RetrievalError as error:
-                self._sentence = str(error)
-            self._computed = time.monotonic()
-            self._took = self._computed - now
-        return DecidedAnswer(sentence=printable(self._sentence)).model_dump_json().encode()
+        try:
+            sentence = decided(self._project)
+        except RetrievalError as error:
+            sentence = str(error)
+        return DecidedAnswer(sentence=printable(sentence)).model_dump_json().encode()
 
     def _state(self, pair: PairToJudge | None) -> bytes:
         settings = self._project.settings
@@ -195,26 +187,15 @@ class JudgingService(BaseService):
 
 def _shown(pair: PairToJudge) -> ShownPair:
     """Return a pair with the words of the question marked."""
-    return ShownPair(
-        number=pair.number,
-        query_id=pair.query_id,
-        question=_lines(pair.question),
-        title=_runs(_lines(pair.title), pair.question),
-        content=_runs(_lines(pair.content), pair.question),
-        before=_lines(pair.before),
-        after=_lines(pair.after),
-        sha256=pair.sha256,
-        grades=pair.grades,
-    )
+    marked = {name: _runs(_lines(getattr(pair, name)), pair.question) for name in ("title", "content")}
+    return ShownPair(**asdict(pair) | marked | {"question": _lines(pair.question)})
 
 
 def _runs(text: str, question: str) -> list[Run]:
-    runs: list[Run] = []
-    done = 0
-    for begin, end in shared_spans(text, question, STOP_WORDS):
-        runs += [(text[done:begin], False), (text[begin:end], True)]
-        done = end
-    return [run for run in [*runs, (text[done:], False)] if run[0]]
+    """Return a text in pieces, the words of the question apart."""
+    words = {word.casefold() for word in _WORD.findall(question)} - STOP_WORDS
+    pieces = [(piece, piece.casefold() in words) for piece in re.split(f"({_WORD.pattern})", text) if piece]
+    return [("".join(piece for piece, _ in run), marked) for marked, run in groupby(pieces, key=lambda piece: piece[1])]
 
 
 def _lines(text: str) -> str:

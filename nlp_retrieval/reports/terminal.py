@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from textwrap import wrap
@@ -39,7 +39,6 @@ from nlp_retrieval.reports.figures import (
     mark_of,
 )
 from nlp_retrieval.reports.findings import headline, tied_with_best
-from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
 from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, Row
 from nlp_retrieval.text.printing import counted, printable
 
@@ -47,10 +46,8 @@ _MISSING: dict[Seen, str] = {"unseen": "not found by it", "absent": "no such sig
 _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "same": "dim"}
 
 
-def difference_view(
-    difference: QueryDifference, passages: Mapping[str, str] | None = None, common: Collection[str] = (), *, whole: bool = False
-) -> RenderableType:
-    """Return two lists side by side, then the documents found and the signals that moved with each hit, for ``rich``."""
+def difference_view(difference: QueryDifference) -> RenderableType:
+    """Return two lists side by side, then missed gold and the signals that moved with each hit, for ``rich``."""
     heading = [Text(f"{printable(difference.query_id)}: ", "bold").append(printable(difference.text), "not bold")]
     if difference.group is not None:
         heading.append(Text(printable(difference.group), "dim"))
@@ -59,7 +56,6 @@ def difference_view(
         Text(""),
         _lists(difference),
         *_missed(difference),
-        *_texts(difference, passages or {}, common, whole),
         *_moved(difference),
     )
 
@@ -138,27 +134,6 @@ def _missed(difference: QueryDifference) -> Iterator[Text]:
 def _where(gold: MissedGold, difference: QueryDifference) -> str:
     ranks = ((gold.one_rank, difference.one), (gold.other_rank, difference.other))
     return "".join(f", rank {rank} in {printable(name)}" for rank, name in ranks if rank is not None)
-
-
-def _texts(difference: QueryDifference, passages: Mapping[str, str], common: Collection[str], whole: bool) -> Iterator[Text]:
-    """The text of each hit and of missed gold, once, with the words shared with the query in bold."""
-    every: list[HitDifference | MissedGold] = [*difference.hits, *difference.missed]
-    shown = [hit for hit in every if passages.get(hit.item_id)]
-    if shown:
-        yield Text("\nWhat they say:" if whole else "\nWhat they say about it:", "bold")
-    for hit in shown:
-        text = printable(" ".join(passages[hit.item_id].split()))
-        spans = shared_spans(text, difference.text, common)
-        part = (0, len(text)) if whole else snippet(text, spans)
-        line = (
-            Text(f"  {_named(hit)}", "bold" if hit.grade else "")
-            .append(" [gold]" if hit.grade else "", "bold yellow")
-            .append(": ")
-        )
-        line.append("... " if part[0] else "")
-        for piece, is_shared in pieces(text, part, spans):
-            line.append(piece, "bold" if is_shared else "dim")
-        yield line.append(" ..." if part[1] < len(text) else "")
 
 
 def _moved(difference: QueryDifference) -> Iterator[RenderableType]:

@@ -93,7 +93,7 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
                 {"fingerprint": result.fingerprint},
                 _curves(rows[result.name]),
                 _queries(view, result.name),
-                [*_lists(report, result.name), *_trajectories(result.config)],
+                _lists(report, result.name),
             )
         )
     failed = []
@@ -222,12 +222,6 @@ def _lists(report: BenchmarkReport, name: str) -> list[Path]:
     names = [result.name for result in report.configurations]
     stem = dict(zip(names, file_names(names), strict=True))[name]
     return _there(f"{report.files['trec']}/{stem}.trec") if "trec" in report.files else []
-
-
-def _trajectories(config: Config) -> list[Path]:
-    """The file of an agent's trajectories: the one that the run read, or the one that the agent wrote."""
-    path = config.get("path") if config.get("name") == "trajectories" else config.get("record")
-    return _there(os.path.expanduser(path)) if isinstance(path, str) else []  # noqa: PTH111 -- as the agent reads it
 
 
 def _there(*files: str | Path) -> list[Path]:

@@ -122,7 +122,6 @@ def counting_note(report: BenchmarkReport) -> str:
         f"queries without results score 0 ({listed(empty)})" if empty else "",
         part(found - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
              "missing_documents"),
-        part(counts.own_gold, "the hit that is the query itself, of ", f"{queries(counts.own_gold)} that have it as gold"),
     ]  # fmt: skip
     asked = "is" if counts.unasked == 1 else "are"
     left_out = [
@@ -131,17 +130,9 @@ def counting_note(report: BenchmarkReport) -> str:
         part(dropped, lacking, " that the corpus lacks", "missing_documents"),
         part(counts.dropped, queries(counts.dropped), " without any relevant document in the corpus", "dropped"),
         part(counts.own_ids, "the hit that is the query itself, of ", f"{queries(counts.own_ids)} (same id)"),
-        part(counts.ungrouped, queries(counts.ungrouped), f" without {counts.group_by!r} in any group", "ungrouped"),
     ]
     said = f"{'; '.join(filter(None, parts))}."
     return printable(f"{said} Not counted: {'; '.join(filter(None, left_out))}." if any(left_out) else said)
-
-
-def same_ids_note(report: BenchmarkReport) -> str:
-    """Return how many queries share their id with another item; ``""`` if none. The page says it once."""
-    shared = report.counted.same_ids if report.counted is not None else 0
-    whose = counted(shared, "query", "queries")
-    return f"Hits that have the id of their query, of {whose}, count: they are other items." if shared else ""
 
 
 def small_sample_note(report: BenchmarkReport) -> str:
@@ -290,7 +281,7 @@ class ReportView:
         self.dataset = dataset_of(report)
         self.legend, self.front_legend, self.chance = legend(report), front_legend(report), by_chance(report)
         self.cautions, self.failures = comparison_notes(report), failure_notes(report)
-        self.counted, self.same_ids = counting_note(report), same_ids_note(report)
+        self.counted = counting_note(report)
         self.small_sample, self.timing = small_sample_note(report), timing_note(report)
         self.prices = prices_legend(report)
         self.degraded = self._noted(lambda result: degraded_note(report, result))

@@ -48,7 +48,7 @@ def per_query_table(run: BenchmarkRun) -> pa.Table:
             "configuration": pa.array([name] * len(run.query_ids), pa.string()),
             "query_id": pa.array(run.query_ids, pa.string()),
             "family": pa.array(run.families, pa.string()),
-            "group": pa.array(run.query_groups, pa.string()),
+            "group": pa.array(run.lists.groups, pa.string()),
         }
         tables.append(pa.table(about | {measure: pa.array(values) for measure, values in measures.items()}))
     return pa.concat_tables(tables)

@@ -99,10 +99,6 @@ for text in ("Ab," * N, "ab/cd/of/" * N):
         "sentences_of(text), [sentence_at(text, place, place + 1) for place in (0, len(text) // 2, len(text) - 1)]",
         f"{_FROM}.text.sentences import sentences_of\n{_FROM}.retrievers.link_graph.extractors import sentence_at",
     ),
-    "snippets": in_all(
-        "spans = shared_spans(text[:5000], text); pieces(text[:5000], snippet(text[:5000], spans), spans)",
-        f"{_FROM}.reports.snippets import pieces, shared_spans, snippet",
-    ),
     "subjects": in_all(
         "names.read(text)",
         f"{_FROM}.retrievers.feedback import NamedSubjects\n"

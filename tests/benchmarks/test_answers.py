@@ -20,7 +20,6 @@ from nlp_retrieval import (
     write_run_files,
 )
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.evaluation import gold_answers
@@ -156,9 +155,3 @@ def test_a_configuration_file_names_an_answerer_and_the_run_keeps_it(tmp_path, s
     settings = read_benchmark_config(written(tmp_path, server)).settings()
     write_run_files(run_searchers(settings), tmp_path / "run")
     assert read_benchmark_config(tmp_path / "run" / "config.yaml").answerer == settings.answerer
-
-
-def test_a_plan_tells_what_answering_asks(tmp_path, server):
-    plan = plan_of(read_benchmark_config(written(tmp_path, server)).settings())
-    assert plan.calls == {"answers by language_model": 20}
-    assert server.calls == 0

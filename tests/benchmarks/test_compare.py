@@ -10,11 +10,10 @@ import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
 from nlp_retrieval import Bm25Retriever, Gold, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
-from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
-from nlp_retrieval.evaluation.trec import read_run, write_run
+from nlp_retrieval.evaluation.trec import write_run
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"
 
@@ -112,13 +111,3 @@ def test_keys_in_messages_of_errors_are_written_nowhere(tmp_path: Path) -> None:
     assert all(KEY not in text for text in told)
     for path in (path for path in (tmp_path / "run").rglob("*") if path.is_file()):
         assert KEY.encode() not in path.read_bytes(), path
-
-
-def test_scores_that_32_bits_cannot_tell_apart_are_written_in_the_order_in_which_they_were_read(tmp_path: Path) -> None:
-    lines = [f"{query.query_id} Q0 d1 1 0.12345678910 t\n{query.query_id} Q0 d2 2 0.12345678905 t\n" for query in QUERIES]
-    (tmp_path / "theirs.trec").write_text("".join(lines))
-    run = benchmarker(tmp_path / "index", searchers={"theirs": TrecRun(str(tmp_path / "theirs.trec"))}).run()
-    write_run_files(run, tmp_path / "run")
-    order = [[item for item, _ in hits] for hits in read_run(tmp_path / "theirs.trec").values()]
-    assert [[item for item, _ in hits] for hits in read_run(tmp_path / "run" / "trec" / "theirs.trec").values()] == order
-    assert order[0] == ["d2", "d1"]

@@ -14,8 +14,6 @@ from nlp_retrieval.benchmarks.runs import REPORT, read_run_folder, read_sources
 from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
 
-NAMES = ["bm25", "dense", "hybrid + overlap"]
-
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Path]:
@@ -23,15 +21,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Pa
     run = benchmarker(folder / "index").run()
     report = write_run_files(run, folder / "run: 1")
     return replace(run, report=report), folder
-
-
-def test_a_report_is_read_back_as_it_was_written(finished: tuple[BenchmarkRun, Path]) -> None:
-    saved = read_run_folder(finished[1] / "run: 1")
-    assert saved.report == finished[0].report
-    assert {
-        name: {measure: values.tolist() for measure, values in one.per_query.items()} for name, one in saved.evaluations.items()
-    } == {name: {measure: values.tolist() for measure, values in one.items()} for name, one in finished[0].per_query.items()}
-    assert {name: saved.lists.rankings(name) for name in NAMES} == finished[0].rankings
 
 
 def test_judging_again_gives_what_a_benchmark_with_that_baseline_gives(finished: tuple[BenchmarkRun, Path]) -> None:
@@ -101,7 +90,7 @@ def test_what_is_no_run_is_refused(finished: tuple[BenchmarkRun, Path], tmp_path
         ("{", "not what a benchmark writes"),
         ("[]", "format None"),
         ('{"format": 7}', "format 7"),
-        ('{"format": 5, "report": {}}', "checksum"),
+        ('{"format": 6, "report": {}}', "checksum"),
     ],
 )
 def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:

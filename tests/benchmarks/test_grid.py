@@ -48,9 +48,6 @@ def expand(text: str) -> dict[str, Any]:
     return expand_grid(**yaml.safe_load(text))
 
 
-# expansion
-
-
 def test_the_example_is_expanded_as_by_hand() -> None:
     by_hand = {}
     fusions = [
@@ -122,9 +119,6 @@ def test_a_sample_is_so_many_of_the_combinations_in_their_order(grid: dict[str, 
     assert all(whole[name] == settings for name, settings in drawn.items())
 
 
-# places
-
-
 @pytest.mark.parametrize(
     ("searcher", "path", "expected"),
     [
@@ -158,9 +152,6 @@ def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, pat
         expand_grid(searcher, {path: [7]})
 
 
-# names
-
-
 @pytest.mark.parametrize(
     ("values", "labels"),
     [
@@ -184,9 +175,6 @@ def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, pat
 )  # fmt: skip
 def test_a_value_is_called_what_tells_it_from_the_others(values: list[Any], labels: list[str]) -> None:
     assert labels_of(values) == labels
-
-
-# what is wrong
 
 
 @pytest.mark.parametrize(
@@ -220,9 +208,6 @@ def test_skips_may_name_numbers_truth_values_null_and_labels() -> None:
         left = list(expand_grid({}, vary, skip=[{"a": wanted}]))
         assert left == [name for place, name in enumerate(names) if place // 2 != number]
     assert list(expand_grid({}, {"a": vary["a"]}, skip=[{"a": ["none", "10"]}, {"a": True}])) == ["a=0.5", "text"]
-
-
-# searchers
 
 
 def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> None:
@@ -259,13 +244,3 @@ def test_a_searcher_is_the_base_of_a_grid_as_its_settings_are() -> None:
     assert Benchmarker.grid(Unfiltered([bm25]), {"depth": [5]}) == {"depth=5": Unfiltered([bm25], depth=5)}
     with pytest.raises(ConfigurationError, match="expected the settings of a searcher"):
         build_grid(bm25, vary)  # type: ignore[arg-type]
-
-
-def test_a_configuration_that_cannot_be_built_is_named() -> None:
-    searcher = {"retrievers": {"lexical": "bm25"}}
-    with pytest.raises(ConfigurationError, match=r"grid\['k11=2'\]\.retrievers\.lexical: .*'k11'; did you mean 'k1'"):
-        build_grid(searcher, {"retrievers.lexical.k11": [2]})
-    with pytest.raises(ConfigurationError, match=r"^grid\['depth=0'\]: .*depth=0"):
-        build_grid(searcher, {"depth": [5, 0]})
-    with pytest.raises(ConfigurationError, match=r"grid\['rff'\]\.fusion: there is no fusion called 'rff'"):
-        build_grid(searcher, {"fusion": ["rrf", "rff"]})

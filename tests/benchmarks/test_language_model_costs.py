@@ -61,25 +61,6 @@ def failing_for(claims: list[str], reply: int | str) -> Callable[[dict[str, Any]
     return lambda body: reply if asked(body, "claim") in claims else halves(body)
 
 
-# a real benchmark
-
-
-def test_a_first_run_asks_once_for_each_query_and_counts_it(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    run = benchmarker(tmp_path / "index", searchers=both(model()), latency_queries=3).run()
-    plain, with_model = (result.cost for result in run.report.configurations)
-    assert plain is not None
-    assert plain.language_model is None
-    assert server.calls == len(QUERIES)
-    # two queries of the warm-up and three of the latency sample were on disk when all were searched
-    assert counts(with_model) == {
-        "calls": 20, "cache_hits": 5, "tokens_in": 2000, "tokens_out": 200, "failures": 0, "degraded": 0,
-    }  # fmt: skip
-    assert (asked_of(with_model).query_tokens_in, asked_of(with_model).query_tokens_out) == (100.0, 10.0)
-    assert (asked_of(with_model).latency_answers, asked_of(with_model).latency_cache_hits) == (3, 0)
-    assert (asked_of(with_model).search_answers, asked_of(with_model).search_cache_hits) == (20, 5)
-    assert "from disk;" not in one_line(printed(run.report))
-
-
 def test_a_second_run_spends_nothing_and_costs_and_finds_the_same(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
     first = benchmarker(tmp_path / "index", searchers=both(model())).run()
     write_run_files(first, tmp_path / "first")
@@ -133,6 +114,3 @@ def test_an_endpoint_that_fails_for_some_claims_leaves_them_as_they_are_and_each
     assert f"<li><bdi>decomposed</bdi>: {said}</li>" in page
     assert page.index(said) < page.index('<table id="comparison">')
     assert page.count("6 questions without an answer") == 2  # in the row of all queries, and in the configuration's details
-
-
-# how it is shown

@@ -114,13 +114,3 @@ def test_a_file_chooses_measures_and_the_command_line_others(tmp_path: Path) -> 
     done = runner.invoke(app, ["benchmark", str(path), "--main", "R@7"])
     assert done.exit_code == 2
     assert "main: 'R@7' is not measured" in done.output
-
-
-def test_the_configuration_of_a_run_repeats_it(tmp_path: Path) -> None:
-    path = configuration(tmp_path, collection(tmp_path / "data"))
-    settings = replace(read_benchmark_config(path), measures=["R@10", "ndcg@3"], k_values=[3, 10], resamples=500)
-    report = write_run_files(run_searchers(settings.settings()), tmp_path / "run")
-    again = read_benchmark_config(tmp_path / "run" / "config.yaml")
-    assert (again.measured, again.main_measure, again.resamples) == (["recall@10", "ndcg@3"], "recall@10", 500)
-    assert again.output_folder == tmp_path / "run"
-    assert write_run_files(run_searchers(again.settings()), tmp_path / "again").configurations == report.configurations

@@ -7,7 +7,6 @@ import pytest
 from core.search.test_ranked_lists import Seen
 
 from nlp_retrieval import BenchmarkReport
-from nlp_retrieval.errors import ConfigurationError
 
 from .small_benchmark import benchmarker, searchers
 
@@ -32,14 +31,6 @@ def test_a_row_for_each_configuration_holds_its_measures_intervals_and_cost(repo
     frame = report.table().to_pandas().set_index("configuration")
     assert frame.loc["dense", "recall@5"] == report.configurations[1].measures["recall@5"]
     assert polars.DataFrame(report.table()).height == 3
-
-
-def test_a_group_of_queries_has_a_table(report: BenchmarkReport) -> None:
-    rows = report.table("hops=3").to_arrow().to_pylist()
-    assert [row["recall@10"] for row in rows] == [result.groups["hops=3"]["recall@10"] for result in report.configurations]
-    assert [row["recall@10.low"] for row in rows] == [one.intervals["hops=3"]["recall@10"][0] for one in report.configurations]
-    with pytest.raises(ConfigurationError, match="called 'hops3'; did you mean 'hops=3'"):
-        report.table("hops3")
 
 
 def test_a_notebook_shows_the_main_figures(report: BenchmarkReport) -> None:

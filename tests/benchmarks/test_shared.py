@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -34,7 +33,7 @@ from nlp_retrieval import (
     WeightedSum,
     write_run_files,
 )
-from nlp_retrieval.benchmarks import shared_stages, stage_store
+from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.models import SearchableItem
@@ -126,13 +125,6 @@ def finished(index: Path, plain: dict[str, bytes], tmp_path_factory: pytest.Temp
     return folder
 
 
-def copied(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "stages"))
-
-
-# computing once
-
-
 def test_a_sweep_of_24_configurations_computes_each_distinct_stage_once(
     index: Path, plain: dict[str, bytes], tmp_path: Path, calls: Calls
 ) -> None:
@@ -159,23 +151,6 @@ def test_a_second_run_computes_nothing(
     assert run_sweep(index, finished, tmp_path / "run") == plain
     assert calls == []
     assert sorted(path.relative_to(finished) for path in finished.rglob("*")) == files
-
-
-def test_adding_a_configuration_computes_what_is_new(index: Path, finished: Path, tmp_path: Path, calls: Calls) -> None:
-    stages = copied(finished, tmp_path)
-    known = Searcher([Bm25Retriever(), Bm25Retriever(k1=1.6), FaissRetriever(HashedWords())], fusion=CombSUM(), depth=12)
-    run_sweep(index, stages, tmp_path / "known", searchers=sweep() | {"all three": known})
-    assert over_all(calls) == []
-    calls.clear()
-    new = Searcher([Bm25Retriever(b=0.1), FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=12)
-    run_sweep(index, stages, tmp_path / "new", searchers=sweep() | {"new": new})
-    once = over_all(calls)
-    assert [name for name, _ in once if name != "scored"] == ["search_batch"]
-    ((_, (_, _, (items,))),) = [one for one in once if one[0] == "scored"]
-    assert 0 < len(items) < sum(len(hits) for hits in new.search(QUERY_TEXTS, 1000)) / 2
-
-
-# the same results
 
 
 class Lists(BaseReranker):
@@ -245,9 +220,6 @@ def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path,
     assert known == {*tmp_path.rglob("*.stage")} != set()
 
 
-# another stage
-
-
 def computed(stages: Path, searcher: Searcher, texts: list[str] = QUERY_TEXTS) -> list[str]:
     """The groups of what a search adds to the stages, one for each entry."""
     before = {*stages.rglob("*.stage")}
@@ -294,9 +266,6 @@ def test_other_files_of_a_model_and_other_versions_are_other_stages(
     assert computed(tmp_path, dense) == stage
 
 
-# interruptions and damage
-
-
 @pytest.mark.soak
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_bytes(
     index: Path, plain: dict[str, bytes], tmp_path: Path
@@ -328,28 +297,6 @@ def test_a_store_that_cannot_be_written_ends_no_sweep(index: Path, plain: dict[s
     (tmp_path / "stages").write_text("in the way")
     with pytest.warns(RetrievalWarning, match="cannot be kept"):
         assert run_sweep(index, tmp_path / "stages", tmp_path / "run") == plain
-
-
-class Short(OverlapReranker):
-    """Reads no passage whole."""
-
-    name = "short"
-    batch_size = 1
-
-    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        return {"pairs": (len(items), len(queries))}
-
-
-def test_passages_that_are_cut_are_counted_over_all_parts_of_a_search(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared_stages, "_PAIRS_AT_ONCE", 10)
-    searcher = Searcher([Bm25Retriever()], reranker=Short(), depth=5).open(index)
-    with pytest.warns(RetrievalWarning, match="longer than the model reads") as warned:
-        searcher.search(QUERY_TEXTS[:6], 5)
-    with pytest.warns(RetrievalWarning) as shared, using_stages(SharedStages(StageStore(tmp_path))):
-        searcher.search(QUERY_TEXTS[:6], 5)
-    assert [str(warning.message) for warning in shared] == [str(warning.message) for warning in warned]
 
 
 def test_latency_is_never_that_of_reading(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,18 +30,6 @@ def run(folder: Path, searchers: dict[str, Any], name: str = "run") -> tuple[lis
     return [asked_of(result.cost) for result in made.report.configurations], quality(folder / name)
 
 
-def test_each_query_is_asked_about_once_and_tokens_per_query_are_those_of_the_asking(
-    server: ChatServer, model: MakeModel, tmp_path: Path
-) -> None:
-    (one, other), _ = run(tmp_path, two(model()))
-    assert server.calls == one.calls == len(QUERIES)
-    assert (one.latency_answers, one.latency_cache_hits) == (3, 0)  # asked one at a time, before all
-    assert (other.latency_answers, other.latency_cache_hits) == (3, 3)  # on disk by then
-    assert (other.calls, other.cache_hits, other.tokens_in) == (0, 5 + len(QUERIES), 0)  # timed, after two to warm up
-    assert one.query_tokens_in == other.query_tokens_in == 100.0
-    assert one.query_tokens_out == other.query_tokens_out == 10.0
-
-
 def test_a_run_is_repeated_from_its_stages_whatever_the_model_says_by_then(
     server: ChatServer, model: MakeModel, tmp_path: Path
 ) -> None:

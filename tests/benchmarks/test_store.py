@@ -98,10 +98,3 @@ def test_a_planted_file_is_a_miss_and_takes_no_memory(tmp_path: Path, head: obje
         assert tracemalloc.get_traced_memory()[1] < 10**7
     finally:
         tracemalloc.stop()
-
-
-def test_what_is_held_only_is_not_on_disk(tmp_path: Path) -> None:
-    store = StageStore(tmp_path)
-    store.hold("a", "one", an_entry())
-    assert same(store.find("a", "one"), an_entry())
-    assert StageStore(tmp_path).find("a", "one") is None

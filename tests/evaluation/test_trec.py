@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
-from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.core.files.records import decode_id
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import EngineError, QueryError, SourceError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.loaders.judgements import read_judgements
@@ -214,14 +213,3 @@ class TestRefusals:
         (tmp_path / "run").write_bytes(content)
         with pytest.raises(SourceError, match=re.escape(message)):
             read_run(tmp_path / "run")
-
-
-def test_a_path_may_begin_with_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    write_run("~/a.trec", ["51"], [[("d", 1.0)]])
-    write_qrels("~/qrels.txt", {"51": {"d": 1}})
-    assert read_run("~/a.trec") == {"51": [("d", 1.0)]}
-    assert read_judgements("~/qrels.txt") == {"51": {"d": 1}}
-    assert TrecRun("~/a.trec").fingerprint == TrecRun(str(tmp_path / "a.trec")).fingerprint
-    with pytest.warns(RetrievalWarning, match=r"1 of its queries have other zeros in front than here \(first: '51'"):
-        assert TrecRun("~/a.trec").rankings(["051"], {"d"}, 5) == [[("d", 1.0)]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,28 +87,6 @@ def test_sixty_pairs_by_keys(browser: Browser, tmp_path: Path) -> None:
     assert all(each.seconds > 0 for each in project.judgements())
 
 
-def test_a_server_that_is_killed_takes_no_decision_with_it(browser: Browser, project: JudgingProject) -> None:
-    from bench.browser import opened
-
-    with served(project.path, "--judge", "Ann") as page:
-        tab = opened(browser, f"{page.url}/#{page.token}", [])
-        judged(tab, 0)
-        page.end(signal.SIGKILL)
-        tab.keyboard.press("2")
-        tab.get_by_text("Not kept: the service does not answer.", exact=False).wait_for()
-        assert tab.locator("#count").inner_text().startswith("0 of")
-    assert project.history() == []
-
-
-def test_without_the_token_nothing_is_shown(browser: Browser, project: JudgingProject) -> None:
-    from bench.browser import opened
-
-    with served(project.path, "--judge", "Ann") as page:
-        tab = opened(browser, f"{page.url}/", [])
-        tab.get_by_text("The address lacks its token", exact=False).wait_for()
-        assert "hale" not in tab.locator("body").inner_text()
-
-
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_hostile_text_is_text(browser: Browser, tmp_path: Path, width: int) -> None:
     from bench.browser import opened
@@ -145,7 +122,6 @@ def test_the_page_is_accessible(browser: Browser, project: JudgingProject, width
     with served(project.path, "--judge", "Ann", *(["--settle"] if settles else [])) as page:
         tab = opened(browser, f"{page.url}/#{page.token}", [], width=width, dark=dark)
         tab.locator("#content mark").first.wait_for()
-        tab.keyboard.press("c")
         tab.keyboard.press("n")
         found = Axe().run(tab).response["violations"]
         tab.context.close()

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.figures import COST_COLUMNS, Column, amount
+from nlp_retrieval.reports.figures import COST_COLUMNS, Column
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 
@@ -27,18 +27,6 @@ def figures(text: str) -> list[str]:
     return re.findall(r"\d[\d,]*\.\d+|\d[\d,]+", text)
 
 
-def test_a_wide_terminal_shows_recall_at_every_cutoff_with_ndcg_and_cost() -> None:
-    report = usual_report()
-    row = next(line for line in printed(report, 120, verbose=True).splitlines() if line.strip().startswith("dense"))
-    measures, cost = report.configurations[1].measures, report.configurations[1].cost
-    keys = [f"{name}@{k}" for name in ("perfect_recall", "recall") for k in report.k_values] + ["ndcg@10"]
-    keys = [report.main_measure, *(key for key in keys if key != report.main_measure)]
-    assert figures(row) == [f"{measures[key]:.3f}" for key in keys] + [
-        amount(cost.latency_ms),
-        amount(cost.index_bytes / 1e6),
-    ]
-
-
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(width: int) -> None:
     report = usual_report()
@@ -50,12 +38,6 @@ def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(width: int) -> 
     whole = {f"{v:.3f}" for r in report.configurations for m in (r.measures, *r.groups.values()) for v in m.values()}
     table = text.partition("configuration")[2]
     assert {figure for figure in figures(table) if re.fullmatch(r"0\.\d+", figure)} <= whole
-
-
-def test_the_baseline_is_marked() -> None:
-    assert len(re.findall(r"bm25 \*", printed(usual_report(), 100))) == 1
-    assert len(re.findall(r"bm25 \*", printed(usual_report(), 100, verbose=True))) == 3
-    assert "* baseline" in printed(usual_report(), 100)
 
 
 def test_the_best_is_first_and_its_groups_follow_it_in_the_same_row() -> None:
@@ -112,11 +94,3 @@ def test_best_follows_the_direction_of_the_column() -> None:
     recall = Column("recall@5", "recall", "@5")
     assert recall.best([0.5, 0.50001, 0.4, None]) == {0, 1}
     assert recall.best([0.5, 0.5]) == recall.best([None, 0.5]) == recall.best([]) == set()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0.00"), (0.001, "<0.01"), (9.99, "9.99"), (9.996, "10.0"), (99.96, "100"), (1630.5, "1,630")],
-)
-def test_costs_print_with_about_three_digits(value: float, text: str) -> None:
-    assert amount(value) == text

@@ -4,46 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.evaluation.comparison import verdict
 from nlp_retrieval.reports.figures import BETTER, WORSE, best_first
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import markdown_table
 from nlp_retrieval.reports.view import view_of
 
-from .report_data import compared_report, priced_report, usual_report
+from .report_data import compared_report
 from .test_columns import printed
-
-
-@pytest.mark.parametrize("report", [usual_report(), compared_report(), priced_report()])
-def test_every_column_has_a_cell_for_every_configuration_and_group(report: BenchmarkReport) -> None:
-    view = view_of(report)
-    assert [group.name for group in view.groups] == list(report.query_counts)
-    for group in view.groups:
-        assert [row.result for row in group.rows] == report.configurations
-        for row in group.rows:
-            assert list(row.cells) == [column.key for column in view.columns]
-            for column in view.columns:
-                cell = row.cells[column.key]
-                assert cell.value == column.value(row.result, group.name)
-                assert cell.repeated == (bool(group.name) and column.cost is not None)
-                assert not (cell.on_front and group.name)
-
-
-def test_a_verdict_is_that_of_the_corrected_test() -> None:
-    view = view_of(compared_report())
-    marked = 0
-    for group in view.groups:
-        for row in group.rows:
-            for key, cell in row.cells.items():
-                comparison = view.comparisons.get((group.name, key, row.result.name))
-                assert cell.comparison is comparison
-                said = verdict(comparison) if comparison is not None else "not distinguishable"
-                assert cell.verdict == (said if said != "not distinguishable" else "")
-                marked += bool(cell.verdict)
-    assert marked > 20
 
 
 def test_the_terminal_the_page_and_the_tables_mark_the_same_figures() -> None:

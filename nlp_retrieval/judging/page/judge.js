@@ -57,11 +57,6 @@
     return left < 5400 ? `about ${Math.round(left / 60)} minutes left` : `about ${(left / 3600).toFixed(1)} hours left`;
   };
 
-  const showContext = (shown) => {
-    at("context").setAttribute("aria-pressed", String(shown));
-    for (const side of ["before", "after"]) at(side).hidden = !shown || !state.pair?.[side];
-  };
-
   const showNote = (shown) => {
     at("note-row").hidden = !shown;
     at("note-button").setAttribute("aria-expanded", String(shown));
@@ -94,9 +89,6 @@
     at("question").textContent = pair.question;
     fill(at("title"), pair.title);
     fill(at("content"), pair.content);
-    at("before").textContent = pair.before;
-    at("after").textContent = pair.after;
-    at("context").hidden = !pair.before && !pair.after;
     at("grades").hidden = !pair.grades;
     at("grades").replaceChildren(
       ...Object.entries(pair.grades || {}).map(([judge, grade]) => {
@@ -111,7 +103,6 @@
     );
     at("note").value = "";
     showNote(false);
-    showContext(false);
     scrollTo(0, 0);
     at("passage").focus({ preventScroll: true });
     seconds = 0;
@@ -153,7 +144,6 @@
     skip: () => decide("skipped"),
     undo: () => send("/undo", {}, "Taken back."),
     note: () => showNote(at("note-row").hidden),
-    context: () => showContext(at("context").getAttribute("aria-pressed") !== "true"),
     help: () => at("help").showModal(),
     close: () => at("help").close(),
   };
@@ -163,7 +153,7 @@
     if (button.dataset.grade !== undefined) decide("graded", Number(button.dataset.grade));
     else act[button.dataset.do]?.();
   });
-  const keys = { s: "skip", u: "undo", n: "note", c: "context", "?": "help" };
+  const keys = { s: "skip", u: "undo", n: "note", "?": "help" };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || at("help").open) return;
     if (event.target.id === "note") {

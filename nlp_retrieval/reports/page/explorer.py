@@ -15,7 +15,6 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.text.printing import printable, visible
 
@@ -39,9 +38,8 @@ class Block:
     texts: bool
 
 
-def explorer_block(lists: RunLists, values: Values | None, main: str, limit: int) -> Block | None:
+def explorer_block(lists: RunLists, values: Values, main: str, limit: int) -> Block | None:
     """Return as much of the lists as fits; None if those of five queries do not."""
-    values = measured(lists, lists.listings, [DEPTH]) if values is None else values
     shared = [key for key in next(iter(values.values())) if all(key in values[name] for name in lists.listings)]
     main = main if main in shared else shared[0]
     keys = list(dict.fromkeys([main, *(key for key in shared if key in (f"recall@{DEPTH}", f"ndcg@{DEPTH}"))]))

@@ -48,7 +48,7 @@ def render_page(
     """Return the page."""
     view = view_of(report)
     report, ranked = view.report, best_first(view.report)
-    explores = lists is not None and len(lists.listings) > 1 and bool(lists.query_ids)
+    explores = lists is not None and per_query is not None and len(lists.listings) > 1 and bool(lists.query_ids)
     stages = list(dict.fromkeys(stage for result in report.configurations if result.cost for stage in result.cost.stage_ms))
     times = [sum(filter(None, result.cost.stage_ms.values())) for result in report.configurations if result.cost is not None]
     abstaining = over_coverage(report, lists, per_query) if lists is not None and per_query is not None else Markup()
@@ -72,7 +72,7 @@ def render_page(
         "style": asset("report.css") + asset("parts.css"),
         "script": asset("page.js") + (asset("explorer.js") if explores else Markup()),
     } | _columns(view)
-    if lists is None or not explores:
+    if lists is None or per_query is None or not explores:
         return rendered("page.html", **values, block=None)
     room = max(_LEAST_ROOM, LIMIT - len(rendered("page.html", **values, block=None).encode()))
     return rendered("page.html", **values, block=explorer_block(lists, per_query, report.main_measure, room))

@@ -6,14 +6,11 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
-
 from nlp_retrieval import Bm25Retriever, OverlapReranker
 from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
-from nlp_retrieval.evaluation.comparison import compare_pairs
 from nlp_retrieval.reports.figures import amount
 from nlp_retrieval.reports.page.page import render_page
-from reports.report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
+from reports.report_data import compared_report, configuration, cost_like, report_of, usual_report
 
 VOID = {"meta", "input", "br", "path", "rect", "circle"}
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -84,19 +81,6 @@ def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
     assert referred <= set(identifiers)
 
 
-def test_each_group_of_queries_has_its_rows_in_every_column() -> None:
-    report = usual_report()
-    source = render_page(report)
-    bodies = re.findall(r"<tbody data-group.*?</tbody>", source, re.S)
-    assert len(bodies) == 3
-    columns = len(report.configurations[0].measures) + 4
-    for body in bodies:
-        rows = re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)
-        assert [row.count("<td") for row in rows] == [columns] * 3
-    assert "hops=2 (700)" in bodies[1]
-    assert "hops=3 (500)" in bodies[2]
-
-
 def test_what_was_not_measured_is_a_dash_and_never_nan() -> None:
     full = configuration("full", {"recall@5": 0.5, "ndcg@5": 0.4}, {"hops=2": {"recall@5": 0.6}})
     part = configuration("part", {"recall@5": float("nan")}, cost=cost_like(0.0))
@@ -154,28 +138,6 @@ def test_the_page_refers_to_nothing_outside_itself() -> None:
         assert not any({"src", "srcset", "data", "action"} & a.keys() for _, a in page.elements)
         assert all((a["href"] or "").startswith("#") for _, a in page.elements if "href" in a)
         assert not {"link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.elements}
-
-
-def test_a_run_without_costs_stands_in_the_comparison_and_not_among_the_stages() -> None:
-    ours, theirs = configuration("ours", measures_like(0.3)), configuration("theirs", measures_like(0.4))
-    source = render_page(report_of(ours, replace(theirs, cost=None)))
-    stages = source.partition('id="stages"')[2].partition("</section>")[0]
-    assert "<bdi>ours</bdi>" in stages
-    assert "<bdi>theirs</bdi>" not in stages
-    assert "<bdi>theirs</bdi>" in source.partition('id="comparison"')[2].partition("</table>")[0]
-    assert not Page(source).open
-
-
-def test_every_two_configurations_stand_in_the_page_where_they_were_compared() -> None:
-    report = compared_report()
-    draw = np.random.default_rng(1)
-    values = {result.name: {"recall@21": draw.uniform(0, 1, 60)} for result in report.configurations}
-    source = render_page(replace(report, pairwise=compare_pairs(values, "recall@21", [None] * 60, 0)))
-    page = Page(source)
-    assert "pairs" in [a.get("id") for _, a in page.elements]
-    assert source.count('<td class="chance" title="not distinguishable, p 1.000;') == 12
-    assert "pairs" not in [a.get("id") for _, a in Page(render_page(report)).elements]
-    assert not page.open
 
 
 def test_configurations_that_failed_are_named_with_their_reason() -> None:

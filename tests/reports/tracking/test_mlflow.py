@@ -76,22 +76,6 @@ def test_every_measure_interval_group_and_cost_is_a_metric(report: BenchmarkRepo
         assert {name: metrics[name] for name in wanted} == pytest.approx(wanted)
 
 
-def test_a_named_store_and_experiment_are_used(
-    report: BenchmarkReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    uri = f"sqlite:///{other / 'mlflow.db'}"
-    settings = MlflowSettings("hover", uri)
-    assert check_tracker(settings, tmp_path) == f"MLflow: runs go to experiment 'hover' of {uri}"
-    monkeypatch.chdir(tmp_path)  # the store's own place for artifacts is relative
-    log_to_mlflow(report, settings, tmp_path)
-    assert set(runs(other, "hover")[0]) == {"bm25", "hybrid", "missing", "summary"}
-    assert not (tmp_path / "mlflow.db").exists()
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    assert check_tracker(MlflowSettings(), tmp_path) == f"MLflow: runs go to experiment 'nlp_retrieval' of {uri}"
-
-
 def test_a_server_that_is_not_there_is_told_of_before_the_work_without_its_password(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

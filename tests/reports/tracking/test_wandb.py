@@ -124,13 +124,6 @@ def test_the_summary_compares_configurations_and_holds_the_page_and_the_files(
     }  # fmt: skip
 
 
-def test_a_configuration_that_failed_is_a_run_that_failed_and_says_why(logged: dict[str, Path]) -> None:
-    seen = overview(logged["missing"])
-    assert seen["state"] == "failed"
-    assert (seen["summary"]["failed"], seen["summary"]["error"]) == ("the model is not here", "ModelError")
-    assert overview(logged["bm25"])["state"] == "finished"
-
-
 def test_no_secret_is_in_any_file_of_any_run(logged: dict[str, Path]) -> None:
     assert overview(logged["hybrid"])["config"]["faiss/encoder/api_key"] == "***"
     files = [path for path in logged["bm25"].parent.rglob("*") if path.is_file()]
