@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import KW_ONLY, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
@@ -284,14 +284,14 @@ class BenchmarkSettings:
             object.__setattr__(self, "main", measure_among(self.main, measured, "main"))
         filters_of(self.queries, self.where_from, self.where)
 
-    def loaded(self) -> BenchmarkSettings:
-        """Return the benchmark with the queries and gold of its ``query_loader``, or itself if they were given."""
-        if self.queries or not isinstance(self.query_loader, BaseQueryLoader):
-            return self
-        queries = self.query_loader.queries()
-        if not queries:
-            raise QueryError(_NO_QUERIES)
-        return replace(self, queries=queries, gold=self.query_loader.gold())
+    def loaded(self, **changed: Any) -> BenchmarkSettings:
+        """Return the benchmark with the queries and gold of its loader, unless they were given, and with other settings."""
+        if not self.queries and isinstance(self.query_loader, BaseQueryLoader):
+            queries = self.query_loader.queries()
+            if not queries:
+                raise QueryError(_NO_QUERIES)
+            changed |= {"queries": queries, "gold": self.query_loader.gold()}
+        return replace(self, **changed) if changed else self
 
     @property
     def processes(self) -> Workers:
@@ -326,14 +326,6 @@ class BenchmarkSettings:
         if self.main is not None:
             return self.main
         return usual_main(measure_names(self.k_values), self.k_values) if self.measures is None else self.measures[0]
-
-    def measured_by(self, measures: Sequence[str], main: str | None = None) -> Self:
-        """Return the benchmark with other measures, if there are any, and another main one."""
-        if not measures:
-            return self if main is None else replace(self, main=main)
-        chosen = read_measures(measures)
-        kept = self.main if self.main in list(map(str, chosen)) else None
-        return replace(self, measures=list(map(str, chosen)), k_values=cutoffs_of(chosen, self.depth), main=main or kept)
 
     def baseline_among(self, names: Iterable[str]) -> str:
         """Return the configuration to compare the others with: the baseline or, if it is missing, the first."""
@@ -475,13 +467,25 @@ class BenchmarkConfig(BenchmarkSettings):
             output: the folder for the files of the run, overriding the file's own; stages are kept in it, unless the file
                 has another folder for them.
         """
-        return replace(self.loaded(), stage_folder=self.stage_folder or (output or self.output_folder) / "stages")
+        return self.loaded(stage_folder=self.stage_folder or (output or self.output_folder) / "stages")
 
 
-def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
+def read_benchmark_config(
+    path: str | Path,
+    *,
+    measures: Sequence[str] = (),
+    main: str | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
+) -> BenchmarkConfig:
     """Read and build everything named in a configuration file; nothing is loaded or indexed yet.
 
-    Paths in it are relative to the working directory.
+    Args:
+        path: the file; paths in it are relative to the working directory.
+        measures: instead of those of the file, with its cutoffs and main measure.
+        main: instead of that of the file.
+        workers: processes that encode and search; see :class:`BenchmarkSettings`.
+        ray: a cluster that does.
 
     Raises:
         SourceError: the file does not exist.
@@ -499,9 +503,12 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     if isinstance(queries := values["query_loader"], Mapping) and "where_from" in queries:
         values["query_loader"] = {key: value for key, value in queries.items() if key != "where_from"}
         values["where_from"] = queries["where_from"]
+    if measures:
+        values = {key: value for key, value in values.items() if key not in ("k_values", "main")} | {"measures": list(measures)}
+    values |= {"workers": workers, "ray": ray} | ({} if main is None else {"main": main})
     if isinstance(values.get("k_values"), int):
         values["k_values"] = [values["k_values"]]
-    built = {name: _built(name, value, where) for name, value in values.items() if name not in ("searchers", "grid")}
+    built = {name: _built(name, value, where) for name, value in values.items()}
     built["searchers"] = _named(values["searchers"], where) if "searchers" in values else {}
     if "grid" in values:
         grid = read_settings(GridSettings, values["grid"], f"{where}: grid").built(built.get("seed"), f"{where}: grid")
@@ -515,17 +522,19 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 
 
+_COMPONENTS = {"loader": BaseLoader, "query_loader": BaseQueryLoader, "answerer": BaseAnswerer}
+_TRACKERS = {"wandb": WandbSettings, "mlflow": MlflowSettings}
+_PATHS = ("index_path", "stage_folder", "output")
+
+
 def _built(name: str, value: Any, where: str) -> Any:
     """Return the value of a field, with the component or the path that it describes."""
-    key, hint = keys_of(BenchmarkConfig)[name], get_type_hints(BenchmarkConfig)[name]
-    options = [part for option in (hint, *get_args(hint)) for part in (option, *get_args(option))]
-    component = next((cls for cls in options if isinstance(cls, type) and issubclass(cls, Component)), None)
-    if component is not None and value is not None:
-        return build_as(component, component.kind, value, key)
-    tracker = next((cls for cls in options if cls in (WandbSettings, MlflowSettings)), None)
-    if tracker is not None and value is not None:
-        return read_settings(tracker, value, f"{where}: {key}")
-    return expanded(value) if Path in options and isinstance(value, str) and value else value
+    key = keys_of(BenchmarkConfig).get(name, name)
+    if name in _COMPONENTS and value is not None:
+        return build_as(_COMPONENTS[name], _COMPONENTS[name].kind, value, key)
+    if name in _TRACKERS and value is not None:
+        return read_settings(_TRACKERS[name], value, f"{where}: {key}")
+    return expanded(value) if name in _PATHS and isinstance(value, str) and value else value
 
 
 def _named(searchers: object, where: str) -> dict[str, Entry]:

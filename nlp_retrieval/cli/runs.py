@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import StrEnum
 from os.path import realpath
 from pathlib import Path
@@ -169,7 +168,7 @@ def benchmark(
     """
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
 
-    described = replace(read_benchmark_config(config), workers=workers, ray=ray).measured_by(names_of(measures), main)
+    described = read_benchmark_config(config, measures=names_of(measures), main=main, workers=workers, ray=ray)
     trackers = described.trackers(log_to or (), wandb=wandb)
     if columns is not None:
         from nlp_retrieval.reports.tables import refuse_unknown_columns

@@ -162,3 +162,17 @@ def test_it_is_said_where_families_or_resamples_are_too_few_for_any_difference()
 def test_systems_that_cannot_be_compared_are_an_error(systems: Systems, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         compare(systems)
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        (np.ones(3), r"recall@5 of 'b' is of shape \[3\].*has \[2\]"),
+        (np.ones((2, 1)), r"shape \[2, 1\]"),
+        (np.array([0.5, np.nan]), "'b' is nan for query 1"),
+        (np.array([np.inf, 0.5]), "'b' is inf for query 0"),
+    ],
+)
+def test_values_that_do_not_line_up_or_are_no_numbers_are_an_error(system: Scores, message: str) -> None:
+    with pytest.raises(GoldError, match=message):
+        compare({"a": {"recall@5": np.ones(2)}, "b": {"recall@5": system}})
