@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -75,6 +75,7 @@ from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import without_missing
 from nlp_retrieval.evaluation.rankings import ListsBuilder, are_passages, own_ids
 from nlp_retrieval.evaluation.trec import written_scores
+from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import record_calls
 
 T = TypeVar("T")
@@ -90,19 +91,9 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
             run.search_elsewhere()
         for name, searcher in tracked_each("configurations", list(run.left().items())):
             with run.attempt(name):
-                run.measured[name] = run.search(name, searcher)
+                run.search(name, searcher)
         run.raise_if_all_failed()
         return run.finished()
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """What was measured of one configuration."""
-
-    entrant: Entrant
-    evaluation: Evaluation
-    identity: Config
-    answered: Answered | None
 
 
 class _Benchmark:
@@ -113,7 +104,10 @@ class _Benchmark:
         self.store = None if settings.stage_folder is None else StageStore(settings.stage_folder)
         self.stages = Stages() if self.store is None else SharedStages(self.store)
         self.errors: dict[str, Exception] = {}
-        self.measured: dict[str, _Measured] = {}
+        self.entrants: dict[str, Entrant] = {}
+        self.evaluations: dict[str, Evaluation] = {}
+        self.identities: dict[str, Config] = {}
+        self.answers: dict[str, list[AnsweredQuestion]] = {}
         self.here: dict[str, str] = {}
         self.others = OtherProcesses()
 
@@ -218,8 +212,8 @@ class _Benchmark:
         self.here = search_elsewhere(searchers, task, self.texts, self.settings.filters, self.say)
         self.others = OtherProcesses()  # do not count the workers as other processes
 
-    def search(self, name: str, searcher: Entry) -> _Measured:
-        """Search with a configuration, answer, and evaluate."""
+    def search(self, name: str, searcher: Entry) -> None:
+        """Search with a configuration, answer, and evaluate; what was measured is kept if all of it succeeds."""
         cost, results = None, list[list[RetrievalResult]]()
         if isinstance(searcher, TrecRun):
             self.say(f"{name}: reading {searcher.path}")
@@ -237,13 +231,15 @@ class _Benchmark:
             of_answers = AnswerEvaluator(right).evaluate(answered.answers)
             evaluation = replace(evaluation, per_query=evaluation.per_query | of_answers.per_query)
         fingerprint = searcher.fingerprint
-        entrant = Entrant(without_secrets(searcher.config), fingerprint, cost)
-        measured = _Measured(entrant, evaluation, run_identity(searcher, fingerprint), answered)
+        identity = run_identity(searcher, fingerprint)
         if isinstance(searcher, TrecRun):
             self.lists.add_rankings(name, rankings, self.titles)
         else:
             self.lists.add(name, results)
-        return measured
+        self.entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, cost)
+        self.evaluations[name], self.identities[name] = evaluation, identity
+        if answered is not None:
+            self.answers[name] = answered.questions
 
     def _searched(self, name: str, searcher: Benchmarkable) -> tuple[list[list[RetrievalResult]], Answered | None, Cost]:
         """Time a sample of the queries one by one, search with all of them, and answer."""
@@ -276,33 +272,29 @@ class _Benchmark:
 
     def finished(self) -> BenchmarkRun:
         """Compare the configurations, and return the run."""
-        settings, measured = self.settings, self.measured
+        settings = self.settings
         absent = self.corpus.items(self.lists.without_passage())
         self.lists.add_passages({item_id: item.content for item_id, item in absent.items()})
         failed = [
             _failed(name, settings.searchers[name], self.errors[name]) for name in settings.searchers if name in self.errors
         ]
         reasons = {failure.name: failure.reason for failure in failed}
-        identities = {name: one.identity for name, one in measured.items()}
         report = BenchmarkReport(
             configurations=[],
-            baseline=settings.baseline_among(measured),
+            baseline=settings.baseline_among(self.entrants),
             k_values=list(settings.k_values),
             query_counts={},
             n_items=len(self.corpus.rows),
-            manifest=manifest_of(settings, self.corpus, self.qrels, identities, reasons, self.here),
+            manifest=manifest_of(settings, self.corpus, self.qrels, self.identities, reasons, self.here),
             prices=settings.prices,
             failed=failed,
             counted=self._counted(),
         )
-        entrants = {name: one.entrant for name, one in measured.items()}
-        evaluations = {name: one.evaluation for name, one in measured.items()}
         groups = masks_of(self.labels, group_order(settings.queries, settings.group_by))
         with progress("comparing with the baseline", None, at_once=True):
-            report = judged(report, entrants, evaluations, self.families, groups, settings.seed, settings.resamples)
-        answers = {name: one.answered.questions for name, one in measured.items() if one.answered is not None}
-        per_query = {name: evaluation.per_query for name, evaluation in evaluations.items()}
-        return BenchmarkRun(report, self.lists.built(), per_query, answers, settings.right_answers)
+            report = judged(report, self.entrants, self.evaluations, self.families, groups, settings.seed, settings.resamples)
+        per_query = {name: evaluation.per_query for name, evaluation in self.evaluations.items()}
+        return BenchmarkRun(report, self.lists.built(), per_query, self.answers, settings.right_answers)
 
     def _counted(self) -> Counted:
         """Return the queries and judgements behind the figures, and those excluded."""
