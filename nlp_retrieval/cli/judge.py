@@ -222,11 +222,9 @@ def _report_lines(made: JudgingReport) -> Iterator[str]:
         yield f"\nDifferences in {made.measure}, with 95% intervals that hold at every look{together}:"
         rows = []
         for each in made.decisions:
-            value, found = each.decision.value, each.decision
-            interval = found.reason or f"[{found.low:z.3f}, {found.high:z.3f}]"
-            rows.append(
-                (f"{each.system} - {each.baseline}", "" if value is None else f"{value:+z.3f}", interval, found.verdict)
-            )
+            interval = each.reason or f"[{each.low:z.3f}, {each.high:z.3f}]"
+            value = "" if each.value is None else f"{each.value:+z.3f}"
+            rows.append((f"{each.system} - {each.baseline}", value, interval, each.verdict))
         yield from _table(rows)
     if known := {name: means for name, means in made.means.items() if means}:
         yield "\nMeans of the questions that are judged completely; the pool is taken for all that is relevant:"

@@ -52,9 +52,6 @@ INSTRUCTIONS = "Judge whether the passage helps to answer the question. Judge by
 
 _MOST_NOTE, _MOST_NAME = 10_000, 100
 _LEASE = timedelta(minutes=30)
-_PACE = 30
-_FEWEST_PACE = 3
-_LONGEST_PAUSE = 300.0
 _SHOWN = 5
 
 _JUDGEMENT = (
@@ -291,13 +288,7 @@ class JudgingProject:
             "FROM pairs p LEFT JOIN standing own ON own.pair = p.number AND own.judge = ? WHERE p.chosen = 1",
             (judge,),
         )
-        rows = self._database.rows(
-            "SELECT seconds FROM judgements WHERE judge = ? AND seconds > 0 AND grade IS NOT NULL ORDER BY id DESC LIMIT ?",
-            (judge, _PACE),
-        )
-        pace = statistics.median(min(seconds, _LONGEST_PAUSE) for (seconds,) in rows) if len(rows) >= _FEWEST_PACE else None
-        left = None if pace is None else pace * (chosen - judged)
-        return Progress(chosen, judged, mine, skipped, left, len(self._database.rows(_DISPUTED)))
+        return Progress(chosen, judged, mine, skipped, len(self._database.rows(_DISPUTED)))
 
     # Reading
 

@@ -71,14 +71,10 @@ class RelevanceJudgement:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far judging has come: in all (``chosen``, ``judged``, ``disputed``), and of one judge.
-
-    ``seconds_left`` is at the judge's pace (median of the last 30); None before three judgements.
-    """
+    """How far judging has come: in all (``chosen``, ``judged``, ``disputed``), and of one judge (``mine``, ``skipped``)."""
 
     chosen: int
     judged: int
     mine: int
     skipped: int
-    seconds_left: float | None
     disputed: int

@@ -38,15 +38,6 @@ class ModelReport:
 
 
 @dataclass(frozen=True)
-class NamedDecision:
-    """What is decided about a system, compared with a baseline."""
-
-    system: str
-    baseline: str
-    decision: DifferenceVerdict
-
-
-@dataclass(frozen=True)
 class JudgingReport:
     """What follows from the judgements of a project.
 
@@ -68,7 +59,7 @@ class JudgingReport:
 
     sentence: str
     measure: str
-    decisions: list[NamedDecision]
+    decisions: list[DifferenceVerdict]
     means: dict[str, dict[str, float]]
     judged: int
     chosen: int
@@ -115,10 +106,7 @@ def report_of(
         asked = set(map(frozenset, settings.comparisons))
         compared = [pair for pair in compared if frozenset(pair) in asked]
     order, numbers = project.query_order, family_numbers(pool.families)
-    decisions = [
-        NamedDecision(*pair, decide(pool, names[0], *pair, margin=margin, order=order, together=len(compared)))
-        for pair in compared
-    ]
+    decisions = [decide(pool, names[0], *pair, margin=margin, order=order, together=len(compared)) for pair in compared]
     notes = [note.rstrip(".")] if (note := pool.synthetic_note) else []
     if disputed := len(project.disputed()):
         notes.append(f"{disputed:,} pairs have different grades, and the lower median counts; settle them")
@@ -139,7 +127,7 @@ def report_of(
 def decided(project: JudgingProject) -> str:
     """Return what is decided so far, in a sentence; empty as long as nothing can be said."""
     report = report_of(project)
-    known = [each.decision for each in report.decisions if not each.decision.reason]
+    known = [each for each in report.decisions if not each.reason]
     if not known or not known[0].families:
         return ""
     stop = "You can stop." if all(decision.verdict != "open" for decision in known) else ""
@@ -176,34 +164,33 @@ def _model(pool: JudgingPool, name: str) -> ModelReport:
     return ModelReport(name, measure_agreement({"people": people, "the model": by_model}).pairs[0], biases)
 
 
-def _sentence(measure: str, decisions: Sequence[NamedDecision], left: int) -> str:
+def _sentence(measure: str, decisions: Sequence[DifferenceVerdict], left: int) -> str:
     """Return the sentence about the differences of one measure: what is decided, else what is open, and what is missing."""
     if not decisions:
         return "There is one system alone; a comparison needs two."
-    found = [each for each in decisions if each.decision.verdict in ("better", "worse")]
-    still_open = [each for each in decisions if each.decision.verdict == "open"]
-    first = decisions[0].decision
+    found = [each for each in decisions if each.verdict in ("better", "worse")]
+    still_open = [each for each in decisions if each.verdict == "open"]
+    first = decisions[0]
     if found:
-        each = max(found, key=lambda one: abs(one.decision.value or 0))
+        each = max(found, key=lambda one: abs(one.value or 0))
         named = (each.system, each.baseline)
-        better, worse = named if each.decision.verdict == "better" else named[::-1]
-        low, high = sorted((abs(each.decision.low), abs(each.decision.high)))
+        better, worse = named if each.verdict == "better" else named[::-1]
+        low, high = sorted((abs(each.low), abs(each.high)))
         others = f"; {len(still_open):,} of {len(decisions):,} differences are open" if still_open else ""
-        amount = f"{abs(each.decision.value or 0):.3f} [{low:.3f}, {high:.3f}] in {measure}"
-        return f"{better} is better than {worse} by {amount}, after {_after(each.decision)}{others}."
+        amount = f"{abs(each.value or 0):.3f} [{low:.3f}, {high:.3f}] in {measure}"
+        return f"{better} is better than {worse} by {amount}, after {_after(each)}{others}."
     if not still_open:
         return f"No difference is larger than the margin in {measure}, after {_after(first)}."
-    if all(each.decision.reason == SAME_RANKINGS for each in decisions):
+    if all(each.reason == SAME_RANKINGS for each in decisions):
         return f"There is nothing to decide in {measure}: {SAME_RANKINGS}."
-    known = [each for each in still_open if each.decision.value is not None and not each.decision.reason]
+    known = [each for each in still_open if each.value is not None and not each.reason]
     if not known:
-        waiting = [each.decision.reason for each in still_open if each.decision.reason]
+        waiting = [each.reason for each in still_open if each.reason]
         why = waiting[0] if len(waiting) == len(still_open) else ""
         return f"Nothing can be said yet: {why or 'no family of questions is judged completely; judge on in the given order'}."
-    one = max(known, key=lambda each: abs(each.decision.value or 0) / (each.decision.high - each.decision.low))
-    decision = one.decision
+    decision = max(known, key=lambda each: abs(each.value or 0) / (each.high - each.low))
     said = (
-        f"It is open whether {one.system} or {one.baseline} is better: {decision.value:z.3f} [{decision.low:z.3f}, "
+        f"It is open whether {decision.system} or {decision.baseline} is better: {decision.value:z.3f} [{decision.low:z.3f}, "
         f"{decision.high:z.3f}] in {measure}, after {_after(decision)}"
     )
     more = decision.more_families

@@ -38,6 +38,8 @@ class DifferenceVerdict:
     """What is decided about a difference, at any moment.
 
     Args:
+        system: the system.
+        baseline: that it is compared with.
         verdict: "better" or "worse" than the baseline, "smaller than the margin", or "open".
         value: mean difference so far; None before the first family, or if it cannot be known.
         low: lower end of the sequence's present interval.
@@ -55,6 +57,8 @@ class DifferenceVerdict:
         ('open', 0)
     """
 
+    system: str
+    baseline: str
     verdict: Verdict
     value: float | None
     low: float
@@ -109,18 +113,19 @@ def decide(
     in_order = np.arange(len(numbers)) if order is None else np.asarray(order, np.int64)
     done = list(dict.fromkeys(numbers[in_order][complete[in_order]].tolist()))
     if reason := why_unknown(pool, measure, system, baseline):
-        return DifferenceVerdict("open", None, -1, 1, len(done), judgements, reason=reason)
+        return DifferenceVerdict(system, baseline, "open", None, -1, 1, len(done), judgements, reason=reason)
     values, lowest, highest = values_by_family(pool, measure, system, baseline)
     if lowest == highest:
         verdict: Verdict = "smaller than the margin" if margin > 0 else "open"
-        return DifferenceVerdict(verdict, 0.0, 0.0, 0.0, len(done), judgements, reason=SAME_RANKINGS)
+        return DifferenceVerdict(system, baseline, verdict, 0.0, 0.0, 0.0, len(done), judgements, reason=SAME_RANKINGS)
     if not done:
-        return DifferenceVerdict("open", None, max(-1.0, lowest), min(1.0, highest), 0, 0)
+        return DifferenceVerdict(system, baseline, "open", None, max(-1.0, lowest), min(1.0, highest), 0, 0)
     alpha, bounds = _ALPHA / together, (lowest, highest)
     low, high = confidence_sequence(values[done], bounds, alpha)[-1].tolist()
     verdict = _verdict(low, high, margin)
     more = _families_missing(values[done], bounds, alpha, margin) if verdict == "open" else None
-    return DifferenceVerdict(verdict, float(values[done].mean()), low, high, len(done), judgements, more)
+    value = float(values[done].mean())
+    return DifferenceVerdict(system, baseline, verdict, value, low, high, len(done), judgements, more)
 
 
 def families_to_decide(

@@ -51,12 +51,6 @@
     );
   };
 
-  const minutes = (left) => {
-    if (left === null) return "";
-    if (left < 90) return "about a minute left";
-    return left < 5400 ? `about ${Math.round(left / 60)} minutes left` : `about ${(left / 3600).toFixed(1)} hours left`;
-  };
-
   const showNote = (shown) => {
     at("note-row").hidden = !shown;
     at("note-button").setAttribute("aria-expanded", String(shown));
@@ -68,7 +62,6 @@
     const { pair } = state;
     at("judge").textContent = state.judge;
     at("count").textContent = state.settles ? `${state.progress.disputed} to settle` : `${state.progress.judged} of ${state.progress.chosen} judged` + (state.progress.skipped ? `, ${state.progress.skipped} skipped` : "");
-    at("left").textContent = state.settles ? "" : minutes(state.progress.seconds_left);
     at("progress").max = Math.max(1, state.progress.chosen);
     at("progress").value = state.progress.judged;
     at("progress").textContent = at("count").textContent;
