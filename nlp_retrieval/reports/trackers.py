@@ -29,6 +29,7 @@ from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSe
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.core.files.atomic import file_names, make_folder
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
 from nlp_retrieval.evaluation.measures import Measure
@@ -93,7 +94,7 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
                 {"fingerprint": result.fingerprint},
                 _curves(rows[result.name]),
                 _queries(view, result.name),
-                _lists(report, result.name),
+                [*_lists(report, result.name), *_trajectories(result.config)],
             )
         )
     failed = []
@@ -222,6 +223,12 @@ def _lists(report: BenchmarkReport, name: str) -> list[Path]:
     names = [result.name for result in report.configurations]
     stem = dict(zip(names, file_names(names), strict=True))[name]
     return _there(f"{report.files['trec']}/{stem}.trec") if "trec" in report.files else []
+
+
+def _trajectories(config: Config) -> list[Path]:
+    """The file of an agent's trajectories: the one that the run read, or the one that the agent wrote."""
+    path = config.get("path") if config.get("name") == "trajectories" else config.get("record")
+    return _there(expanded(path)) if isinstance(path, str) else []
 
 
 def _there(*files: str | Path) -> list[Path]:
