@@ -70,9 +70,7 @@ def test_a_dry_run_prints_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
     told = "Weights & Biases: offline, as requested; runs go to run/wandb, for wandb sync\n"
     assert (done.returncode, done.stderr) == (0, told)
     assert files(tmp_path) == before
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    flat = " ".join(done.stdout.split())
-    assert flat.startswith("plan: 6 configurations, 6 queries, by ndcg@2 (k = 1, 2), baseline k1=0.4, reranker=none")
+    assert done.stdout.startswith("plan: 6 configurations, 6 queries, by ndcg@2 (k = 1, 2), baseline k1=0.4, reranker=none")
     assert "grid: 6 combinations" in done.stdout
     assert "indexes in index: bm25: to build" in done.stdout
     for name in NAMES:
