@@ -77,6 +77,7 @@ from nlp_retrieval.evaluation.rankings import ListsBuilder, are_passages, own_id
 from nlp_retrieval.evaluation.trec import written_scores
 from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import record_calls
+from nlp_retrieval.text.printing import counted
 
 T = TypeVar("T")
 
@@ -243,7 +244,7 @@ class _Benchmark:
 
     def _searched(self, name: str, searcher: Benchmarkable) -> tuple[list[list[RetrievalResult]], Answered | None, Cost]:
         """Time a sample of the queries one by one, search with all of them, and answer."""
-        self.say(f"{name}: searching {len(self.texts):,} queries")
+        self.say(f"{name}: searching {counted(len(self.texts), 'query', 'queries')}")
         if isinstance(searcher, KeepsQuestions):
             searcher.expect(self.settings.queries)
         filters = filters_for(searcher, self.settings.filters)
@@ -267,7 +268,7 @@ class _Benchmark:
     def _answered(self, name: str, results: Sequence[Sequence[RetrievalResult]]) -> Answered | None:
         if self.settings.answerer is None:
             return None
-        self.say(f"{name}: answering {len(self.texts):,} questions")
+        self.say(f"{name}: answering {counted(len(self.texts), 'question')}")
         return answer_stage(self.settings.answerer, self.texts, results, self.store)
 
     def finished(self) -> BenchmarkRun:

@@ -33,6 +33,7 @@ from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import Ranking, RunLists
 from nlp_retrieval.lm.answering import AnsweredQuestion
+from nlp_retrieval.text.printing import counted
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
@@ -205,8 +206,9 @@ class BenchmarkReport:
 
     def __repr__(self) -> str:
         failed = f", {len(self.failed)} failed" if self.failed else ""
-        counts = f"{len(self.configurations)} configurations{failed}, {self.query_counts.get('', 0):,} queries"
-        return f"<benchmark: {counts}, {self.n_items:,} items; baseline {self.baseline!r}>"
+        counts = f"{counted(len(self.configurations), 'configuration')}{failed}"
+        queries = counted(self.query_counts.get("", 0), "query", "queries")
+        return f"<benchmark: {counts}, {queries}, {counted(self.n_items, 'item')}; baseline {self.baseline!r}>"
 
     def __str__(self) -> str:
         """The configurations, their measures and marks as a table of plain text."""

@@ -12,6 +12,7 @@ from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.models import Gold, Query, excerpt
 from nlp_retrieval.gate.baseline import Baseline
 from nlp_retrieval.text import normalize_title
+from nlp_retrieval.text.printing import counted
 
 Kind = Literal["corpus", "models", "settings", "versions", "gold"]
 
@@ -66,8 +67,8 @@ def changes_of(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> lis
     changes += [GateChange("versions", detail) for detail in _differences(old.get("versions"), new.get("versions"), "")]
     regraded = [each for each, query in before.queries.items() if each in now.queries and query.gold != now.queries[each].gold]
     if regraded:
-        said = f"gold of {len(regraded):,} queries changed (first: {regraded[0]!r}); both sides are measured by the new"
-        changes.append(GateChange("gold", said))
+        which = f"{counted(len(regraded), 'query', 'queries')} changed (first: {regraded[0]!r})"
+        changes.append(GateChange("gold", f"gold of {which}; both sides are measured by the new"))
     return changes
 
 

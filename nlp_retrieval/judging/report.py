@@ -14,6 +14,7 @@ from nlp_retrieval.judging.agreement import PairAgreement, measure_agreement
 from nlp_retrieval.judging.pool import JudgingPool, known_system, values_by_query, why_unknown
 from nlp_retrieval.judging.project import JudgingProject
 from nlp_retrieval.judging.sequences import SAME_RANKINGS, DifferenceVerdict, decide
+from nlp_retrieval.text.printing import counted
 
 _FEWEST_PAIRS = 10
 """Fewest pairs that people and a model both judged for which its agreement and bias are shown."""
@@ -207,8 +208,8 @@ def _sentence(measure: str, decisions: Sequence[DifferenceVerdict], left: int) -
 
 
 def _after(decision: DifferenceVerdict) -> str:
-    return f"{decision.judgements:,} judgements of {_families(decision.families)}"
+    return f"{counted(decision.judgements, 'judgement')} of {_families(decision.families)}"
 
 
 def _families(count: int) -> str:
-    return f"{count:,} {'family' if count == 1 else 'families'} of questions"
+    return f"{counted(count, 'family', 'families')} of questions"
