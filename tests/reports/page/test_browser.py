@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from evaluation.test_rankings import lists_of
 from hashed_words import InMemory
@@ -221,7 +222,8 @@ def test_texts_of_passages_and_queries_run_nothing(browser: Browser, problems: l
     lists = replace(lists, passages=dict.fromkeys(["a", "b", "gold alone"], hostile))
     lists.texts[0] = "alert onload script <svg onload=alert(1)> harmless"
     report = report_of(configuration("one", {"recall@5": 0.4}), configuration("other", {"recall@5": 0.2}), k_values=[5])
-    write_page(report, tmp_path / "hostile.html", lists)
+    values = {"one": {"recall@5": np.array([0.4])}, "other": {"recall@5": np.array([0.2])}}
+    write_page(report, tmp_path / "hostile.html", lists, values)
     page = opened_page(browser, tmp_path / "hostile.html", problems)
     shown = page.locator("#explorer-shown")
     visible = hostile.replace("\u202e", "[U+202E]")

@@ -41,7 +41,8 @@ def on_paper(browser: Browser, folder: Path, configurations: int) -> Page:
     report = report_of(*(configuration(name, measures_like(0.3 + place / 100)) for place, name in enumerate(names)))
     report = replace(report, pairwise=compare_pairs(values, "recall@21", [None] * 60, 0))
     lists = lists_of({name: [[("a", 2.0, {"s": 1.0})]] for name in names}, {"q0": {"a": 1}}, 1)
-    write_page(report, folder / "report.html", replace(lists, passages={"a": "A passage of a few words."}))
+    lists = replace(lists, passages={"a": "A passage of a few words."})
+    write_page(report, folder / "report.html", lists, {name: {"recall@21": np.zeros(1)} for name in names})
     problems: list[str] = []
     page = opened(browser, (folder / "report.html").as_uri(), problems, width=WIDTH, height=HEIGHT)
     wait_for_lists(page)
