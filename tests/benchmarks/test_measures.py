@@ -105,9 +105,10 @@ def test_a_file_chooses_measures_and_the_command_line_others(tmp_path: Path) -> 
     assert done.exit_code == 0, done.output
     saved = read_run_folder(tmp_path / "run")
     assert (measured(saved.report), saved.report.main_measure) == (["precision@5", "recall@10"], "precision@5")
-    done = runner.invoke(app, ["report", str(tmp_path / "run"), "--main", "R@10", "--format", "json"])
+    again = ["compare", str(tmp_path / "run"), "--main", "R@10", "--output", str(tmp_path / "again")]
+    done = runner.invoke(app, again)
     assert done.exit_code == 0, done.output
-    assert read_run_folder(tmp_path / "run" / "report").report.main_measure == "recall@10"
+    assert read_run_folder(tmp_path / "again").report.main_measure == "recall@10"
     done = runner.invoke(app, ["compare", str(tmp_path / "run"), "--measures", "ndcg@3,AP", "--format", "json"])
     assert done.exit_code == 0, done.output
     assert {"ndcg@3", "map"} <= set(json.loads(done.stdout[: done.stdout.rindex("]") + 1])[0])
