@@ -97,7 +97,7 @@ def test_texts_have_their_positions_as_ids_and_pairs_their_own(texts: Any) -> No
         (pandas.DataFrame({"id": [1, 2], "text": ["x", None]}), 'DataFrame, row 2: "text" is missing; fill it with text, or'),
         (
             pandas.DataFrame({"id": [1, 2, 3], "text": ["x"] * 3, "year": [None, 2001, "n.d."]}),
-            "Conversion failed for column year with type object; and make it one type, such as",
+            "Conversion failed for column year with type object; name each column once, and make it one type, such as",
         ),
         (pandas.DataFrame({"id": [1], "text": ["x"], "raw": [b"y"]}), 'row 1: column "raw" holds bytes'),
     ],
