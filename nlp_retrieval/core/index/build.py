@@ -286,8 +286,6 @@ class IndexReport:
         found: names of the retrievers that were already indexed.
         seconds: duration of the run.
         resumed: how many passages an interrupted run had encoded; counted once per encoder.
-        shared: how many passages were not encoded again for a retriever, because another one of this run has the same encoder;
-            the cost of each retriever includes the time anyway.
 
     Examples:
         >>> report = Searcher([Bm25Retriever()]).index(items, "index")
@@ -304,7 +302,6 @@ class IndexReport:
     seconds: float
     fingerprints: frozenset[str] = frozenset()
     resumed: int = 0
-    shared: int = 0
 
     def __repr__(self) -> str:
         done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.found)) if names]
@@ -370,8 +367,8 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             writer.publish_manifest(before, corpus, retrievers)
         writer.checkpoints.remove()
         writer.builders = builders  # a server that a failed build did not reach is not asked again
-    counts, seconds = writer.checkpoints, time.perf_counter() - begin
-    return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), counts.resumed, counts.shared)
+    seconds = time.perf_counter() - begin
+    return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), writer.checkpoints.resumed)
 
 
 def _is_whole(

@@ -44,19 +44,10 @@ class EncodedBatch:
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one writer of an index directory.
-
-    Args:
-        directory: the index directory.
-        resumed: how many texts an earlier run had encoded.
-        shared: how many texts another retriever of this run had needed too.
-        kept: how many texts are stored.
-        seconds: time that the reused texts had taken to encode.
-    """
+    """The checkpoints of one writer, with the seconds that the reused texts had taken, and how many texts are stored."""
 
     directory: Path
     resumed: int = 0
-    shared: int = 0
     kept: int = 0
     seconds: float = 0.0
     _known: set[Path] = field(default_factory=set)
@@ -89,9 +80,7 @@ class Checkpoints:
             return None
         if hashlib.sha256(content[_DIGEST:]).digest() != digest or not np.isfinite(rows).all():
             return None
-        if path in self._known:
-            self.shared += n_texts
-        else:
+        if path not in self._known:  # or another retriever of this run needed it too
             self._known.add(path)
             self.resumed += n_texts
             self.kept += n_texts

@@ -72,6 +72,8 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
         corpus = manifest.corpus.fingerprint
         known = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
         others = [record for record in manifest.retrievers if record.fingerprint not in known]
+        if not others:
+            return [known[record.fingerprint] for record in manifest.retrievers]
         try:
             made = _made_of(others, directory, cure, trust=trust)
         except ConfigurationError as error:
