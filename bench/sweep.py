@@ -31,7 +31,7 @@ SEED = 0
 
 FUSIONS: dict[str, BaseFusion] = {
     "rrf": ReciprocalRankFusion(),
-    "weighted": WeightedSum(normalization="zscore"),
+    "weighted": WeightedSum(normalization="rank"),
     "combsum": CombSUM(),
     "combmnz": CombMNZ(),
 }
