@@ -64,7 +64,9 @@ _NUMBER = re.compile(
 _CARDINALS = {*_SMALL[1:], *_TENS}
 _SIZES = {word: SCALES[word] for word in ("hundred", "thousand", "million", "billion", "trillion")}
 _NEXT_WORD = re.compile(
-    rf"(?:[\s-]|(?<=hundred)\sand\s)(?P<word>{either([*_CARDINALS, *_ORDINALS[1:10], *_SIZES])})\b", re.IGNORECASE
+    rf"(?:[\s-]|(?<=hundred)\sand\s)"
+    rf"(?P<word>{either([*_CARDINALS, *_SIZES, *(_WORDS.keys() & _ORDINALS[1:10])])}|(?<=-)second)\b",
+    re.IGNORECASE,
 )
 _AND_A_HALF = re.compile(r"\sand\sa\shalf\b", re.IGNORECASE)
 _HALF_A = re.compile(r"\sa(?=\s(?:million|billion|trillion|dozen)\b)", re.IGNORECASE)
@@ -511,7 +513,7 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         word = joint["word"].lower()
         size = _SIZES.get(word)
         if size is None:
-            value = _WORDS[word]
+            value = _WORDS.get(word, 2.0)  # the twenty-second
             fits = group % 100 == 0 if word in _CARDINALS else False
             if not (fits or (value < 10 and group % 100 >= 20 and group % 10 == 0)):
                 break
