@@ -67,7 +67,6 @@ def read_trajectories(
     *,
     agent: str | None = None,
     tools: Mapping[str, StepKind] | None = None,
-    fields: Mapping[str, str] | None = None,
     questions: Sequence[Query] = (),
 ) -> list[Trajectory]:
     """Read trajectories, in whatever form they were kept.
@@ -78,8 +77,6 @@ def read_trajectories(
             is one trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2``.
         agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
-        fields: names in JSON lines that differ from those of :class:`AgentStep` and :class:`Trajectory`:
-            ``{"their name": "our name"}``.
         questions: give transcripts their question ids, by equal text, and sessions the texts of their questions.
 
     Raises:
@@ -99,7 +96,7 @@ def read_trajectories(
     named = agent if agent is not None else place.name.removesuffix(".gz").rpartition(".")[0] or place.name
     trajectories: list[Trajectory] = []
     for file in _files(place):
-        sessions = _Sessions(named, _ALIASES | dict(fields or {}), questions, ids)
+        sessions = _Sessions(named, questions, ids)
         for location, row in _rows(file):
             with _located(location):
                 if (transcript := transcript_in(row, location)) is not None:
@@ -217,21 +214,18 @@ def _made(values: Mapping[str, Any]) -> Trajectory:
 class _Sessions:
     """Collects lines with a step or an answer each, by session; after an answer, another question begins."""
 
-    def __init__(self, agent: str, names: Mapping[str, str], questions: Sequence[Query], ids: Mapping[str, str]) -> None:
-        self._agent, self._names, self._ids = agent, names, ids
+    def __init__(self, agent: str, questions: Sequence[Query], ids: Mapping[str, str]) -> None:
+        self._agent, self._ids = agent, ids
         self._texts = {query.query_id: query.text for query in questions}
         self._sessions: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
 
     def add(self, row: Mapping[str, Any], location: str) -> None:
         """Add a line; a SourceError says that it names no question, an unknown field, or a step that is there already."""
-        values = self._named(row, location)
+        values = _named(row, location)
         agent = str(values.pop("agent", "") or self._agent)
         question, session = values.pop("question_id", None), values.pop("session", None)
         if session is None and question is None:
-            raise SourceError(
-                f"{location} names no question ({quoted(list(row)[:5])}); it needs question_id, or say which field is with "
-                'fields={"their name": "question_id"}'
-            )
+            raise SourceError(f"{location} names no question ({quoted(list(row)[:5])}); it needs question_id or session")
         session = str(question if session is None else session)
         questions = self._sessions.setdefault((agent, session), {})
         name = next(reversed(questions), session) if question is None else str(question)  # that which the session is at
@@ -251,16 +245,6 @@ class _Sessions:
                 raise SourceError(f"{location}: step {place} of this session is there already; are two runs in one file?")
             own["steps"][place] = _step(values, location)
 
-    def _named(self, row: Mapping[str, Any], location: str) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for name, value in row.items():
-            ours = name if name in AgentStep.model_fields else self._names.get(name, name)
-            if ours in values and value is not None:
-                raise SourceError(f"{location}: {ours} is there twice, as {name!r} too; name one of them in fields")
-            if value is not None:
-                values[ours] = value
-        return values
-
     def trajectories(self) -> list[Trajectory]:
         """Return the sessions as trajectories."""
         made = []
@@ -274,6 +258,17 @@ class _Sessions:
                     with _located(location):
                         made.append(_made(own).model_copy(update={"steps": tuple(steps[place] for place in sorted(steps))}))
         return made
+
+
+def _named(row: Mapping[str, Any], location: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in row.items():
+        ours = name if name in AgentStep.model_fields else _ALIASES.get(name, name)
+        if ours in values and value is not None:
+            raise SourceError(f"{location}: {ours} is there twice, as {name!r} too; leave one of them out")
+        if value is not None:
+            values[ours] = value
+    return values
 
 
 def _step(values: dict[str, Any], location: str) -> AgentStep:
@@ -299,5 +294,5 @@ def _fault(error: ValidationError) -> str:
     place = ".".join(map(str, first["loc"])) or "it"
     if first["type"] == "extra_forbidden":
         known = quoted(sorted({*AgentStep.model_fields, *Trajectory.model_fields}))
-        return f"there is no field {place!r}; known are {known}; map others with fields={{'their name': 'our name'}}"
+        return f"there is no field {place!r}; known are {known}; rename it, or leave it out"
     return f"{place}: {first['msg']}"

@@ -109,14 +109,6 @@ class AgentTools:
                 raise ItemError(f"{item_id!r:.80} is the id of nothing that was found; search for it first")
         return self._items[item_id]
 
-    def note(self, text: str) -> None:
-        """Keep a text as a step that costs nothing, such as what is known so far.
-
-        Args:
-            text: the note.
-        """
-        self._add("note", text=clean_text(text))
-
     def count_tokens(self, model: str, input_tokens: int, output_tokens: int) -> None:
         """Count a call of a language model that this package does not see.
 
@@ -142,9 +134,8 @@ class AgentTools:
         return [RetrievalResult.trusted(self._items[item_id], 1.0 / rank, signals) for rank, (item_id, signals) in ranked]
 
     def _check_budget(self) -> None:
-        done = sum(step.kind != "note" for step in self.steps)
         tokens = sum(_tokens_of(self._calls.counts))
-        if done == self._most_steps or (self._most_tokens is not None and tokens >= self._most_tokens):
+        if len(self.steps) == self._most_steps or (self._most_tokens is not None and tokens >= self._most_tokens):
             self.spent = True
             raise BudgetSpentError
 

@@ -28,9 +28,6 @@ Tools = Annotated[
     list[str] | None,
     typer.Option("--tool", help="What a tool does whose name does not say it: kb=search, page=open. Repeatable."),
 ]
-Fields = Annotated[
-    list[str] | None, typer.Option("--field", help="A field's name in JSON lines that is not ours: asked=query. Repeatable.")
-]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A benchmark's YAML: its queries, gold and titles.")]
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="Judgements, instead of a configuration.")]
 
@@ -52,7 +49,6 @@ def evaluate(
     measure: Annotated[str, typer.Option(help="The measure by which agents are compared.")] = "recall",
     relevant_from: Annotated[int, typer.Option(help="The lowest grade that is relevant.")] = 1,
     tool: Tools = None,
-    field: Fields = None,
     page: Annotated[Path | None, typer.Option(help="Also write a page with the steps of each question.")] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Also write every measure of every question as CSV.")] = None,
 ) -> None:
@@ -67,7 +63,7 @@ def evaluate(
 
     for path in filter(None, (page, csv_file)):
         check_file_for_output(path)
-    trajectories, gold = _read_with_gold(files, tool, field, config, qrels)
+    trajectories, gold = _read_with_gold(files, tool, config, qrels)
     evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold)
     comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
     echo([headline_of(evaluation, comparisons, measure)])
@@ -98,7 +94,6 @@ def replay(
     k: Annotated[int | None, typer.Option("-k", min=1, help="Number of results; default: as each search asked for.")] = None,
     where: Annotated[str | None, typer.Option(help="A filter in JSON, in place of the recorded ones.")] = None,
     tool: Tools = None,
-    field: Fields = None,
     trust: Trust = False,
 ) -> None:
     """Ask the recorded searches of another searcher, filter or k.
@@ -111,7 +106,7 @@ def replay(
     from nlp_retrieval.core.files.atomic import check_file_for_output
 
     check_file_for_output(output)
-    trajectories = _read(files, tool, field, ())
+    trajectories = _read(files, tool, ())
     chosen = opened_searcher(index, config, searcher, retriever, None, None, trust=trust)
     replayed = ask_again(trajectories, chosen, k=k, where=None if where is None else parse_filter(where))
     write_trajectories(output, replayed.trajectories)
@@ -125,7 +120,7 @@ def replay(
 
 
 def _read_with_gold(
-    files: Sequence[Path], tool: list[str] | None, field: list[str] | None, config: Path | None, qrels: Path | None
+    files: Sequence[Path], tool: list[str] | None, config: Path | None, qrels: Path | None
 ) -> tuple[list[Trajectory], dict[str, Any]]:
     """Return the trajectories, and what :func:`evaluate_trajectories` takes from a benchmark or from judgements."""
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
@@ -134,9 +129,9 @@ def _read_with_gold(
     if (config is None) == (qrels is None):
         raise ConfigurationError("say what is relevant: --config BENCHMARK.yaml (its queries, gold and corpus) or --qrels FILE")
     if config is None:
-        return _read(files, tool, field, ()), {"qrels": qrels, "titles": None}
+        return _read(files, tool, ()), {"qrels": qrels, "titles": None}
     settings: Any = read_benchmark_config(config).loaded()
-    trajectories = _read(files, tool, field, settings.queries)
+    trajectories = _read(files, tool, settings.queries)
     came = {item_id for trajectory in trajectories for step in trajectory.steps for item_id in step.came}
     titles, texts = dict[str, str](), dict[str, str]()
     for item in settings.loader.stream():
@@ -147,29 +142,23 @@ def _read_with_gold(
     return trajectories, {"qrels": list(settings.gold), "titles": titles, "texts": texts, "families": families}
 
 
-def _read(
-    files: Sequence[Path], tool: list[str] | None, field: list[str] | None, questions: Sequence[Query]
-) -> list[Trajectory]:
+def _read(files: Sequence[Path], tool: list[str] | None, questions: Sequence[Query]) -> list[Trajectory]:
     from nlp_retrieval.agents.files import read_trajectories, require_one_each
     from nlp_retrieval.errors import ConfigurationError
 
-    tools: Any = _pairs("--tool", tool, "kb=search")
-    fields = _pairs("--field", field, "asked=query")
-    read = [each for file in files for each in read_trajectories(file, tools=tools, fields=fields, questions=questions)]
+    tools: Any = dict(map(_pair, tool or ()))
+    read = [each for file in files for each in read_trajectories(file, tools=tools, questions=questions)]
     require_one_each(read, ConfigurationError, ", ".join(map(str, files)))
     return read
 
 
-def _pairs(option: str, texts: list[str] | None, example: str) -> dict[str, str]:
+def _pair(text: str) -> tuple[str, str]:
     from nlp_retrieval.errors import ConfigurationError
 
-    pairs = {}
-    for text in texts or []:
-        key, _, value = text.partition("=")
-        if not (key and value):
-            raise ConfigurationError(f"{option} {text!r}: write two names with an equals sign, as in {example}")
-        pairs[key] = value
-    return pairs
+    name, _, does = text.partition("=")
+    if not (name and does):
+        raise ConfigurationError(f"--tool {text!r}: write two names with an equals sign, as in kb=search")
+    return name, does
 
 
 def _print_table(evaluation: TrajectoryEvaluation) -> None:

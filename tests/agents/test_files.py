@@ -209,12 +209,7 @@ def test_lines_of_steps_are_put_together_by_session_whatever_their_order(tmp_pat
     assert (two.question_id, two.seen(), two.answer) == ("q2", ["d3"], "")
 
 
-def test_other_names_of_fields_and_tools_are_given(tmp_path: Path) -> None:
-    (tmp_path / "log.jsonl").write_text('{"claim_nr": 7, "asked": "krill", "got": ["d1"]}\n')
-    (trajectory,) = read_trajectories(
-        tmp_path / "log.jsonl", fields={"claim_nr": "question_id", "asked": "query", "got": "results"}
-    )
-    assert (trajectory.question_id, trajectory.seen()) == ("7", ["d1"])
+def test_what_tools_do_is_given(tmp_path: Path) -> None:
     chat = json.loads(json.dumps(CHAT).replace('"search"', '"kb"'))
     with pytest.warns(RetrievalWarning, match=r'1 call of a tool.*"kb".*tools='):
         (trajectory,) = read_trajectories(written(tmp_path, "c.json", chat))

@@ -35,7 +35,6 @@ def halves(question: str, tools: AgentTools) -> AgentAnswer:
     middle = len(words) // 2
     tools.search(" ".join(words[:middle]), k=3)
     second = tools.search(" ".join(words[middle:]), k=3)
-    tools.note("halfway")
     best = tools.open(second[0].item.item_id)
     return AgentAnswer(best.title, [best.item_id])
 
@@ -56,9 +55,9 @@ def test_it_finds_the_union_of_its_searches_in_order_of_first_appearance(index: 
         for hit in hits:
             item_id = hit.item.item_id
             wanted = {"agent.step": 1.0 if item_id in first else 2.0}
-            assert hit.signals == wanted | ({"agent.opened": 4.0, "agent.cited": 1.0} if item_id == second[0] else {})
+            assert hit.signals == wanted | ({"agent.opened": 3.0, "agent.cited": 1.0} if item_id == second[0] else {})
         assert (trajectory.question_id, trajectory.question, trajectory.agent) == (text, text, "halves")
-        assert [step.kind for step in trajectory.steps] == ["search", "search", "note", "open"]
+        assert [step.kind for step in trajectory.steps] == ["search", "search", "open"]
         assert [step.query for step in trajectory.searches] == halves
         assert (trajectory.complete, trajectory.cited(), trajectory.tokens) == (True, [second[0]], None)
     assert [len(hits) for hits in searcher.search(TEXTS, k=2)] == [2] * len(TEXTS)
