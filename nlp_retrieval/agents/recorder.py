@@ -13,10 +13,9 @@ import json
 import logging
 import os
 import re
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,21 +29,16 @@ from nlp_retrieval.errors import ConfigurationError, OutputError
 
 SESSION_FILES = "session-*.jsonl"
 _LONGEST_NAME = 500
-_DAY = 86_400.0
 _log = logging.getLogger(__name__)
 
 
 class Recorder:
     """Writes sessions to a folder, from any number of threads and processes.
 
-    When a recorder starts, and daily, it removes sessions whose last step is too old.
-
     Args:
-        folder: created if it is missing, readable by its owner alone.
-        days: how long a session is kept after its last step.
+        folder: created if it is missing, readable by its owner alone; what is no longer needed is yours to remove.
 
     Raises:
-        ConfigurationError: ``days`` is not above 0.
         OutputError: the folder cannot be written.
 
     Examples:
@@ -57,16 +51,13 @@ class Recorder:
         [['whale', 'krill']]
     """
 
-    def __init__(self, folder: str | Path, *, days: float = 30.0) -> None:
-        if not days > 0:
-            raise ConfigurationError(f"days={days}; it must be above 0")
-        self.folder, self._days, self._tidied = Path(folder), days, 0.0
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             probe = self.folder / f".probe-{uuid.uuid4().hex}"
             probe.touch()
             probe.unlink()
-            self._tidy()
         except OSError as error:
             raise OutputError(
                 f"sessions cannot be recorded in {self.folder} ({error.strerror or error}); choose a folder that can be written"
@@ -85,8 +76,6 @@ class Recorder:
         """Append a line, and return whether it was recorded; the log says why if it was not."""
         content = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
-            if time.monotonic() > self._tidied + _DAY:
-                self._tidy()
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.path_of(session), flags, 0o600)
             try:
@@ -101,13 +90,6 @@ class Recorder:
             _log.warning("a step of an agent cannot be recorded in %s: %s", self.folder, error.strerror or error)
             return False
         return True
-
-    def _tidy(self) -> None:
-        self._tidied = time.monotonic()
-        for file in self.folder.glob(SESSION_FILES):
-            with suppress(FileNotFoundError):  # another process removed it
-                if file.lstat().st_mtime < time.time() - self._days * _DAY:
-                    file.unlink()
 
 
 class Session:
@@ -196,15 +178,13 @@ def recording(
 ) -> Iterator[Session]:
     """Record the searches of a block as a session, whatever framework calls the searchers in it.
 
-    Every :class:`~nlp_retrieval.Searcher` is recorded, also inside DSPy, LangChain, LlamaIndex and Haystack, in coroutines, and
-    in threads that copy the context: ``asyncio.to_thread``, LangChain's ``batch``, asynchronous pipelines, tools.
-    Threads of ``dspy.Parallel``, ``dspy.Evaluate`` and a bare ``ThreadPoolExecutor`` do not copy it: open the block inside what
-    they run, or ``with session.active():`` there. Other processes are not recorded. A searcher that searches several times for
-    one question, such as :class:`~nlp_retrieval.hover.MultiHopSearcher`, is recorded as so many steps.
+    Every :class:`~nlp_retrieval.Searcher` is recorded: in this thread, in coroutines, and in threads that copy the context
+    (``asyncio.to_thread``, LangChain's ``batch``). In those of ``dspy.Parallel``, ``dspy.Evaluate`` and a bare
+    ``ThreadPoolExecutor``, enter ``session.active()`` inside what they run. Other processes are not recorded.
 
     Args:
         folder: where the session is kept; None for :attr:`Session.steps` and :meth:`Session.trajectory` alone.
-        session: its name; one that exists goes on. By default a new one.
+        session: its name, and the other arguments of :class:`Session`.
         question_id: the id under which the question has gold; by default the session's name.
         question: its text.
         agent: name of the agent.

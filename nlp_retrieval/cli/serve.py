@@ -76,7 +76,6 @@ def command(
         Path | None,
         _option(_recording, "Folder for the sessions of agents: queries, ids of results, what was read; no texts."),
     ] = None,
-    record_days: Annotated[float, _option(_recording, "Days after its last step that a session is kept.")] = 30.0,
     trust: Trust = False,
     check: Annotated[bool, typer.Option("--check", help="Open everything, say what would be served, and exit.")] = False,
 ) -> None:
@@ -99,7 +98,7 @@ def command(
         raise ConfigurationError(f"--record {record}: it is inside of what is served; choose a folder beside {path}")
     what = f"the {kind} {path} can be served" if check else f"serving the {kind} {path}"
     if mcp:
-        kept = SessionRecord.of(ServiceSettings(record=record, record_days=record_days), f"stdio-{uuid.uuid4().hex}")
+        kept = SessionRecord.of(ServiceSettings(record=record), f"stdio-{uuid.uuid4().hex}")
         serve_stdio(opening, limits, lambda: say(f"{what} over MCP on standard input and output"), kept, check=check)
         return
     settings = ServiceSettings(
@@ -117,7 +116,6 @@ def command(
         log_level=log_level,  # type: ignore[arg-type]
         log_queries=log_queries,
         record=record,
-        record_days=record_days,
     )
     announce = logging.getLogger("nlp_retrieval").info if log_format == "json" and not check else say
     serve(opening, settings, lambda address: announce(f"{what} on {address}"), check=check)

@@ -52,7 +52,7 @@ class SessionRecord:
     @classmethod
     def of(cls, settings: ServiceSettings, name: str = "") -> Self:
         """Return the record that settings ask for."""
-        return cls(None if settings.record is None else Recorder(settings.record, days=settings.record_days), name)
+        return cls(None if settings.record is None else Recorder(settings.record), name)
 
     def endpoints(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
         """Return endpoints that are recorded, and the one that takes the agent's answer."""

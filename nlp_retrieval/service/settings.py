@@ -68,12 +68,10 @@ class ServiceSettings:
     log_level: LogLevel = "info"
     log_queries: bool = False
     record: Path | None = None
-    record_days: float = 30.0
 
     def __post_init__(self) -> None:
         _check_range("port", self.port, 0, 65_535)
         _check_range("workers", self.workers, 1, 256)
-        _check_range("record_days", self.record_days, 0.001, 36_500)
         for name, value, known in (("log_format", self.log_format, LOG_FORMATS), ("log_level", self.log_level, LOG_LEVELS)):
             if value not in known:
                 raise ConfigurationError(f"{name}={value!r}: {nearest(str(value), known)}")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -21,7 +20,6 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.agents import AgentStep, Recorder, Session, read_trajectories, recording
 from nlp_retrieval.core import record_steps
 from nlp_retrieval.errors import ConfigurationError, OutputError, RetrievalWarning
-from nlp_retrieval.service.settings import ServiceSettings
 
 SECRET = "sk-" + "a1B2c3D4e5F6g7H8i9J0"
 
@@ -195,22 +193,6 @@ def test_no_name_of_a_session_leads_out_of_its_folder(tmp_path, name):
     assert all(len(parts) == 2 and len(parts[1]) < 120 for parts in files)
 
 
-def test_old_sessions_are_removed_and_nothing_else(tmp_path):
-    recorder = Recorder(tmp_path)
-    assert recorder.session("old").add({"kind": "note", "text": "x"})
-    other = tmp_path / "notes.jsonl"
-    other.write_text("not ours")
-    long_ago = time.time() - 31 * 86_400
-    for file in (other, recorder.path_of("old")):
-        os.utime(file, (long_ago, long_ago))
-    Recorder(tmp_path, days=32)
-    assert recorder.path_of("old").exists()
-    Recorder(tmp_path)
-    assert not recorder.path_of("old").exists()
-    assert other.exists()
-    assert recorder.session("old").add({"kind": "note", "text": "again"})
-
-
 def test_what_cannot_be_written_is_said_and_the_answer_goes_out_all_the_same(tmp_path, caplog, monkeypatch):
     recorder = Recorder(tmp_path)
     assert recorder.session("s").add({"kind": "note", "text": "first"})
@@ -235,12 +217,8 @@ def test_a_folder_that_cannot_be_used_is_an_error_before_anything_is_served(inde
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match=r"sessions cannot be recorded in .*file .*choose a folder"):
         Recorder(tmp_path / "file")
-    with pytest.raises(ConfigurationError, match="days=0"):
-        Recorder(tmp_path, days=0)
     with pytest.raises(ConfigurationError, match="question_id"):
         Session(None, question_id="x" * 501)
-    with pytest.raises(ConfigurationError, match="record_days=0"):
-        ServiceSettings(record_days=0)
     said = subprocess.run([COMMAND, "serve", index, "--record", index / "s"], capture_output=True, text=True, check=False)
     assert said.returncode != 0
     assert "it is inside of what is served" in " ".join(said.stderr.split())
