@@ -21,7 +21,7 @@ from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
     "startup", "lucene", "composition", "evaluation", "memory", "updates",
-    "encoders", "token_encoders", "gpu", "milvus", "quality", "links", "multihop", "colbert", "sweep", "loaders",
+    "encoders", "token_encoders", "gpu", "quality", "links", "multihop", "colbert", "sweep", "loaders",
 )  # fmt: skip
 _SCRIPTS = {"multihop": "bench.multihop.__main__"}
 _HERE = Path(__file__).parent
