@@ -7,12 +7,14 @@ context variable. Threads see it if they run in a copy of the caller's context.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -175,12 +177,14 @@ def search_steps(queries: Iterable[str], k: int, where: Mapping[str, Any] | None
 # services collect them and send them with the answer.
 
 
-def add_note(note: str, stacklevel: int = 2) -> None:
-    """Add a note to the collected ones, or warn.
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def add_note(note: str) -> None:
+    """Add a note to the collected ones, or warn with the line outside of this package that asked for it.
 
     Args:
         note: a sentence or two.
-        stacklevel: as of ``warnings.warn``, counted from the caller.
 
     Examples:
         >>> with collected_notes() as notes:
@@ -190,7 +194,10 @@ def add_note(note: str, stacklevel: int = 2) -> None:
     """
     notes = _current.get().notes
     if notes is None:
-        warnings.warn(note, RetrievalWarning, stacklevel=stacklevel + 1)
+        level, frame = 2, sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            level, frame = level + 1, frame.f_back
+        warnings.warn(note, RetrievalWarning, stacklevel=level)
     elif note not in notes:
         notes.append(note)
 
@@ -198,9 +205,7 @@ def add_note(note: str, stacklevel: int = 2) -> None:
 def warn_of_cut(retriever: str, n_cut: int, n_texts: int, limit: str, cure: str, what: str = "passages") -> None:
     """Warn that the rest of long texts is ignored; do nothing if no text was cut."""
     if n_cut:
-        add_note(
-            f"{retriever}: {n_cut:,} of {n_texts:,} {what} are longer than {limit}; the rest of each is left out ({cure})", 3
-        )
+        add_note(f"{retriever}: {n_cut:,} of {n_texts:,} {what} are longer than {limit}; the rest of each is left out ({cure})")
 
 
 @contextmanager

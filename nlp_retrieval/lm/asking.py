@@ -286,6 +286,5 @@ def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, o
     model = lm.model if lm is not None else "the language model"
     add_note(
         f"{task}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} {things}, "
-        f"which {otherwise} ({commonest}{more})",
-        stacklevel=4,
+        f"which {otherwise} ({commonest}{more})"
     )

@@ -509,14 +509,16 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         half_a = _HALF_A.match(plain, end) if word == "half" else None
         return _Digits(_WORDS[word], 0.0, half_a.end() if half_a else end)
     total, group, smallest = 0.0, _WORDS[word], math.inf
+    others: tuple[float, ...] = ()
     while joint := _NEXT_WORD.match(plain, end):
         word = joint["word"].lower()
         size = _SIZES.get(word)
         if size is None:
-            value = _WORDS.get(word, 2.0)  # the twenty-second
+            value = _WORDS.get(word, 2.0)  # the thirty-second president, or a thirty-second break
             fits = group % 100 == 0 if word in _CARDINALS else False
             if not (fits or (value < 10 and group % 100 >= 20 and group % 10 == 0)):
                 break
+            others = (total + group,) if word == "second" else ()
             group += value
         elif size == 100 and 0 < group < 100:
             group *= size
@@ -527,7 +529,7 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         end = joint.end()
     half = _AND_A_HALF.match(plain, end) if not total else None
     value, end = (group + 0.5, half.end()) if half else (total + group, end)
-    return _Digits(value, 0.0, end, factor=1.0 if smallest == math.inf else smallest)
+    return _Digits(value, 0.0, end, others, factor=1.0 if smallest == math.inf else smallest)
 
 
 def _digits_value(match: re.Match[str], plain: str, mark: str) -> _Digits:  # noqa: PLR0911

@@ -480,7 +480,7 @@ class ItemTable:
         """Return the :meth:`mask` of a user's filter; if no item meets it, the search has a note that says so."""
         mask = self.mask(where)
         if where is not None and mask is not None and not mask.any():
-            add_note("no item of this index meets the filter; nothing is found", stacklevel=4)
+            add_note("no item of this index meets the filter; nothing is found")
         return mask
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:

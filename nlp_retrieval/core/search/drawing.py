@@ -129,7 +129,7 @@ def _brief(value: Any) -> str:
         return model.rstrip("/").rsplit("/", 1)[-1] if isinstance(model, str) else str(value.get("name"))
     if isinstance(value, list):
         return "+".join(map(_brief, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
 
 
 # How it is drawn.
