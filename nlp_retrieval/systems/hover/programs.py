@@ -266,7 +266,7 @@ class HoverMultiHop(_HoverProgram):
         numbers = {"hops": len(self.ask) + 1, "per_hop": self.per_hop}
         searcher: Any = build("searchers", {"name": "multi_hop", "lm": lm} | parts | numbers)
         searcher._compiled, searcher._opened = compiled_from(self), inner._opened
-        return searcher
+        return cast("BaseSearcher", searcher)
 
 
 DEPTH = 25
