@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
@@ -143,7 +143,6 @@ class AuditSummary:
     accepted: int = 0
     rejected: int = 0
     weak: int = 0
-    decided_by: dict[str, int] = field(default_factory=dict)
 
 
 def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
@@ -159,7 +158,6 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
         accepted=sum(row.passes and row.status != "PASS" for row in rows),
         rejected=sum(row.is_rejected and row.holds for row in rows),
         weak=statuses["WEAK"],
-        decided_by=dict(Counter(row.decided_by for row in rows if row.decided_by)),
     )
 
 

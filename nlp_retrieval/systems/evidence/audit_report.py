@@ -91,13 +91,6 @@ def summary_sentence(rows: Sequence[AuditRow]) -> str:
     return "; ".join(parts) + "."
 
 
-def share_sentence(rows: Sequence[AuditRow]) -> str:
-    """Return how many citations lookups alone decided: ``"Lookups decided 31 of 40, the verifier 9."``, or empty."""
-    counts = summary_of(rows).decided_by
-    total, by_lookups = sum(counts.values()), counts.get("lookups", 0)
-    return f"Lookups decided {by_lookups:,} of {total:,}, the verifier {total - by_lookups:,}." if total else ""
-
-
 _AMONG_OTHERS = {"rejected": "rejected by a reviewer", "not indexed": "not indexed"}
 
 
@@ -128,7 +121,6 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
         connects=posts,
         said=summary_sentence(rows),
         checked=checked_sentence(report.checked),
-        share=share_sentence(rows),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
         reasons=summary_of(rows).reasons,
@@ -312,7 +304,7 @@ def print_audit(
     if listed_rows := by_severity(rows if shown is None else shown):
         console.print(_table(listed_rows, report.unit, console, dim))
     if rule:
-        console.print(Text(f"{rule} {share_sentence(rows)}".strip(), style=dim))
+        console.print(Text(rule, style=dim))
 
 
 def _table(rows: Sequence[AuditRow], unit: str, console: Console, dim: str) -> Table:
@@ -385,7 +377,7 @@ def retrieval_audit(
         "",
         "Each citation was judged within its own source: by the whole text, or, where that is long, by the passages in it "
         f"that were retrieved by {_text(engine)}.",
-        *([_text(f"{rule} {share_sentence(rows)}".strip())] if rule else []),
+        *([_text(rule)] if rule else []),
         "",
         *(_markdown_table(rows) if rows else ["The report has no citations."]),
         "",

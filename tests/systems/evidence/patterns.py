@@ -56,20 +56,8 @@ EVIDENCE = {
         ),
         "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.systems.evidence.index.urls import canonical_url",
     ),
-    "systems/evidence/claim_files.py": in_prose(
-        "[pattern.match(one) for pattern in (_DASHED, _NUMBERED) for one in (text, '- ' * N, '1' * N, ' ' * N)]",
-        "from nlp_retrieval.systems.evidence.claim_files import _DASHED, _NUMBERED",
-    ),
     "systems/evidence/source_files.py": in_prose(
-        "\n    ".join(
-            [
-                "for text in (text, '---' + chr(10) + text, '---' + chr(10) + 'a: ' + text + chr(10) + '---'):",
-                "    split_front_matter(text, 'a.txt')",
-                "_front_matter([('url', text), ('source', text), ('permalink', text)], 'a.txt')",
-            ]
-        ),
-        "from nlp_retrieval.documents.markdown import split_front_matter\n"
-        "from nlp_retrieval.systems.evidence.source_files import _front_matter",
+        "_DOI_BEFORE_URL.sub('', text)", "from nlp_retrieval.systems.evidence.source_files import _DOI_BEFORE_URL"
     ),
     "systems/evidence/titles.py": in_prose(
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",

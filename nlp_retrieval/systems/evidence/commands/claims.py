@@ -174,7 +174,3 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
         for origin in (item for item in origins if item.reasons):
             urls = dict.fromkeys(evidence[member].passage.url for member in origin.members)
             to.print(Text(visible(f"  one origin: {', '.join(urls)} ({'; '.join(origin.reasons)})")))
-    total, alone = sum(verdict.decided_by.values()), verdict.decided_by.get("lookups", 0)
-    if total:
-        decided = f"  Lookups decided {alone:,} of {counted(total, 'passage')}, the verifier {total - alone:,}."
-        to.print(Text(f"{decided} {verdict.cannot_see}".rstrip(), style="dim"))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel
@@ -37,39 +36,29 @@ _COPIED = 20
 """Runs of five words that two passages must share to count as copied: a sentence or two may be in many texts."""
 
 
-def _dateline(mark: str) -> str:
-    """Return a pattern for an agency at the end of a dateline: before a dash, after a place and a date, or beginning a text."""
+_AGENCIES = (
+    "Reuters", "Associated Press|AP", "Agence France-Presse|AFP", "Deutsche Presse-Agentur|dpa",
+    "Press Association|PA Media|PA", "United Press International|UPI", "Xinhua News Agency|Xinhua", "TASS", "Bloomberg", "EFE",
+    "ANSA", "PRNewswire", "BUSINESS WIRE", "GlobeNewswire|GLOBE NEWSWIRE",
+)  # fmt: skip
+
+
+def _wire(names: str) -> re.Pattern[str]:
+    """Return a pattern for an agency at the end of a dateline, or in a credit; a text that only names it may be original."""
     dash = r"\.?(?:\s+[-\u2013\u2014_]|--|-(?=\s)|[\u2013\u2014])"
-    return rf"\({mark}\){dash}|^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\({mark}\)|\A\s*\({mark}\)"
+    marks = [rf"\((?:{names})\){dash}", rf"^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\((?:{names})\)", rf"\A\s*\((?:{names})\)"]
+    marks += [rf"/(?:{names})/", rf"\A(?:{names})\s+[-\u2013\u2014]"]
+    if full := "|".join(name for name in names.split("|") if re.search(r"[a-z][ -][A-Z]", name)):
+        credit = rf"(?:[Tt]he )?(?:{full})"
+        marks += [
+            rf"(?:\b[Bb]y|\b[Vv]ia) {credit}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{credit}",
+            rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{credit}",
+            rf"(?:{full}) (?:contributed|reported|[Ww]riter|[Jj]ournalist)",
+        ]
+    return re.compile("|".join(marks), re.MULTILINE)
 
 
-def _credit(name: str) -> str:
-    """Return a pattern for an agency in a credit; a text that only names or quotes it may be original."""
-    pattern = rf"(?:[Tt]he )?(?:{name})"
-    before = (
-        rf"(?:\b[Bb]y|\b[Vv]ia) {pattern}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{pattern}|"
-        rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{pattern}"
-    )
-    return rf"{before}|(?:{name}) (?:contributed|reported|[Ww]riter|[Jj]ournalist)"
-
-
-_AGENCIES = {
-    "Reuters": rf"{_dateline('Reuters')}|Reuters\s+[-\u2013\u2014]|Reporting by .{{3,80}}; [Ee]diting by",
-    "Associated Press": rf"{_dateline('AP')}|{_credit('Associated Press')}",
-    "AFP": rf"{_dateline('AFP')}|AFP\s+[-\u2013\u2014]|{_credit('Agence France-Presse')}",
-    "dpa": rf"{_dateline('dpa')}|{_credit('Deutsche Presse-Agentur')}",
-    "PA Media": rf"{_dateline('PA')}|{_credit('PA Media|Press Association')}",
-    "UPI": rf"{_dateline('UPI')}|{_credit('United Press International')}",
-    "Xinhua": rf"{_dateline('Xinhua')}|{_credit('Xinhua News Agency')}",
-    "TASS": rf"{_dateline('TASS')}|/TASS/",
-    "Bloomberg": _dateline("Bloomberg"),
-    "EFE": _dateline("EFE"),
-    "ANSA": _dateline("ANSA"),
-    "PR Newswire": r"/PRNewswire",
-    "Business Wire": _dateline("BUSINESS WIRE"),
-    "GlobeNewswire": rf"{_dateline('GLOBE NEWSWIRE')}|{_credit('GlobeNewswire')}",
-}
-_WIRE = {agency: re.compile(pattern, re.MULTILINE) for agency, pattern in _AGENCIES.items()}
+_WIRE = {names.split("|")[0]: _wire(names) for names in _AGENCIES}
 _HEAD, _TAIL = 1500, 600
 
 
@@ -246,9 +235,6 @@ class ClaimVerdict(ByKey):
         verification_status: follows from the numbers of origins alone.
         rule: the rule that gave it, in words, with the numbers of passages, if any, that the verifier did not judge, or that do
             not count because something in the claim was looked up and not found.
-        decided_by: number of passages that lookups alone decided ("lookups"), that the verifier judged after figures or names
-            were found ("both"), and that it judged alone ("verifier").
-        cannot_see: kinds of error that the verifier cannot see, for people.
         not_judged: number of passages that the verifier did not judge, because the claim is too long for it, or it gave no
             usable answer. They are among the neutral ones.
     """
@@ -265,8 +251,6 @@ class ClaimVerdict(ByKey):
     verification_status: ClaimStatus
     rule: str
     not_judged: int = 0
-    decided_by: dict[str, int] = field(default_factory=dict)
-    cannot_see: str = ""
 
     also: ClassVar = ("independence_count",)
 
@@ -337,8 +321,6 @@ class VerifyAnswer(PlainAnswer):
     verification_status: ClaimStatus
     rule: str
     not_judged: int
-    decided_by: dict[str, int]
-    cannot_see: str
 
 
 def _found(judged: JudgedPassage) -> EvidenceFound:
@@ -442,8 +424,6 @@ class ClaimVerifier:
             status,
             rule,
             len(silent),
-            dict(Counter(item.decision.decided_by for item in judged)),
-            self.verifier.cannot_see,
         )
 
 

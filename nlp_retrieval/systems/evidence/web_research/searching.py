@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import Field
@@ -147,9 +147,6 @@ class SearxngSearch(BaseWebSearch):
     Args:
         url: address of the server's start page, such as http://localhost:8888.
         language: of the results, such as "en" or "de-CH"; by default the server's setting.
-        categories: of SearXNG, such as "general" or "science".
-        engines: of SearXNG, such as "wikipedia".
-        safe_search: 0 none, 1 moderate, 2 strict; by default the server's setting.
         seconds: limit for each of its answers.
 
     Raises:
@@ -162,7 +159,7 @@ class SearxngSearch(BaseWebSearch):
 
     name = "searxng"
     manifest_may_set = may_set(
-        *("language", "categories", "engines", "safe_search", "seconds"),
+        *("language", "seconds"),
         url=given("send queries to the server"),
     )
 
@@ -170,9 +167,6 @@ class SearxngSearch(BaseWebSearch):
         self,
         url: str,
         language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$|^all$|^auto$")] | None = None,
-        categories: Sequence[str] | None = None,
-        engines: Sequence[str] | None = None,
-        safe_search: Literal[0, 1, 2] | None = None,
         seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 15.0,
     ) -> None:
         if without_secrets(url) != url:
@@ -182,9 +176,6 @@ class SearxngSearch(BaseWebSearch):
             )
         self.url = url
         self.language = language
-        self.categories = categories
-        self.engines = engines
-        self.safe_search = safe_search
         self.seconds = seconds
 
     def search(self, query: str, k: int = 10) -> list[WebResult]:
@@ -217,9 +208,6 @@ class SearxngSearch(BaseWebSearch):
             "format": "json",
             "pageno": page if page > 1 else None,
             "language": self.language,
-            "categories": ",".join(self.categories) if self.categories else None,
-            "engines": ",".join(self.engines) if self.engines else None,
-            "safesearch": self.safe_search,
         }
         asked = urlencode({key: value for key, value in settings.items() if value is not None})
         try:
