@@ -11,15 +11,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, get_args
 
-from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, read_json_file
-from nlp_retrieval.errors import IndexDamagedError, InputError, SourceError, nearest
+from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize
+from nlp_retrieval.errors import IndexDamagedError, InputError, nearest
 from nlp_retrieval.systems.evidence.citations.report import Citation
-from nlp_retrieval.systems.evidence.index.store import moment_of, now
+from nlp_retrieval.systems.evidence.index.store import now
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
 from nlp_retrieval.text import fold, visible
 
@@ -29,15 +28,9 @@ if TYPE_CHECKING:
 Decision = Literal["accepted", "rejected", "noted", "withdrawn"]
 """What a reviewer said; "withdrawn" takes back all that the same reviewer said about the citation before."""
 
-FORMAT = 1
-"""Of a file of reviews."""
-
 REVIEWS_FILE = Path("09_qa") / "reviews.sqlite3"
 
-_MOST_REVIEWS = 100_000
-_MOST_BYTES = 64 * 2**20
 _LONGEST_SENTENCE, _LONGEST_CITED = 2_000, 9_000
-_CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -130,7 +123,7 @@ class ReviewDatabase(DatabaseFile):
     }
     application: ClassVar[int] = 0x6E6C7276
     version: ClassVar[int] = 1
-    remedy: ClassVar[str] = "merge exported reviews again"
+    remedy: ClassVar[str] = "review the citations again"
 
 
 class Reviews:
@@ -176,29 +169,12 @@ class Reviews:
             IndexWriteError: the project cannot be written to.
         """
         of = self.citation(citation) if isinstance(citation, Citation) else citation
-        review = _checked({**asdict(of), "decision": decision, "note": note, "by": by, "date": now()})
+        review = _checked(of, decision, by, note)
         if reason := self._unknown(review):
             raise InputError(reason)
-        self._insert([review])
+        with self._database.changing() as connection:
+            connection.execute(f"INSERT OR IGNORE INTO reviews ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(review))  # noqa: S608
         return review
-
-    def merge(self, reviews: Sequence[Review]) -> tuple[int, list[str]]:
-        """Add reviews that were made elsewhere: all that are of citations of this project, in one step.
-
-        Args:
-            reviews: as :func:`read_reviews` returns them.
-
-        Returns:
-            The number of those that were new, and for each that is of another project why it was left out.
-
-        Raises:
-            IndexLockedError: another process has been writing for a minute.
-            IndexWriteError: the project cannot be written to.
-        """
-        reasons = [self._unknown(review) for review in reviews]
-        known = [review for review, reason in zip(reviews, reasons, strict=True) if not reason]
-        left_out = [f"review {number}: {reason}" for number, reason in enumerate(reasons, start=1) if reason]
-        return self._insert(known) if known else 0, left_out
 
     def all(self) -> list[Review]:
         """Return every review, oldest first."""
@@ -226,13 +202,6 @@ class Reviews:
         """Close the file; it is reopened when needed."""
         self._database.close()
 
-    def _insert(self, reviews: Sequence[Review]) -> int:
-        values = [(r.sentence, r.cited, r.version, r.decision, r.note, r.by, moment_of(r.date)) for r in reviews]
-        with self._database.changing() as connection:
-            before = connection.total_changes
-            connection.executemany(f"INSERT OR IGNORE INTO reviews ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608
-            return connection.total_changes - before
-
     def _unknown(self, review: Review) -> str:
         """Return why a review cannot be of a citation of this project; empty if it can."""
         if review.cited.startswith("["):
@@ -255,67 +224,27 @@ def normal_sentence(sentence: str) -> str:
     return f"{normal[: _LONGEST_SENTENCE - len(digest) - 1]}\u2026{digest}"
 
 
-def reviews_json(reviews: Sequence[Review]) -> dict[str, object]:
-    """Return reviews as the content of a file that :func:`read_reviews` reads."""
-    return {"format": FORMAT, "reviews": [asdict(review) for review in reviews]}
+_LONGEST = {"sentence": 4_000, "cited": _LONGEST_CITED, "version": 64, "note": 10_000, "by": 200}
 
 
-def read_reviews(path: str | Path, by: str = "") -> list[Review]:
-    """Read a file of reviews, which may come from anybody; a SourceError says which of them cannot be used."""
-    where = visible(str(path))
-    try:
-        content = read_json_file(Path(path), max_bytes=_MOST_BYTES)
-    except OSError as error:
-        raise SourceError(f"{where}: cannot be read ({error.strerror or error}); check the path") from None
-    except ValueError as error:
-        raise SourceError(f"{where}: not a file of reviews ({error}); export one from the page of an audit") from None
-    listed = content.get("reviews") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or not isinstance(listed, list):
-        raise SourceError(f'{where}: it has no list "reviews"; export a file of reviews from the page of an audit')
-    if content.get("format") != FORMAT:
-        raise SourceError(f"{where}: format {visible(str(content.get('format'))[:20])}, and format {FORMAT} is read")
-    if len(listed) > _MOST_REVIEWS:
-        raise SourceError(f"{where}: {len(listed):,} reviews, and at most {_MOST_REVIEWS:,} are read; split it up")
-    reviews = []
-    for number, values in enumerate(listed, start=1):
-        try:
-            reviews.append(_checked(values, by))
-        except InputError as error:
-            raise SourceError(f"{where}, review {number}: {error}; nothing was merged") from None
-    return reviews
-
-
-_LONGEST = {"sentence": 4_000, "cited": _LONGEST_CITED, "version": 64, "decision": 20, "note": 10_000, "by": 200, "date": 100}
-
-
-def _checked(values: object, by: str = "") -> Review:
-    """Return a review of plain values from anywhere; an InputError if one cannot be used."""
-    if not isinstance(values, Mapping):
-        raise InputError(f"a review is an object, not {type(values).__name__}")
-    if unknown := [name for name in values if name not in _LONGEST]:
-        raise InputError(f"there is no field {visible(str(unknown[0])[:40])!r}; {nearest(str(unknown[0])[:40], _LONGEST)}")
-    given = {"note": "", **values, "by": values.get("by") or by}
-    for name, longest in _LONGEST.items():
-        if not isinstance(given.get(name), str):
-            raise InputError(f'"{name}" is text, and {"missing" if name not in given else type(given[name]).__name__} here')
-        if len(given[name]) > longest:
-            raise InputError(f'"{name}" has {len(given[name]):,} characters, and at most {longest:,} are kept')
-    decision, note, reviewer = given["decision"], _line(given["note"]), " ".join(normalize("NFC", given["by"]).split())
+def _checked(of: ReviewedCitation, decision: str, by: str, note: str) -> Review:
+    """Return a review of values from anywhere; an InputError if one cannot be used."""
+    for name, value in (*asdict(of).items(), ("note", note), ("by", by)):
+        if len(value) > _LONGEST[name]:
+            raise InputError(f'"{name}" has {len(value):,} characters, and at most {_LONGEST[name]:,} are kept')
+    note, by = _line(note), " ".join(normalize("NFC", by).split())
     if decision not in get_args(Decision):
         raise InputError(f"decision={visible(decision)!r}; {nearest(decision, get_args(Decision))}")
-    if not reviewer or visible(reviewer) != reviewer:
-        raise InputError(f"a review needs the name of its reviewer in visible characters, not {visible(reviewer)!r}")
+    if not by or visible(by) != by:
+        raise InputError(f"a review needs the name of its reviewer in visible characters, not {visible(by)!r}")
     if decision == "noted" and not note:
         raise InputError("a note is empty; write what is to be kept")
-    if not re.fullmatch("([0-9a-f]{64})?", given["version"]):
+    if not re.fullmatch("([0-9a-f]{64})?", of.version):
         raise InputError('"version" is not a SHA-256 in 64 hexadecimal digits')
-    date = moment_of(given["date"])
-    if datetime.fromisoformat(date) > datetime.now(UTC) + _CLOCKS_DIFFER:
-        raise InputError(f"the date {date} is in the future; check the clock of the machine that wrote it")
-    cited = given["cited"] if given["cited"].startswith("[") else _cited(given["cited"])
+    cited = of.cited if of.cited.startswith("[") else _cited(of.cited)
     if not cited:
         raise InputError('"cited" is neither a URL nor a mark in brackets')
-    return Review(normal_sentence(given["sentence"]), _line(cited), given["version"], decision, note, reviewer, date)
+    return Review(normal_sentence(of.sentence), _line(cited), of.version, cast(Decision, decision), note, by, now())
 
 
 def _line(text: str) -> str:

@@ -30,7 +30,7 @@ from nlp_retrieval.systems.evidence.citations.formats import read_text
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
-from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewDatabase, ReviewedCitation, reviews_json
+from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewDatabase, ReviewedCitation
 from nlp_retrieval.systems.evidence.service_models import (
     AuditBody,
     ClaimAnswer,
@@ -324,7 +324,7 @@ class ProjectService(BaseService):
         return render_audit(rows, audited.report, self._citations.rule, posts=True).encode()
 
     def _all_reviews(self, _: None) -> bytes:
-        return _json(ReviewsAnswer.model_validate(reviews_json(self._citations.reviews.all())))
+        return _json(ReviewsAnswer(reviews=self._citations.reviews.all()))
 
     def _review(self, body: ReviewBody) -> bytes:
         of = ReviewedCitation(body.sentence, body.cited, body.version)

@@ -225,9 +225,8 @@ class ReviewBody(RequestBody):
 
 
 class ReviewsAnswer(BaseModel):
-    """Every review of the project, oldest first; a file that ``evidence review --import`` reads."""
+    """Every review of the project, oldest first."""
 
-    format: int
     reviews: list[Review]
 
 

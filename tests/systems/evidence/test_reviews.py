@@ -10,12 +10,12 @@ import pytest
 from cli.commands import run
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.errors import SourceError
+from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, summary_of
 from nlp_retrieval.systems.evidence.audit_report import summary_sentence
 from nlp_retrieval.systems.evidence.commands.reports import read_cited_report
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews, reviews_json
+from nlp_retrieval.systems.evidence.reviews import ReviewedCitation, Reviews
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from systems.evidence.commands.world import make_project
 
@@ -114,48 +114,26 @@ def test_many_writers_lose_nothing(auditor):
     assert len({(review.by, review.note) for review in auditor.reviews.all()}) == 32
 
 
-def test_reviews_of_a_file_are_merged_once_and_those_of_another_project_are_left_out(auditor, tmp_path):
-    mine, other = auditor.audit(REPORT).report.citations
-    auditor.reviews.add(other, "accepted", "Ann")
-    of = auditor.reviews.citation(mine)
-    made = {**asdict(of), "decision": "rejected", "note": "=cmd", "date": "2026-01-19T14:30:00Z"}
-    strange = [made | {"version": "0" * 64}, made | {"cited": "https://elsewhere.example/"}, made | {"version": ""}]
-    path = tmp_path / "reviews.json"
-    path.write_text(json.dumps({"format": 1, "reviews": [made, *strange]}))
-    reviews = read_reviews(path, by="Bob")
-    assert [review.by for review in reviews] == ["Bob"] * 4
-    new, left_out = auditor.reviews.merge(reviews)
-    assert (new, len(left_out)) == (1, 3)
-    assert "no text 000000000000" in left_out[0]
-    assert auditor.reviews.merge(reviews)[0] == 0
-    assert reviewed(auditor)[0] == "rejected by Bob on 2026-01-19: \u201c=cmd\u201d"
-    path.write_text(json.dumps(reviews_json(auditor.reviews.all())))
-    assert read_reviews(path) == auditor.reviews.all()
-
-
-WRONG = {
-    "not JSON": ("[" * 200_000, "not a file of reviews"),
-    "newer": ('{"format": 2, "reviews": []}', "format 2"),
-    "decision": ({"decision": "passed"}, "decision='passed'"),
-    "future": ({"date": "2999-01-01"}, "in the future"),
-    "nobody": ({"by": "  "}, "name of its reviewer"),
-    "disguised": ({"by": "Jos\u00e9\u200d"}, "visible characters"),
-    "cited": ({"cited": "javascript:alert(1)"}, "neither a URL"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_file_of_reviews_that_cannot_be_used_is_refused_with_its_place(auditor, tmp_path, name):
-    wrong, message = WRONG[name]
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"decision": "passed"}, "decision='passed'"),
+        ({"by": "  "}, "name of its reviewer"),
+        ({"by": "Jos\u00e9\u200d"}, "visible characters"),
+        ({"decision": "noted"}, "a note is empty"),
+        ({"cited": "javascript:alert(1)"}, "neither a URL"),
+        ({"version": "0" * 64}, "no text 000000000000"),
+        ({"cited": "https://elsewhere.example/"}, "this project has no text"),
+        ({"version": ""}, "was added since"),
+    ],
+)
+def test_a_review_that_cannot_be_used_is_refused(auditor, wrong, message):
     of = asdict(auditor.reviews.citation(auditor.audit(REPORT).report.citations[0]))
-    good = {**of, "decision": "accepted", "by": "Ann", "date": "2026-01-19"}
-    text = wrong if isinstance(wrong, str) else json.dumps({"format": 1, "reviews": [good, good | wrong]})
-    (tmp_path / "reviews.json").write_text(text)
-    with pytest.raises(
-        SourceError, match="review 2: .*nothing was merged" if isinstance(wrong, dict) else "reviews.json"
-    ) as error:
-        read_reviews(tmp_path / "reviews.json")
-    assert message in str(error.value)
+    given = of | {"decision": "accepted", "by": "Ann"} | wrong
+    decision, by = given.pop("decision"), given.pop("by")
+    with pytest.raises(InputError, match=message):
+        auditor.reviews.add(ReviewedCitation(**given), decision, by)
+    assert auditor.reviews.all() == []
 
 
 def test_reviews_decide_what_fails_on_the_command_line(tmp_path):
@@ -165,14 +143,11 @@ def test_reviews_decide_what_fails_on_the_command_line(tmp_path):
     nobody = run("evidence", "review", "project", "report.md", "2", "--accept", folder=folder)
     assert nobody.returncode != 0
     assert "--by" in nobody.stderr
-    done = run(
-        "evidence", "review", "project", "report.md", "2", "3", "--accept", "--by", "Ann", "--export", "r.json", folder=folder
-    )
+    done = run("evidence", "review", "project", "report.md", "2", "3", "--accept", "--by", "Ann", folder=folder)
     assert done.returncode == 0, done.stderr
     passed = run(*audit, folder=folder)
     assert passed.returncode == 0, passed.stdout
     assert "3 of 3 citations pass (2 accepted by a reviewer)." in passed.stdout
-    assert len(read_reviews(folder / "r.json")) == 2
     rejected = run("evidence", "review", "project", "report.md", "1", "--reject", "--by", "Bob", folder=folder)
     assert rejected.returncode == 0, rejected.stderr
     assert run(*audit, folder=folder).returncode == 1

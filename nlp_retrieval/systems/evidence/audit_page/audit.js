@@ -1,6 +1,4 @@
-// Filters, keys and decisions. Without it everything can be read. Decisions are posted to the service that the page came from;
-// those in a page that was opened from a file stay in this browser until the project has them. They belong to a sentence and a
-// source, not to a page: other tabs, and the page of a later audit, have them too.
+// Filters, keys and decisions. Without it everything can be read. Decisions are posted to the service that the page came from.
 (() => {
   "use strict";
   const controls = document.querySelector(".controls");
@@ -12,61 +10,12 @@
   const status = controls.querySelector("output");
   const name = controls.querySelector(".by");
   const dialog = document.querySelector("dialog");
-  const main = document.querySelector("main");
-  const posts = "posts" in main.dataset;
-  const key = "nlp-retrieval reviews";
   const citations = new Map(articles.map((article) => [article, citationOf(article.dataset)]));
   const histories = new Map(articles.map((article) => [article, JSON.parse(article.dataset.history || "[]")]));
-  const inProject = new Set(
-    articles.flatMap((article) => histories.get(article).map((review) => identity(review, citations.get(article)))),
-  );
   const posted = [];
   let last = null;
-  let keeps = true;
-  let made = load({ by: "", reviews: [] });
-  let own = grouped();
-
   function citationOf({ sentence, cited, version }) {
     return JSON.stringify([sentence, cited, version]);
-  }
-
-  function identity(review, citation) {
-    return [citation, review.decision, review.by, Date.parse(review.date)].join("\n");
-  }
-
-  // what this browser keeps, without what the project has
-  function load(otherwise) {
-    try {
-      const kept = JSON.parse(localStorage.getItem(key)) || {};
-      const reviews = Array.isArray(kept.reviews) ? kept.reviews : [];
-      return { by: String(kept.by || ""), reviews: reviews.filter((review) => !inProject.has(identity(review, citationOf(review)))) };
-    } catch {
-      return otherwise;
-    }
-  }
-
-  // decisions of this page by citation
-  function grouped() {
-    const groups = new Map();
-    for (const review of posts ? posted : made.reviews) {
-      const citation = citationOf(review);
-      groups.set(citation, [...(groups.get(citation) ?? []), review]);
-    }
-    return groups;
-  }
-
-  // change what is kept; another tab may have changed it since
-  function change(changed) {
-    made = keeps ? load(made) : made;
-    own = grouped();
-    changed(made);
-    own = grouped();
-    try {
-      localStorage.setItem(key, JSON.stringify(made));
-      keeps = true;
-    } catch {
-      keeps = false;
-    }
   }
 
   function pressed(filter) {
@@ -88,7 +37,7 @@
   }
 
   function about(article) {
-    return own.get(citations.get(article)) ?? [];
+    return posted.filter((review) => citationOf(review) === citations.get(article));
   }
 
   // as the project decides: each reviewer's last decision that was not taken back, and of these the last one
@@ -119,9 +68,7 @@
     line.dataset.kept ??= line.textContent;
     const said = about(article).map((review) => `${review.decision} by ${review.by}${review.note ? `: \u201c${review.note}\u201d` : ""}`);
     article.dataset.decision = decisionOf(article);
-    line.firstElementChild.textContent = [...said.reverse().map((each) => (posts ? each : `${each} (not yet in the project)`)), line.dataset.kept]
-      .filter(Boolean)
-      .join("; ");
+    line.firstElementChild.textContent = [...said.reverse(), line.dataset.kept].filter(Boolean).join("; ");
     line.hidden = !line.textContent;
     const passes = { accepted: true, rejected: false }[article.dataset.decision] ?? article.dataset.status === "PASS";
     document.getElementById(`mark-${article.dataset.number}`)?.classList.toggle("fine", passes);
@@ -148,30 +95,18 @@
       return false;
     }
     const { sentence, cited, version } = article.dataset;
-    const review = { sentence, cited, version, decision, note, by };
     try {
-      if (posts) {
-        posted.push(await post(review));
-      }
+      posted.push(await post({ sentence, cited, version, decision, note, by }));
     } catch (error) {
       status.value = `Citation ${article.dataset.number}: not kept, ${error.message}`;
       return false;
     }
-    change((kept) => {
-      kept.by = by;
-      if (!posts) {
-        kept.reviews.push({ ...review, date: new Date().toISOString() });
-      }
-    });
     told(article, `${decision}.`);
     return true;
   }
 
   function undo(article) {
-    if (about(article).length && !posts) {
-      change((kept) => kept.reviews.splice(kept.reviews.lastIndexOf(about(article).at(-1)), 1));
-      told(article, "last decision undone.");
-    } else if ([...histories.get(article), ...about(article)].some((review) => review.by === reviewer())) {
+    if ([...histories.get(article), ...about(article)].some((review) => review.by === reviewer())) {
       decide(article, "withdrawn");
     } else {
       status.value = `Citation ${article.dataset.number}: no decision of yours to undo.`;
@@ -180,10 +115,9 @@
 
   function told(article, what) {
     articles.filter((each) => citations.get(each) === citations.get(article)).forEach(show);
-    const unkept = keeps || posts ? "" : " This browser does not keep it: export your reviews before you close the page.";
     const open = articles.filter((each) => each.dataset.status !== "PASS");
     const done = open.filter((each) => ["accepted", "rejected"].includes(each.dataset.decision)).length;
-    status.value = `Citation ${article.dataset.number} ${what} ${done} of ${open.length} decided.${unkept}`;
+    status.value = `Citation ${article.dataset.number} ${what} ${done} of ${open.length} decided.`;
   }
 
   function note(article, open) {
@@ -205,25 +139,6 @@
     next?.focus();
   }
 
-  function download(text, type, file) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type }));
-    link.download = file;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  }
-
-  // what was decided about the sources of this page, in whichever form of a sentence; a mark without a source is a sentence's
-  function exported() {
-    const cited = new Set(articles.map((article) => article.dataset.cited));
-    const here = new Set(citations.values());
-    const reviews = made.reviews.filter((review) =>
-      review.cited.startsWith("[") ? here.has(citationOf(review)) : cited.has(review.cited),
-    );
-    download(JSON.stringify({ format: 1, reviews }, null, 1), "application/json", "reviews.json");
-    status.value = `${reviews.length} decisions exported.`;
-  }
-
   const commands = {
     accepted: (article) => decide(article, "accepted"),
     rejected: (article) => decide(article, "rejected"),
@@ -240,7 +155,6 @@
       }
     },
     undo,
-    export: exported,
     help: () => dialog.showModal(),
     close: () => dialog.close(),
   };
@@ -280,7 +194,7 @@
       step(event.key === "j" ? 1 : -1);
     } else if (event.key === "?") {
       dialog.showModal();
-    } else if (keys[event.key] && article?.dataset.cited) {
+    } else if (keys[event.key] && name && article?.dataset.cited) {
       commands[keys[event.key]](article);
     } else {
       return;
@@ -305,16 +219,10 @@
   });
 
   if (name) {
-    name.value = made.by;
     document.querySelectorAll(".actions").forEach((actions) => {
       actions.hidden = false;
     });
     articles.forEach(show);
-    window.addEventListener("storage", () => {
-      made = load(made);
-      own = grouped();
-      articles.forEach(show);
-    });
   }
   controls.hidden = false;
 })();

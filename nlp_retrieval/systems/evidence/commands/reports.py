@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.audit import CitationAudit
     from nlp_retrieval.systems.evidence.citations.published import CheckedReference
     from nlp_retrieval.systems.evidence.citations.report import CitedReport
-    from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.commands.project import (
     BibliographyOption,
     Project,
@@ -147,7 +145,7 @@ def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
 
 def review(
     project: Project,
-    report: Annotated[Path | None, typer.Argument(help="The report.")] = None,
+    report: Annotated[Path, typer.Argument(help="The report.")],
     citations: Annotated[
         list[int] | None, typer.Argument(metavar="[CITATION]...", help="Numbers of citations, as an audit prints them.")
     ] = None,
@@ -155,11 +153,7 @@ def review(
     reject: Annotated[bool, typer.Option("--reject", help="Reject them: they do not pass, whatever the audit says.")] = False,
     note: Annotated[str, typer.Option("--note", help="A note, alone or with a decision.")] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Take back what this reviewer said about them.")] = False,
-    by: Annotated[str, typer.Option("--by", help="Name of the reviewer; also for imported reviews without one.")] = "",
-    import_file: Annotated[
-        Path | None, typer.Option("--import", help="Merge a file of reviews that the page of an audit or --export wrote.")
-    ] = None,
-    export_file: Annotated[Path | None, typer.Option("--export", help="Write all reviews of the project as JSON.")] = None,
+    by: Annotated[str, typer.Option("--by", help="Name of the reviewer.")] = "",
     bibliography: BibliographyOption = None,
     verifier: VerifierOption = "lexical",
     threshold: Annotated[float | None, typer.Option(help="As of the audit.")] = None,
@@ -172,55 +166,30 @@ def review(
     """
     from nlp_retrieval.errors import ConfigurationError, InputError
     from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.audit import CitationAuditor
     from nlp_retrieval.text import visible
 
     decisions = [name for name, chosen in (("accepted", accept), ("rejected", reject), ("withdrawn", undo)) if chosen]
     if len(decisions) > 1:
         raise ConfigurationError("--accept, --reject and --undo exclude each other")
     decision = decisions[0] if decisions else "noted" if note else ""
-    if decision and (report is None or not citations):
-        raise ConfigurationError("a decision needs a report and the numbers of citations; the audit prints them")
+    if decision and not citations:
+        raise ConfigurationError("a decision needs the numbers of citations; the audit prints them")
     if decision and not by.strip():
         raise ConfigurationError("--by NAME is missing; say who reviewed it")
-    if report is None and import_file is None and export_file is None:
-        raise ConfigurationError("name a report, or a file to --import or --export")
     index = existing_project(project, retriever, may_be_emptied=True)
-    if import_file is not None:
-        _merge_reviews(index, import_file, by)
-    if report is not None:
-        from nlp_retrieval.systems.evidence.audit import CitationAuditor
-
-        auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
-        given = read_cited_report(report, bibliography)
-        read = auditor.located(given)
-        _say_notes(read.notes[len(given.notes) :])
-        numbers = citations or []
-        if unknown := [number for number in numbers if not 1 <= number <= len(read.citations)]:
-            raise InputError(f"there is no citation {unknown[0]}; {report} has {counted(len(read.citations), 'citation')}")
-        for number in numbers if decision else ():
-            said = auditor.reviews.add(read.citations[number - 1], decision, by, note).said  # type: ignore[arg-type]
-            say(visible(f"citation {number}, line {read.citations[number - 1].line}: {said}"))
-        if not decision:
-            _print_open(auditor.audit(read), numbers)
-    if export_file is not None:
-        from nlp_retrieval.core import write_output
-        from nlp_retrieval.systems.evidence.reviews import Reviews, reviews_json
-
-        kept = Reviews(index).all()
-        write_output(export_file, json.dumps(reviews_json(kept), indent=1).encode())
-        say(f"{counted(len(kept), 'review')} in {export_file}")
-
-
-def _merge_reviews(index: EvidenceIndex, path: Path, by: str) -> None:
-    from nlp_retrieval.reports import counted
-    from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews
-
-    given = read_reviews(path, by)
-    new, left_out = Reviews(index).merge(given)
-    for reason in left_out:
-        say(f"left out: {reason}")
-    known = len(given) - new - len(left_out)
-    say(f"{counted(new, 'review')} merged, {known:,} known before, {len(left_out):,} left out")
+    auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
+    given = read_cited_report(report, bibliography)
+    read = auditor.located(given)
+    _say_notes(read.notes[len(given.notes) :])
+    numbers = citations or []
+    if unknown := [number for number in numbers if not 1 <= number <= len(read.citations)]:
+        raise InputError(f"there is no citation {unknown[0]}; {report} has {counted(len(read.citations), 'citation')}")
+    for number in numbers if decision else ():
+        said = auditor.reviews.add(read.citations[number - 1], decision, by, note).said  # type: ignore[arg-type]
+        say(visible(f"citation {number}, line {read.citations[number - 1].line}: {said}"))
+    if not decision:
+        _print_open(auditor.audit(read), numbers)
 
 
 def _print_open(done: CitationAudit, numbers: Sequence[int]) -> None:

@@ -12,7 +12,6 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.audit_report import by_severity, render_audit
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.reviews import read_reviews
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
@@ -97,52 +96,6 @@ def reviewed_project(tmp_path: Path) -> tuple[CitationAuditor, Path]:
     return auditor, tmp_path / "audit.html"
 
 
-def test_decisions_by_keys_are_kept_in_the_page_and_merged_into_the_project(
-    browser: Browser, reviewed_project: tuple[CitationAuditor, Path]
-) -> None:
-    from bench.browser import opened
-
-    auditor, path = reviewed_project
-    problems: list[str] = []
-    tab = opened(browser, path.as_uri(), problems)
-    current = "document.activeElement.dataset.number"
-    tab.keyboard.press("j")
-    assert tab.evaluate(current) == "1"
-    tab.keyboard.press("a")
-    assert tab.locator("output").inner_text() == "Write your name first."
-    tab.keyboard.type("Ann")  # the field for the name has the focus
-    tab.keyboard.press("Enter")
-    assert tab.evaluate(current) == "1"
-    tab.keyboard.press("a")
-    tab.get_by_role("button", name="Export reviews").focus()
-    tab.keyboard.press("j")
-    assert tab.locator(".sentence.current").inner_text().startswith("It has 28 stops.")
-    tab.keyboard.press("r")
-    tab.keyboard.press("n")
-    tab.keyboard.type("rejected = <b>see</b> page 3")
-    tab.locator("#citation-2").get_by_role("button", name="Keep note").click()
-    tab.keyboard.press("j")
-    tab.keyboard.press("r")
-    tab.keyboard.press("u")
-    assert tab.evaluate(current) == "3"
-    tab.keyboard.press("k")
-    assert tab.evaluate(current) == "2"
-    tab.keyboard.press("?")
-    assert tab.locator("dialog").is_visible()
-    tab.keyboard.press("Escape")
-    tab.reload()
-    decisions = [tab.locator(f"#citation-{number}").get_attribute("data-decision") for number in (1, 2, 3)]
-    assert decisions == ["accepted", "rejected", ""]
-    assert "<b>see</b> page 3" in tab.locator("#citation-2 .decision").inner_text()
-    with tab.expect_download() as download:
-        tab.get_by_role("button", name="Export reviews").click()
-    new, left_out = auditor.reviews.merge(read_reviews(download.value.path()))
-    assert (new, left_out) == (3, [])
-    kept = [(review.decision, review.by, review.note) for review in auditor.reviews.all()]
-    assert kept == [("accepted", "Ann", ""), ("rejected", "Ann", ""), ("noted", "Ann", "rejected = <b>see</b> page 3")]
-    assert problems == []
-
-
 def test_a_served_page_keeps_each_decision_in_the_project(
     browser: Browser, reviewed_project: tuple[CitationAuditor, Path]
 ) -> None:
@@ -156,17 +109,27 @@ def test_a_served_page_keeps_each_decision_in_the_project(
     with running(served) as service:
         problems: list[str] = []
         tab = opened(browser, f"{service.url}/", problems)
-        assert tab.get_by_role("button", name="Export reviews").count() == 0
-        tab.locator(".by").fill("Ann")
+        tab.keyboard.press("j")
+        tab.keyboard.press("a")
+        assert tab.locator("output").inner_text() == "Write your name first."
+        tab.keyboard.type("Ann")  # the field for the name has the focus
+        tab.keyboard.press("Enter")
+        assert tab.evaluate("document.activeElement.dataset.number") == "1"
+        tab.keyboard.press("r")
+        tab.get_by_text("Citation 1 rejected. 1 of 2 decided.").wait_for()
         tab.locator("#citation-2").get_by_role("button", name="Accept").click()
-        tab.get_by_text("Citation 2 accepted. 1 of 2 decided.").wait_for()
-        assert [(review.decision, review.by) for review in auditor.reviews.all()] == [("accepted", "Ann")]
+        tab.get_by_text("Citation 2 accepted. 2 of 2 decided.").wait_for()
+        assert [(review.decision, review.by) for review in auditor.reviews.all()] == [("rejected", "Ann"), ("accepted", "Ann")]
+        tab.locator("#citation-1").get_by_role("button", name="Undo").click()
+        tab.get_by_text("Citation 1 withdrawn. 1 of 2 decided.").wait_for()
         tab.reload()
-        assert tab.locator("#citation-2").get_attribute("data-decision") == "accepted"
+        decisions = [tab.locator(f"#citation-{number}").get_attribute("data-decision") for number in (1, 2)]
+        assert decisions == ["", "accepted"]
+        tab.locator(".by").fill("Ann")
         auditor.index.delete("https://stats.example/tram")
         tab.locator("#citation-1").get_by_role("button", name="Reject").click()
         tab.get_by_text("Citation 1: not kept, this project has no text").wait_for()
-        assert len(auditor.reviews.all()) == 1
+        assert len(auditor.reviews.all()) == 3
         assert [each for each in problems if "422" not in each] == []
 
 
