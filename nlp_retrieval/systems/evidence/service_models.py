@@ -252,12 +252,6 @@ class ListArguments(RequestBody):
     limit: int = Field(default=50, ge=1, le=500, description="At most this many.")
 
 
-class SourceToDelete(RequestBody):
-    """A source to be deleted."""
-
-    source: str = Field(min_length=1, max_length=8_192, description="Its URL, or its key.")
-
-
 class PassageArguments(RequestBody):
     """A part of a source to be read."""
 

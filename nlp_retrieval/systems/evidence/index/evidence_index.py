@@ -6,11 +6,9 @@ from the stored sources; the searched index is derived from them and only select
 
 from __future__ import annotations
 
-import os
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -310,14 +308,8 @@ class EvidenceIndex:
             )
 
     def stats(self) -> IndexStatistics:
-        """Return the numbers of documents, sources, passages, domains, bytes and searches."""
-        n_bytes = 0
-        # a folder that is removed meanwhile is an error of rglob, and none of walk
-        inside = [Path(folder, name) for folder, _, names in os.walk(self.index_path) for name in names]
-        for file in (*self.index_path.parent.glob("evidence.sqlite3*"), *inside):
-            with suppress(OSError):  # removed meanwhile
-                n_bytes += file.stat().st_size
-        return statistics_of(self._store, self._passages.held(), built=self._passages.is_built, n_bytes=n_bytes)
+        """Return the numbers of documents, sources, passages, domains and searches."""
+        return statistics_of(self._store, self._passages.held(), built=self._passages.is_built)
 
     @property
     def engines(self) -> list[str]:

@@ -17,7 +17,7 @@ class IndexStatistics(TypedDict):
     """Figures of an index.
 
     The texts, their URLs (``source_count``), the passages, the registrable domains (``unique_domains``, and one for all
-    files), the bytes on the disk, and the searches; relevance is defined in
+    files), and the searches; relevance is defined in
     :func:`nlp_retrieval.systems.evidence.index.statistics.relevance_of`. All stored texts count, also replaced ones and those
     that wait for ``build_index``; keys that begin with ``indexed`` count only searchable texts.
     """
@@ -30,7 +30,6 @@ class IndexStatistics(TypedDict):
     indexed_passage_count: int
     unique_domains: int
     indexed_domains: int
-    bytes: int
     total_queries: int
     zero_result_queries: int
     avg_results_per_query: float
@@ -68,7 +67,7 @@ def metadata_of(store: EvidenceStore, held: Mapping[str, int], *, built: bool) -
     }
 
 
-def statistics_of(store: EvidenceStore, held: Mapping[str, int], *, built: bool, n_bytes: int) -> IndexStatistics:
+def statistics_of(store: EvidenceStore, held: Mapping[str, int], *, built: bool) -> IndexStatistics:
     """Count what an index holds."""
     texts, versions, asked = store.texts(), store.all_versions(), store.searches()
     domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
@@ -82,7 +81,6 @@ def statistics_of(store: EvidenceStore, held: Mapping[str, int], *, built: bool,
         "indexed_passage_count": sum(text.passage_count for text in indexed.values()),
         "unique_domains": len(set(domains.values())),
         "indexed_domains": len({domains[each.canonical] for each in versions if each.newest and each.sha256 in indexed}),
-        "bytes": n_bytes,
         "total_queries": int(asked["queries"]),
         "zero_result_queries": int(asked["without"]),
         "avg_results_per_query": _ratio(asked["results"], asked["queries"]),

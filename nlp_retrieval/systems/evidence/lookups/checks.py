@@ -23,21 +23,6 @@ from nlp_retrieval.systems.evidence.lookups.who import of_another
 from nlp_retrieval.systems.evidence.lookups.words import Sentence, Span, content, sentences, share, stemmed
 from nlp_retrieval.text import agreeing, numbers_of, words_of
 
-SIGNALS = (
-    "overlap",
-    "sentence_overlap",
-    "bigrams",
-    "longest_run",
-    "verbatim",
-    "numbers_missing",
-    "dates_missing",
-    "names_missing",
-    "negation",
-    "opposite",
-    "claim_negated",
-)
-"""Names of the signals, in order."""
-
 Family = Literal["numbers", "binding", "negation", "opposites", "who", "quotations", "kinds", "names"]
 """The kinds of lookups."""
 FAMILIES: tuple[Family, ...] = ("numbers", "binding", "negation", "opposites", "who", "quotations", "kinds", "names")
