@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from mcp import Client
-from service.asking_mcp import called, over_stdio, refused
+from service.asking_mcp import called, over_stdio
 from service.test_mcp import REFUSED_SEARCHES, check_refused
 from soaking import mostly_soaked
 
