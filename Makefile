@@ -4,8 +4,6 @@ VENV ?= .venv
 BASE_VENV ?= .venv-base
 BIN := $(VENV)/bin
 DATA ?=
-LM ?=
-LM_BASE_URL ?=
 TEST_WORKERS ?= 2
 # the tests' files lie in memory where that has room and may run programs: they sync thousands of times, as indexes do
 TEST_TMP = $(or $(TMPDIR),$(shell file=$$(mktemp /dev/shm/XXXXXX 2>/dev/null) && echo exit >$$file && \
@@ -15,9 +13,8 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 
 .PHONY: demo demo-evidence test test-built soak lint docs dist bench clean
 
-# with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL:base_url=http://localhost:8000/v1
-demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on the collection that comes with the package
-	$(BIN)/nlp-retrieval demo --output demo-output $(if $(LM),--lm '$(LM)')
+demo: $(VENV)/.demo  ## compare eight configurations on the collection that comes with the package
+	$(BIN)/nlp-retrieval demo --output demo-output
 
 demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against the twelve sources that come with the package
 	$(BIN)/nlp-retrieval evidence demo --output demo-output
@@ -72,14 +69,10 @@ $(VENV)/.demo: setup.cfg constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[demo]'
 	touch $@
 
-$(VENV)/.llm: $(VENV)/.demo
-	$(PIP_INSTALL) --editable '.[demo,llm]'
-	touch $@
-
 $(VENV)/.dev: setup.cfg constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) torch==2.13.0
 	$(PIP_INSTALL) --editable '.[dev]'
-	touch $@ $(VENV)/.demo $(VENV)/.llm
+	touch $@ $(VENV)/.demo
 
 $(VENV)/.soak: $(VENV)/.dev
 	$(PIP_INSTALL) --editable '.[soak]'

@@ -7,15 +7,12 @@ import shlex
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import language_model, say
+from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.runs import VerboseOption, refuse_failures, run_benchmark
-
-if TYPE_CHECKING:
-    from nlp_retrieval.lm.language_model import LanguageModel
 
 CLAIM = "The discoverer of the dwarf planet that has a heart-shaped plain of frozen nitrogen was born in Kansas."
 N_CLAIMS = 81
@@ -25,27 +22,17 @@ def command(
     output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("demo-output"),
     wandb: Annotated[bool, typer.Option(help="Write offline Weights & Biases runs.")] = True,
     claims: Annotated[int, typer.Option(min=1, max=N_CLAIMS, help="Search this many of the claims, drawn evenly.")] = N_CLAIMS,
-    lm: Annotated[
-        str | None,
-        typer.Option(help="Add the configuration that asks a language model: openai/gpt-4o-mini, openai/NAME:base_url=URL"),
-    ] = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Run a whole benchmark on the included data.
 
-    Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
+    Compares eight configurations on 81 multi-hop claims and 300 short passages, all included.
     """
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.cli.search import print_hits
     from nlp_retrieval.core.search.base_searcher import BaseSearcher
 
-    chosen, model = shipped_claims(claims), None
-    if lm is not None:
-        model = language_model(lm)
-        model.check_ready()
-        model.check_reachable()
-        say(f"{model.model}: about {claims} calls for {claims} claims; answers are kept and not asked for again")
-    config = write_demo(output, chosen, model)
+    config = write_demo(output, shipped_claims(claims))
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
     refuse_failures(run_benchmark(settings, None, settings.trackers() if wandb else [], verbose=verbose))
@@ -54,8 +41,6 @@ def command(
         say("how the link graph reaches what it finds, for one claim:")
         (hits,) = linked.search([CLAIM], 4)
         print_hits(CLAIM, hits, linked.explain(CLAIM, hits))
-    if model is None:
-        say("one more configuration asks a language model: --lm openai/gpt-4o-mini, or openai/NAME:base_url=URL")
     say(f"open {output}/run/report.html in a browser; change {config} and run: nlp-retrieval benchmark {config}")
 
 
@@ -65,7 +50,7 @@ def shipped_claims(number: int) -> list[dict[str, Any]]:
     return [rows[(2 * position + 1) * len(rows) // (2 * number)] for position in range(number)]
 
 
-def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | None) -> Path:
+def write_demo(folder: Path, claims: list[dict[str, Any]]) -> Path:
     """Write the collection and its configuration into a folder; return the configuration file.
 
     Raises:
@@ -80,12 +65,7 @@ def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | N
     parts = ("corpus", "corpus.jsonl"), ("claims", "claims.json"), ("index", "index"), ("run", "run")
     values = {key: yaml_value((folder / name).as_posix()) for key, name in parts}
     values |= {"config": shlex.quote(config.as_posix()), "lexical": default_lexical_retriever().name}
-    settings = _shipped("sweep.yaml")
-    if lm is not None:
-        settings += _shipped("language_model.yaml")
-        fields = {"model": lm.model, "base_url": lm.base_url, "api_key_env": lm.api_key_env}
-        values["lm"] = yaml_value({key: value for key, value in fields.items() if value is not None})
-    write_output(config, Template(settings.decode()).substitute(values).encode())
+    write_output(config, Template(_shipped("sweep.yaml").decode()).substitute(values).encode())
     return config
 
 
