@@ -28,6 +28,7 @@ _UNMARKED = re.compile(
     r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\b(?P<central>PMC[0-9]{5,9})\b",
     re.IGNORECASE,
 )
+_HINTS = ("10.", "arxiv", "abs/", "www.", "pmid", "pmc")
 _BARE_ADDRESS = re.compile(rf"(?<![a-z0-9])https?://[^{NOT_IN_ADDRESSES}]{{1,4000}}", re.IGNORECASE)
 
 
@@ -81,8 +82,8 @@ def plain_links(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _named_links(text: str) -> Iterator[tuple[str, str]]:
-    begin = 0
-    for match in _UNMARKED.finditer(text):
+    begin, lower = 0, text.lower()
+    for match in _UNMARKED.finditer(text) if any(hint in lower for hint in _HINTS) else ():
         kept = (
             match.end()
             if match["arxiv"] or match["pubmed"] or match["central"]
