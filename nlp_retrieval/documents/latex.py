@@ -11,8 +11,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, pairwise
+from pathlib import Path
 from typing import Any
 
+from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
@@ -20,88 +22,15 @@ from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, TEXT, Tree
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
-_MACROS: dict[str, tuple[str, str]] = {
+_DATA: dict[str, Any] = parse_yaml(Path(__file__).with_name("latex.yaml").read_text("utf-8"), "latex.yaml")
+_MACROS = {
     name: ("*" * (shown in ("-", "q", "term")) + arguments, shown)
-    for arguments, shown, names in re.findall(
-        r"(\S+) (\S+) (.+)",
-        r"""
-{ - label ref eqref pageref autoref cref Cref vref Vref nameref labelcref subref vpageref nocite bibliographystyle bibliography
-{ - cline cmidrule vspace hspace pagestyle thispagestyle phantom hypersetup graphicspath index input include subfile author date
-{ - thanks usepackage selectlanguage citestyle setcitestyle citesetup tnote newglossary makeglossaries
-{{ - crefrange Crefrange setlength addtolength setcounter addtocounter defcitealias import newcites
-[ - footnotemark printbibliography printglossary printglossaries lipsum tableofcontents maketitle today bottomrule toprule
-[{ - includegraphics documentclass addbibresource
-[[{ - color
-[{{ - newglossaryentry DeclareAcronym
-[{{{ - newacronym newabbreviation
-{[{ - acro acrodef
-{[[{ - newcommand renewcommand providecommand DeclareMathOperator
-{{{ - definecolor NewDocumentCommand
-*[{ h1 part chapter
-*[{ h2 section frametitle
-*[{ h3 subsection
-*[{ h4 subsubsection
-*[{ h5 paragraph
-*[{ h6 subparagraph
-[{ p caption
-{ sup textsuperscript
-{ q enquote
-{{ q foreignquote hyphenquote
-{ blockquote blockquote
-{ s sout st xout
-[{ s deleted
-[{{ 1 replaced
-{ 1 uline hbox fbox textsubscript ce hl MakeUppercase MakeLowercase operatorname textgerman textenglish textfrench email nth
-[[{ 1 makebox framebox
-[{ 1 added hyperref
-{[[[{ 2 parbox
-{ code lstinline texttt
-{{ code mintinline
-{{ 2 foreignlanguage colorbox raisebox scalebox hyperlink hypertarget textcolor
-{[[{ 2 rotatebox
-{{{ 3 resizebox multirow
-{{{ 3 multicolumn
-[{{ / sfrac nicefrac xfrac
-{ term gls Gls GLS glspl Glspl acrshort Acrshort acrlong acrfull ac acs acl acf acp Ac glsentrytext glsentryshort
-{{ 2 glsdisp glslink
-{ note endnote sidenote marginnote marginpar todo
-[{ note footnote footnotetext
-{ link url path nolinkurl doi
-[{{ link href
-[{ num num complexnum numproduct ang
-[{ num numlist
-[{{ num numrange
-[{ unit unit si
-[{[{ num SI
-[{{ num qty qtylist qtyproduct
-[{{{ num SIrange qtyrange
-[ item item
-[{ bibitem bibitem
-{ title title
-""",
-    )
+    for arguments, shown, names in ((*key.split(), names) for key, names in _DATA["macros"].items())
     for name in names.split()
 }
-"""Arguments of each macro, and what is shown: nothing, one of them by its number, all in an element, or what a method reads."""
-
-_ENVIRONMENTS = {
-    name: arguments
-    for arguments, names in re.findall(
-        r"(\S+) (.+)",
-        """
-{ thebibliography otherlanguage otherlanguage* spacing onehalfspace supertabular adjustbox
-[{ tabular longtable longtable* tblr longtblr talltblr NiceTabular subfigure subtable
-{[{ tabularx tabular* tabulary xltabular
-[[[{ minipage
-{[{ wrapfigure wraptable
-{[ multicols
-{{ CJK CJK*
-[{ displaycquote
-[ displayquote
-""",
-    )
-    for name in names.split()
-}
+_ENVIRONMENTS = {name: arguments for arguments, names in _DATA["environments"].items() for name in names.split()}
+_SYMBOLS: dict[str, str] = _DATA["symbols"]
+_UNITS = dict(pair.split("=") for pair in _DATA["units"].split())
 _NO_TEXT = frozenset(
     """verbatim Verbatim lstlisting minted comment equation align gather multline eqnarray displaymath math filecontents
     tikzpicture algorithm algorithmic picture""".split()
@@ -112,11 +41,6 @@ _TABLES = frozenset(
 )
 _QUOTES = ("quote", "quotation", "displayquote", "displaycquote")
 _TITLED = ("frame", "block", "alertblock", "exampleblock")
-_SYMBOLS = {
-    "textminus": "\u2212", "pounds": "£", "S": "§", "P": "¶", "copyright": "©", "textbar": "|", "slash": "/", "textless": "<",
-    "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "euro": "€", "percent": "%", "degree": "°", "yen": "¥", "EUR": "€",
-    "thinspace": " ", "newline": " ", "newblock": " ", "noindent": " ", "centering": " ", "og": "«", "fg": "»",
-}  # fmt: skip
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
@@ -152,16 +76,6 @@ _TERMS = re.compile(
     r"|\\(?:newglossaryentry|DeclareAcronym)\s*\{([^{}]{1,100})\}\s*\{[^{}]{0,200}?\b(?:name|short)\s*=\s*\{?([^{},]{1,200})"
 )
 _MOST_NAMED = 20
-_UNITS: dict[str, str] = dict(
-    re.findall(
-        r"(\S+)=(\S+)",
-        """percent=% celsius=°C degreeCelsius=°C degree=° metre=m meter=m gram=g kilogram=kg second=s minute=min hour=h day=d
-        litre=L liter=L tonne=t hectare=ha hertz=Hz watt=W joule=J newton=N pascal=Pa bar=bar kelvin=K mole=mol ampere=A
-        volt=V ohm=Ω electronvolt=eV byte=B bit=bit nano=n micro=µ milli=m centi=c deci=d hecto=h kilo=k mega=M giga=G
-        tera=T per=/ squared=² square=² cubed=³ cubic=³ decibel=dB dalton=Da um=µm ug=µg ul=µl us=µs""",
-    )
-)
-"""Units and prefixes of siunitx, as they are written."""
 
 
 def read_latex(text: str, where: str) -> Document:

@@ -10,8 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["IBID", "LONGEST_RANGE", "SOURCE_WORDS", "Mark", "MarkReader", "author_and_year", "key_of", "numbers_of"]
+from nlp_retrieval.core import parse_yaml
+
+_WORDS_BY_USE: dict[str, str] = parse_yaml(Path(__file__).with_name("words.yaml").read_text("utf-8"), "words.yaml")
+
+
+def word_set(use: str) -> frozenset[str]:
+    """Return the words of ``words.yaml`` for a use."""
+    return frozenset(_WORDS_BY_USE[use].split())
+
 
 LONGEST_RANGE = 100
 _MOST_FROM_RANGES = 100_000
@@ -64,14 +73,7 @@ _MAY_BE_RAISED_AFTER = re.compile(
     r"|[%.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z"  # noqa: RUF001
 )
 _SURELY_RAISED_AFTER = re.compile(r"(?:[%.;:!?)\]\"\u201d»。]|(?<![0-9.,])(?:19|20)[0-9]{2}|(?<![^\W\d_])[^\W\d_]{5,40})\Z")
-_NO_POWER = frozenset(
-    """metre metres meter meters mile miles yards inches second seconds minute minutes kilometre kilometres kilometer kilometers
-    centimetre centimetres centimeter centimeters millimetre millimetres millimeter millimeters hectare hectares degree degrees
-    alpha gamma delta sigma theta omega lambda kappa kilogram kilograms liter liters litre litres joule joules newton newtons
-    pascal pascals square cubic adjusted""".split()
-)
-"""Words with a power after them, rather than a mark."""
-
+_NO_POWER, _NO_SURNAMES = word_set("with_powers"), word_set("no_surnames")
 _PAIR = re.compile(rf"{_NUMBER} ?[,;{_DASHES}] ?{_NUMBER}")
 _BEFORE_INTERVAL = re.compile(
     r"(?:\b(?:c\.?i\.?|cri|hdi|hpd|ki|kis|ic|iqr|pi|loa|interval(?:s|o|os|le|les|l|le)?|intervall[eo]?|ranges?|range of|between|scale"  # noqa: E501
@@ -143,18 +145,6 @@ IBID = "ibid."
 
 _SEVERAL = re.compile(rf"&|{_ET_AL}")
 _ARTICLE = re.compile(r"\A(?:the|die|der|das|la|le|el|los|las|les|il) ", re.IGNORECASE)
-_NO_SURNAMES = frozenset(
-    """
-    usd eur gbp
-    january february march april may june july august september october november december jan feb mar apr jun
-    jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu
-    thur thurs fri sat sun spring summer autumn fall winter early late mid since until by in from to and est
-    q1 q2 q3 q4 januar februar märz mai juni juli oktober dezember frühjahr sommer herbst seit bis ab as
-    accessed updated published version edition figure table chapter section act law directive regulation fy
-    circa ca approx approximately about around before after between during through over under established
-    founded born died copyright page pages see both
-    """.split()
-)
 
 
 @dataclass(frozen=True)

@@ -18,37 +18,12 @@ from nlp_retrieval.systems.evidence.citations.marks import (
     numbers_of,
     without_article,
     without_particles,
+    word_set,
 )
 
-_LIST_NAMES = frozenset(
-    """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
-    literature links urls webography
-    literatur literaturverzeichnis literaturliste literaturangaben quellen quellenverzeichnis quellenangaben quellennachweis
-    quellennachweise einzelnachweise belege fußnoten endnoten referenzen bibliografie bibliographie nachweise
-    références réferences webographie sitographie referencias bibliografía fuentes citas""".split()
-)
-"""English, German, French and Spanish; a list under any other name is found by its entries."""
-_BESIDE = frozenset(
-    """
-    and und et y of the a this that in for from to list lists de des du del la las los les le der die das liste lista selected
-    select selection sélection selección ausgewählte auswahl essential recommended suggested cited consulted used checked
-    reviewed accessed further additional other more key main core major all full complete primary secondary online web
-    internet external reading readings resources notes works work table numbered annotated report article document paper
-    appendix annex anhang annexe supplementary data my our where found sites pages consultadas consultés consultées
-    bibliográficas bibliographiques utilisées utilizadas verwendete weitere weiterführende zitierte citées citée citadas items
-    entries
-    """.split()
-)
+_LIST_NAMES, _BESIDE = word_set("list_names"), word_set("beside_list_names")
 _LIST_PHRASES = frozenset(
-    (
-        "further reading",
-        "works cited",
-        "works referenced",
-        "works consulted",
-        "literature cited",
-        "notes",
-        "weiterführende literatur",
-    )
+    "further reading;works cited;works referenced;works consulted;literature cited;notes;weiterführende literatur".split(";")
 )
 _NUMBERING = re.compile(
     r"[\W_]*(?:(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}|[IVXLC]{1,6}|[A-Z]|[一二三四五六七八九十]{1,3})[.):、\s]+)?"

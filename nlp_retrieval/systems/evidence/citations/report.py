@@ -26,6 +26,7 @@ from nlp_retrieval.systems.evidence.citations.marks import (
     author_and_year,
     key_of,
     numbers_of,
+    word_set,
 )
 from nlp_retrieval.systems.evidence.citations.published import CheckedReference
 from nlp_retrieval.systems.evidence.citations.references import References, references_of
@@ -68,12 +69,7 @@ _GENERIC = re.compile(
     re.IGNORECASE,
 )
 _AUTHOR = re.compile(r"[^\W\d_].{0,80}?[ ,(](?:1[6-9]|20)[0-9]{2}[a-z]?\)?")
-_LEADS_ON = frozenset(
-    """by in of from the a an to with on at per via as and or for than under over into about called named like is are was were be
-    this that these those its their his her our your my said says see
-    von der die das dem den des im am bei laut nach aus und mit für auf zu ein eine einen einem einer als
-    le la les du de un une par selon dans et avec pour sur chez el los las por según en con y del al una il lo gli da di secondo""".split()  # noqa: E501
-)
+_LEADS_ON = word_set("leading_on")
 _PAGE_RAISED = re.compile(r"\s*:\s*[0-9][0-9,\s\u2013-]{0,20}")
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
 _TIGHT = frozenset(",.;:!?)]}”»")
