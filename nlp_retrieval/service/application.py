@@ -163,15 +163,8 @@ def _add_probes(app: FastAPI, service: BaseService, metrics: Metrics, dependenci
         app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=_REFUSED)
         app.add_api_route(path, answer, methods=["HEAD"], response_model=Health, include_in_schema=False)
 
-    def measured() -> bytes:
-        try:
-            return metrics.written(service.figures())
-        except RetrievalError as error:  # what is served may be gone; the other figures are wanted all the more
-            _log.warning("the figures of the %s cannot be read: %s", service.kind, without_secrets(str(error)))
-            return metrics.written({})
-
     async def written() -> object:
-        return Response(await asyncio.to_thread(measured), media_type=METRICS_TYPE)
+        return Response(await asyncio.to_thread(metrics.written), media_type=METRICS_TYPE)
 
     app.add_api_route(
         METRICS,

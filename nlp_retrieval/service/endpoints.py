@@ -366,9 +366,5 @@ class BaseService(ABC):
     def warm(self) -> None:  # noqa: B027 -- nothing to load
         """Load all models, and answer one query; called before the service listens, with ``--warm``."""
 
-    def figures(self) -> Mapping[str, float]:
-        """Return figures for ``/metrics``, by names such as ``items``; called in a thread, so it may read files."""
-        return {}
-
     def close(self) -> None:  # noqa: B027 -- most have nothing to close
         """Close files; no request is in progress."""

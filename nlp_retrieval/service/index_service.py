@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -196,12 +196,6 @@ class IndexService(BaseService):
         if len(items):
             (item,) = items.items(np.array([0]))
             self.searcher.search(" ".join(item.content.split()[:_WARM_WORDS]) or item.item_id, 1)
-
-    def figures(self) -> Mapping[str, float]:
-        """Return the generation that this process searches, and its number of items."""
-        self._refresh()
-        manifest = self.searcher.opened.manifest
-        return {"generation": manifest.generation, "items": manifest.corpus.n_items}
 
     def read(self, item_id: str) -> bytes:
         """Return an item as JSON.

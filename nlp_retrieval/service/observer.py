@@ -10,16 +10,11 @@ import logging
 import string
 import time
 import uuid
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.service.endpoints import refusal_of
 from nlp_retrieval.service.guard import App, Message, Receive, Send, answer_refusal
 from nlp_retrieval.service.logs import ACCESS, RequestContext, current_request
-
-if TYPE_CHECKING:
-    from nlp_retrieval.lm.counting import CallCounter
 
 _LONGEST_ID = 128
 _OF_AN_ID = frozenset(string.ascii_letters + string.digits + "-_.:")
@@ -45,7 +40,7 @@ class Metrics:
 
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        route, model = ("route", "method"), ("model",)
+        route = ("route", "method")
         name = "nlp_retrieval_{}".format
         self._requests = Counter(name("requests"), "Answered requests.", (*route, "status"), registry=registry)
         self._seconds = Histogram(name("request_seconds"), "Time of a request.", route, buckets=_SECONDS, registry=registry)
@@ -53,32 +48,15 @@ class Metrics:
         self.rejected = Counter(
             name("rejections"), "Requests given up: queue full, or time over.", ("pool", "reason"), registry=registry
         )
-        self._calls = Counter(name("model_calls"), "Requests to models' servers.", model, registry=registry)
-        self._failures = Counter(name("model_failures"), "Those without an answer.", model, registry=registry)
-        self._tokens = Counter(
-            name("model_tokens"), "Tokens sent and received, as servers count.", (*model, "direction"), registry=registry
-        )
-        self._figures = Gauge(name("served"), "Of what is served, by name.", ("figure",), registry=registry)
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()
         self._seconds.labels(route, method).observe(seconds)
 
-    def count_calls(self, counter: CallCounter) -> None:
-        """Add the calls of models that were counted for a request."""
-        for name, counts in counter.by_model.items():
-            model = str(without_secrets(name))
-            self._calls.labels(model).inc(counts.calls)
-            self._failures.labels(model).inc(counts.failures)
-            self._tokens.labels(model, "in").inc(counts.tokens_in)
-            self._tokens.labels(model, "out").inc(counts.tokens_out)
-
-    def written(self, figures: Mapping[str, float]) -> bytes:
-        """Return all figures as Prometheus reads them, with those of what is served."""
+    def written(self) -> bytes:
+        """Return all figures as Prometheus reads them."""
         from prometheus_client import generate_latest
 
-        for name, value in figures.items():
-            self._figures.labels(name).set(value)
         return generate_latest(self._registry)
 
 

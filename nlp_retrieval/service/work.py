@@ -85,7 +85,7 @@ class WorkPool:
         return RefusedError(status, reason, message, {"retry-after": "1"} if status == 503 else None)
 
     def _counted(self, work: Callable[[], T], abandoned: Event) -> T:
-        """Run work; count its calls of models, and log how many questions got no usable answer."""
+        """Run work, and log how many questions got no usable answer of a model."""
         with record_calls() as counter, changed_context(abandoned=abandoned, spans=_spans()):
             try:
                 return work()
@@ -94,8 +94,6 @@ class WorkPool:
                     _log.warning(
                         "questions without a usable answer from a language model: %d (%s)", degraded, counter.last_failure
                     )
-                if self._metrics is not None:
-                    self._metrics.count_calls(counter)
 
     def close(self) -> None:
         """Stop the threads after their current work."""

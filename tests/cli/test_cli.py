@@ -271,16 +271,6 @@ def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None
     assert not (folder / "run").exists()
 
 
-def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
-    clean = {"WANDB_API_KEY": ""}
-    done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "logged"), **clean)
-    assert done.returncode == 0, done.stderr
-    assert len(list((folder / "logged" / "wandb").glob("offline-run-*"))) == 3
-    assert "Weights & Biases: offline, as requested; runs go to" in done.stderr.partition("searching")[0]
-    assert "wandb leet" in done.stderr
-    assert "wandb" not in done.stdout.casefold()
-
-
 def test_commands_and_long_options_are_listed_in_groups() -> None:
     text = run("--help", COLUMNS="80").stdout
     assert re.findall(r"^╭─ (.*?) ─", text, re.M) == ["Options", "Start", "Index", "Search", "Compare", "Systems and plug-ins"]

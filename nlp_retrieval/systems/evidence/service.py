@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import BaseModel
 
 from nlp_retrieval import verify_index
-from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, collected_notes, read_manifest, record_steps
+from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, collected_notes, record_steps
 from nlp_retrieval.documents import Bibliography, bibliography_of, clean_text, clean_title
 from nlp_retrieval.errors import IndexDamagedError, InputError, QueryError
 from nlp_retrieval.service import (
@@ -238,11 +238,6 @@ class ProjectService(BaseService):
         for source in self._index.sources()[:1]:
             content = self._index.text(source.key)
             self._claims.verify(" ".join(content.split()[:_WARM_WORDS]))
-
-    def figures(self) -> Mapping[str, float]:
-        """Return the generation of the index, and its number of passages."""
-        manifest = read_manifest(self._index.index_path)
-        return {} if manifest is None else {"generation": manifest.generation, "items": manifest.corpus.n_items}
 
     def close(self) -> None:
         """Close the files of the sources and the reviews."""
