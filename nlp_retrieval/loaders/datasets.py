@@ -198,7 +198,9 @@ class HoverLoader(BaseQueryLoader):
                 kept = True
                 yield location, uid, row
         if not kept:
-            raise SourceError(f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r}; change the filter")
+            raise SourceError(
+                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (None: any); check path and filter"
+            )
 
 
 class HotpotqaLoader(BaseLoader, BaseQueryLoader):

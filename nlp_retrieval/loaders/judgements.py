@@ -60,31 +60,24 @@ def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgem
 def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judgements:
     """Return judgements by query and item; of several by subtopic, the highest grade, with a warning that counts them."""
     judgements: Judgements = {}
-    by_subtopic: dict[tuple[str, str], dict[str, int]] = {}
-    firsts: dict[str, dict[str, str]] = {}
+    seen: dict[tuple[str, str, str], int] = {}
+    several: dict[tuple[str, str], None] = {}
     for location, query_id, item_id, written, subtopic in entries:
         grade = _grade(location, written)
         if not query_id or not item_id:
             raise SourceError(f"{location}: an id is empty; a judgement names a query and an item")
-        grades = judgements.setdefault(query_id, {})
-        subtopics = firsts.setdefault(query_id, {})
-        if item_id not in grades:
-            grades[item_id] = grade
-            if subtopic:
-                subtopics[item_id] = subtopic
-            continue
-        known = by_subtopic.setdefault((query_id, item_id), {subtopics.get(item_id, ""): grades[item_id]})
-        if known.setdefault(subtopic, grade) != grade:
+        if (above := seen.setdefault((query_id, item_id, subtopic), grade)) != grade:
             raise SourceError(
-                f'{location}: item "{item_id}" has grade {grade} here and {known[subtopic]} above for query "{query_id}"; '
-                "keep one"
+                f'{location}: item "{item_id}" has grade {grade} here and {above} above for query "{query_id}"; keep one'
             )
-        grades[item_id] = max(grades[item_id], grade)
+        grades = judgements.setdefault(query_id, {})
+        if grades.setdefault(item_id, grade) != grade:
+            several[query_id, item_id] = None
+            grades[item_id] = max(grades[item_id], grade)
     if not judgements:
         raise SourceError(f"{source}: it holds no judgements")
-    several = [names for names, known in by_subtopic.items() if len(set(known.values())) > 1]
     if several:
-        query_id, item_id = several[0]
+        query_id, item_id = next(iter(several))
         _warn(
             f"{source}: {len(several):,} pairs of query and item have several grades, as judgements by subtopic have "
             f'(first: query "{query_id}", item "{item_id}"); the highest grade of each counts'

@@ -136,7 +136,7 @@ def test_claims_are_filtered_by_hops_and_label_and_gold_lines_up(write: Write, s
             assert [query.query_id for query in loader.queries()] == list(kept)
             assert [gold.query_id for gold in loader.gold()] == list(kept)
     assert error_of(HoverLoader(path, hops=[5]).gold).startswith(
-        f"{path}: no claim fits hops=[5], label=None; change the filter"
+        f"{path}: no claim fits hops=[5], label=None (None: any); check path and filter"
     )
     for settings in [{"hops": []}, {"hops": [0]}, {"hops": ["2"]}, {"hops": 2}, {"label": "REFUTED"}]:
         with subtests.test(settings=settings), pytest.raises(ConfigurationError):

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from nlp_retrieval.core.files.columns import CURE, damaged
+from nlp_retrieval.core.files.columns import damaged, unreadable
 from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
-from nlp_retrieval.errors import IndexDamagedError
 
 _TICK = 100_000_000
 """Nanoseconds within which two writes may get the same time of change."""
@@ -73,7 +72,7 @@ def check_file(path: Path, record: FileRecord, *, content: bool = False) -> None
             size = os.fstat(file.fileno()).st_size
             actual = hashlib.file_digest(file, "sha256").hexdigest() if content and size == record.bytes else record.sha256
     except OSError as error:
-        raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {CURE}") from error
+        raise unreadable(path, error) from error
     if size != record.bytes:
         raise damaged(path, f"it has {size} bytes, the manifest says {record.bytes}")
     if actual != record.sha256:

@@ -39,6 +39,12 @@ def damaged(path: Path, problem: str) -> IndexDamagedError:
     return IndexDamagedError(f"{path} is damaged: {problem}; {CURE}")
 
 
+def unreadable(path: Path, error: OSError) -> IndexDamagedError:
+    """Return the error for a file that cannot be opened; a new index does not help where permission is missing."""
+    cure = "make it readable for this user" if isinstance(error, PermissionError) else CURE
+    return IndexDamagedError(f"{path} is missing or unreadable ({error.strerror or error}); {cure}")
+
+
 def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:
     """Map a column that ``numpy.save`` wrote.
 
@@ -66,8 +72,10 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
             if size != stated:
                 raise damaged(path, f"it has {size} bytes, its header says {stated}")
             column = np.memmap(file, dtype, "r", begin, actual)
-    except (OSError, ValueError) as error:
-        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise damaged(path, str(error)) from error
     return np.asarray(column)  # the same map without the slow indexing of np.memmap
 
 
@@ -110,8 +118,10 @@ def read_texts(path: Path) -> list[str]:
     """Return the texts of a file that holds them as a list in JSON; IndexDamagedError for anything else."""
     try:
         texts = read_json_file(path)
-    except (OSError, ValueError) as error:
-        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise damaged(path, str(error)) from error
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise damaged(path, "it is not a list of texts")
     return texts

@@ -25,7 +25,7 @@ from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.checksums import FileRecord, check_file
-from nlp_retrieval.core.files.columns import CURE, damaged, mapped
+from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
@@ -201,7 +201,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); check the path, or {CURE}") from error
+        raise unreadable(path, error) from error
     try:
         content = parse_json(raw, max_bytes=_MOST_BYTES)
         stated, written = content.pop("checksum"), content["format"]

@@ -358,7 +358,7 @@ def test_a_pipe_or_a_device_in_place_of_a_manifest_is_refused_and_not_waited_for
         os.mkfifo(built / MANIFEST_FILE)
     else:
         (built / MANIFEST_FILE).symlink_to("/dev/zero")
-    with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read \(not a regular file\); check"):
+    with pytest.raises(IndexDamagedError, match=r"manifest\.json is missing or unreadable \(not a regular file\)"):
         found(built)
 
 

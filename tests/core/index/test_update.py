@@ -124,7 +124,7 @@ class Failing(TermCount):
 
     name = "failing"
 
-    def extend(self, *parts: object) -> None:
+    def extend(self, *parts: object, **more: object) -> None:
         raise RuntimeError("no more")
 
 
