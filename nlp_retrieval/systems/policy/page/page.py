@@ -118,7 +118,8 @@ def _counts(answer: QuestionAnswer) -> str:
     """Return the number of passages; by method if there are two, because they find many of the same."""
     totals = {METHOD_NAMES.get(method, method).lower(): len(chunks) for method, chunks in answer.lists().items()}
     if len(totals) == 1:
-        return counted(*totals.values(), "passage")
+        (total,) = totals.values()
+        return counted(total, "passage")
     return ", ".join(f"{total} {name}" for name, total in totals.items())
 
 
