@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS, check, looked_up
+from nlp_retrieval.systems.evidence.lookups.checks import check, looked_up
 
 PASSAGE = (
     "The trial was stopped early by its sponsor. Mortality increased among patients who were given the drug for a month. "
@@ -90,7 +90,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=14).map(" ".join) | st.text(max_size=200), st.lists(PIECES, max_size=30).map(" ".join))
 def test_signals_of_any_texts_are_shares(claim: str, passage: str) -> None:
     found = check(claim, passage)
-    assert tuple(found.signals) == SIGNALS
+    assert found.signals.keys() == check("", "").signals.keys()
     assert all(0 <= value <= 1 for value in found.signals.values())
     assert 0 <= found.sentence[0] <= found.sentence[1] <= len(passage)
     assert all(finding.detail for finding in looked_up(claim, passage, passage).findings)
