@@ -86,6 +86,16 @@ def test_indexing_writes_through_no_symbolic_link(name: str, tmp_path: Path) -> 
     assert victim.read_text() == "precious"
 
 
+def test_indexing_again_changes_no_file_that_has_another_name(index: Path, tmp_path: Path) -> None:
+    """A hard link shares its content: what is written in place is written there too."""
+    others = {}
+    for number, file in enumerate(path for path in sorted(index.rglob("*")) if path.is_file()):
+        others[tmp_path / f"link-{number}"] = file.read_bytes()
+        os.link(file, tmp_path / f"link-{number}")
+    Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
+    assert {path: path.read_bytes() for path in others} == others
+
+
 def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_own(index: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
