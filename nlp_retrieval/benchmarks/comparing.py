@@ -47,7 +47,7 @@ def compare_runs(
     Args:
         sources: the runs.
         k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20.
-        baseline: by default the first run.
+        baseline: by default the first run, or the baseline of the only folder.
         seed: seed of tests and intervals.
         measures: names of measures instead of cutoffs; by default those of the first folder.
         main: the measure to sort, test pairs and draw by; by default that of the first folder, or the first of ``measures``.
@@ -69,11 +69,18 @@ def compare_runs(
     names = list(lists.listings)
     if len(names) < 2:
         raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
-    chosen = _baseline(names, baseline)
     saved = sources.saved
+    own = _whole(sources)
+    chosen = _baseline(names, own.baseline if own is not None and baseline is None else baseline)
     wanted = _measures_of(saved, k_values, measures)
     lowest = relevant_from_of(saved) if relevant_from is None else check_relevant_from(relevant_from)
-    evaluations, cautions = evaluated(sources, wanted, lowest)
+    left_out = own.counted.own_ids if own is not None and own.counted is not None else 0
+    same = measures is None and not k_values and lowest == relevant_from_of(saved) and bool(sources.own_ids) == bool(left_out)
+    if own is not None and same:
+        wanted = [Measure.parse(name) for name in own.configurations[0].measures]  # also those of answers
+        evaluations, cautions = saved[0].evaluations, list[str]()
+    else:
+        evaluations, cautions = evaluated(sources, wanted, lowest)
     chosen_measures = measures is not None or (not k_values and bool(saved) and bool(saved[0].report.manifest.get("measures")))
     hardware = [run.report.manifest.get("hardware") for run in saved]
     alike = all(machine == hardware[0] for machine in hardware)
@@ -100,12 +107,21 @@ def compare_runs(
         | corpora_record(sources.corpora)
         | describe_environment()
         | ({"hardware": hardware[0]} if saved and alike else {})
-        | ({"synthetic": synthetic} if synthetic else {}),
+        | ({"synthetic": synthetic} if synthetic else {})
+        | ({key: own.manifest[key] for key in ("grid", "latency") if key in own.manifest} if own is not None else {}),
+        failed=own.failed if own is not None else [],
         counted=_counted(sources, lowest),
         prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
     )
     report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
     return BenchmarkRun(report, lists, {name: evaluation.per_query for name, evaluation in evaluations.items()})
+
+
+def _whole(sources: Sources) -> BenchmarkReport | None:
+    """Return the report of the folder that all runs are of, if they are all of its configurations."""
+    results = sources.saved[0].report.configurations if len(sources.saved) == 1 else []
+    theirs = [(result.name, result.fingerprint) for result in results]
+    return sources.saved[0].report if theirs == [(name, one.fingerprint) for name, one in sources.entrants.items()] else None
 
 
 def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int) -> tuple[dict[str, Evaluation], list[str]]:

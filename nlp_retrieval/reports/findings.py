@@ -23,7 +23,7 @@ from nlp_retrieval.reports.figures import (
     shared_reason,
     signed,
 )
-from nlp_retrieval.text.printing import counted, listed, printable
+from nlp_retrieval.text.printing import listed, printable
 
 _WIDE = 0.1
 """Width of an interval from which two decimals are enough."""
@@ -95,7 +95,7 @@ def _not_won(baseline: ConfigurationResult, label: str, tested: Sequence[tuple[C
     comparisons = [test for _, test in tested]
     whose = printable(tested[0][0].name) if len(tested) == 1 else "nothing"
     if all(test.wins == test.losses == 0 for test in comparisons):
-        whom = whose if len(tested) == 1 else f"all {counted(len(tested), 'other')}"
+        whom = {1: whose, 2: "both others"}.get(len(tested), f"all {len(tested):,} others")
         return f"{whom} and {name} have the same {label} in every query: {value}"
     negated = f"{whose} is not" if len(tested) == 1 else "nothing is"
     if reason := shared_reason(comparisons):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
+from nlp_retrieval.benchmarks.results import FailedConfiguration
 from nlp_retrieval.benchmarks.runs import REPORT, read_run_folder, read_sources
 from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
@@ -30,6 +32,21 @@ def test_judging_again_gives_what_a_benchmark_with_that_baseline_gives(finished:
     assert [one.measures for one in again.configurations] == [one.measures for one in other.configurations]
     assert [one.intervals for one in again.configurations] == [one.intervals for one in other.configurations]
     assert again.query_counts == other.query_counts
+
+
+def test_a_folder_alone_is_shown_as_it_was_measured(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:
+    run, failed = finished[0], FailedConfiguration("broken", {"name": "searcher"}, "ModelError", "no model")
+    grid = {"axes": {"b": "b"}, "values": {name: {"b": place} for place, name in enumerate(run.per_query)}}
+    answered = [replace(one, measures=one.measures | {"answer_em": 1.0}) for one in run.report.configurations]
+    manifest = run.report.manifest | {"grid": grid}
+    report = replace(run.report, configurations=answered, baseline="dense", failed=[failed], manifest=manifest)
+    values = {name: own | {"answer_em": np.ones(len(run.query_ids))} for name, own in run.per_query.items()}
+    write_run_files(replace(run, report=report, per_query=values), tmp_path / "run")
+    alone = compare_runs(read_sources([str(tmp_path / "run")])).report
+    assert (alone.baseline, alone.failed, alone.manifest["grid"]) == ("dense", [failed], grid)
+    assert [one.measures for one in alone.configurations] == [one.measures for one in answered]
+    of_two = compare_runs(read_sources([f"{tmp_path / 'run'}:{name}" for name in ("bm25", "dense")])).report
+    assert (of_two.baseline, of_two.failed, "grid" in of_two.manifest) == ("bm25", [], False)
 
 
 def test_configurations_and_trec_files_are_compared_over_the_same_queries(finished: tuple[BenchmarkRun, Path]) -> None:

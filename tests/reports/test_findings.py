@@ -84,7 +84,7 @@ def test_a_baseline_that_nothing_beats_is_said_to_be_unbeaten() -> None:
 def test_equal_values_in_every_query_are_called_the_same() -> None:
     value = f"{np.mean(LOW):.3f}"[1:]
     assert headline(report_on(a=LOW, b=LOW)) == f"b and a have the same {LABEL} in every query: {value}"
-    assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"all 2 others and a have the same {LABEL} in every query: {value}"
+    assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"both others and a have the same {LABEL} in every query: {value}"
 
 
 def test_too_few_queries_are_the_reason_given() -> None:
