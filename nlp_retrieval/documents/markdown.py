@@ -40,6 +40,7 @@ _MOST_UNCLOSED = 9
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _NOTE = re.compile(r"\[\^([^\s\[\]]{1,200}|[0-9]{1,9}(?:[,;] ?\^?[0-9]{1,9}){1,50})\]")
+_RAISED_BEFORE = re.compile(r"\^[0-9][0-9, \u2013-]{0,40}\Z")
 _NEVER_CLOSED = re.compile(
     r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
     re.IGNORECASE | re.DOTALL,
@@ -126,8 +127,8 @@ def _note(state: StateInline, silent: bool) -> bool:
 def _inline_note(state: StateInline, silent: bool) -> bool:
     """Parse a footnote within a sentence, ``^[See Frisch.]``."""
     end = state.md.helpers.parseLinkLabel(state, state.pos + 1) if state.src.startswith("^[", state.pos) else -1
-    if end < 0 or state.src.startswith("^", end + 1):  # a raised mark, ^[2]^
-        return False
+    if end < 0 or state.src[end + 1 : end + 2] in ("^", "(", "[") or _RAISED_BEFORE.search(state.src, 0, state.pos):
+        return False  # a raised mark, ^[2]^, or a link after one, ^2^[Frisch](https://a.example)
     if not silent:
         note = state.push("inline_note", "", 0)
         note.children = []

@@ -376,6 +376,8 @@ def _join(draft: _Draft) -> None:
             begin += 1
             continue
         _settle(stretches[begin], stretches[end], stretches[end + 1].text if end < len(draft.marks) else "")
+        for inner in stretches[begin + 1 : end]:
+            inner.is_begun = stretches[end].is_begun
         begin = end
 
 

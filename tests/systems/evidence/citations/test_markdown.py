@@ -13,7 +13,7 @@ from nlp_retrieval.systems.evidence.citations.report import read_report
 
 A, B, C = "https://a.example/one", "https://b.example/two_x_y/", "https://c.example/three?q=1&r=2"
 LIST = f"\n\n## References\n\n[1] First title. {A}\n[2] Second title. {B}\n[3] Third title. {C}\n"
-URLS = {"1": A, "2": B, "3": C}
+URLS = {"1": A, "2": B, "3": C, "": C}
 
 
 def cited(text: str) -> list[tuple[str, str]]:
@@ -73,7 +73,10 @@ STYLES = {
     ),
     "with a note": ("Bees dance [1, Table S1]. Ants do not [2, chap. 4].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "with a page": ("Bees dance [1, p. 5]. Ants do not [2, Section 3.1].", [("1", "Bees dance."), ("2", "Ants do not.")]),
-    "as the subject": ("Bees dance [1]. [2] shows that ants do not.", [("1", "Bees dance."), ("2", "shows that ants do not.")]),
+    "as the subject": (
+        "Bees dance [1]. [2][3] show that ants do not.",
+        [("1", "Bees dance."), ("2", "show that ants do not."), ("3", "show that ants do not.")],
+    ),
     "after an abbreviation": (
         "Frisch et al. [1] saw it, cf. Fig. 2 [2].",
         [
@@ -125,7 +128,10 @@ STYLES = {
         "Bees danced in 2022\u00b9. Some 1,104\u00b2 did on 12 m\u00b2.",
         [("1", "Bees danced in 2022."), ("2", "Some 1,104 did on 12 m\u00b2.")],
     ),
-    "raised by carets": ("Bees dance^1^. Ants do not ^[2]^.", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "raised by carets": (
+        f"Bees dance^1^. Ants do not ^[2]^. Nor do wasps^3^[Frisch, 1965]({C}).",
+        [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Nor do wasps."), ("", "Nor do wasps.")],
+    ),
     "beside other intervals": (
         "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3] [1].",
         [("1", "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3].")],
