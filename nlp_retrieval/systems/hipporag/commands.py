@@ -130,19 +130,17 @@ def _pipeline(config: Path, filter_facts: bool | None = None) -> HippoRagPipelin
 def _tell(done: ExtractionSummary) -> None:
     """Print the result of an extraction."""
     new = done.extracted + done.copied
+    failed = f" ({done.reasons_told})" if done.failed else ""
+    not_asked = f", {done.not_asked:,} not requested" if done.not_asked else ""
     say(
         f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} already stored, {done.failed:,} without a usable answer"
-        + (f" ({done.reasons_told})" if done.failed else "")
-        + (f", {done.not_asked:,} not requested" if done.not_asked else "")
-        + f"; extraction {done.extraction_id[:8]} by {done.model}"
+        f"{failed}{not_asked}; extraction {done.extraction_id[:8]} by {done.model}"
     )
     if new:
         say(
             f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} unusable, dropped) in "
-            f"{done.seconds:,.1f} s, {60 * new / done.seconds:,.0f} passages a minute"
+            f"{done.seconds:,.1f} s, {60 * new / done.seconds:,.0f} passages a minute; {done.cut:,} shown in part"
         )
-    if done.cut:
-        say(f"note: of {done.cut:,} long passages only the beginning was shown to the model")
     say(str(done.calls))
     if done.stopped:
         say(f"stopped early: {done.stopped}")

@@ -106,10 +106,6 @@ class KnowledgeGraph:
         """Return ``[entities]``, the number of passages of each."""
         return np.bincount(self.mentions[:, 1], minlength=self.n_entities)
 
-    @cached_property
-    def _statement_offsets(self) -> Rows:
-        return offsets_of(np.bincount(self.statements[:, 0], minlength=self.n_rows))
-
     def links(self) -> dict[str, Links]:
         """Return the links by kind, as :meth:`LinkGraph.of` takes them."""
         stated = np.bincount(self.statements[:, 1], minlength=len(self.ends)).astype(np.float32)
@@ -136,12 +132,6 @@ class KnowledgeGraph:
         """Return a triple as a sentence."""
         subject, target = (self.phrase(int(entity)) for entity in self.ends[triple])
         return shown_triple(subject, self._text(int(self.triples.places[triple])), target)
-
-    def stated_by(self, row: int) -> Rows:
-        """Return the triples that a passage states, ascending."""
-        offsets = self._statement_offsets
-        triples: Rows = self.statements[offsets[row] : offsets[row + 1], 1]
-        return triples
 
     def _text(self, position: int) -> str:
         for column in self.texts:

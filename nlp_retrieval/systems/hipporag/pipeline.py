@@ -249,7 +249,6 @@ class HippoRagPipeline:
         self.metrics = PipelineMetrics()
         """The counters so far."""
         self._own = None if lm is None else LanguageModel.of_client(lm)
-        self._answering: QuestionAnswering | None = None
 
     def load_documents(self, documents: Items | str | Path, *, replace: bool = False) -> IndexReport:
         """Extract knowledge from documents, and index them; repeat it after an interruption.
@@ -322,7 +321,7 @@ class HippoRagPipeline:
         grown = self._keeps_all(corpus, replace=replace)
         searcher = Searcher([retriever(self.settings, knowledge)])
         report = searcher.index(corpus, index_folder(self.settings), replace=replace or grown)
-        self._answering = None
+        self.__dict__.pop("_opened", None)  # the index is another one
         self.metrics.documents_indexed += report.n_items
         return report
 
@@ -353,8 +352,7 @@ class HippoRagPipeline:
             IndexMissingError: nothing is indexed yet.
             QueryError: ``top_k`` is not positive.
         """
-        searcher = self._opened().searcher
-        (results,) = searcher.search([query], self._top_k(top_k))
+        (results,) = self._opened.search([query], self._top_k(top_k))
         self.metrics.queries_processed += 1
         return self.supported(query, results)
 
@@ -373,13 +371,9 @@ class HippoRagPipeline:
             QueryError: ``top_k`` is not positive.
         """
         begin = time.perf_counter()
-        opened = self._opened()
         with record_calls() as calls:
-            (results,) = opened.searcher.search([query], self._top_k(top_k))
-            answerer = LanguageModelAnswerer(self._lm, passages=max(len(results), 1))
-            (answer,) = answerer.answer([query], [results])
-            passages = self.supported(query, results)
-        self.metrics.queries_processed += 1
+            (answered,) = self._answered([query], top_k)
+            passages = self.supported(query, answered.results)
         counts = calls.counts
         metadata: dict[str, Any] = {
             "method": f"hipporag2, linking: {self.settings.retrieval.linking}",
@@ -389,7 +383,7 @@ class HippoRagPipeline:
             "tokens_in": counts.tokens_in,
             "tokens_out": counts.tokens_out,
         }
-        return QueryResult(query, answer, passages, metadata)
+        return QueryResult(query, answered.answer, passages, metadata)
 
     def supported(self, query: str, results: Sequence[RetrievalResult]) -> list[RetrievedPassage]:
         """Return results of a query with the entities that led to each.
@@ -397,7 +391,7 @@ class HippoRagPipeline:
         Raises:
             IndexMissingError: nothing is indexed yet.
         """
-        opened = self._opened().searcher.open_retrievers()
+        opened = self._opened.open_retrievers()
         (one,) = opened.retrievers.values()
         rows = opened.generation.items.rows_of([result.item.item_id for result in results])
         named = one.supporting_entities(query, rows) if isinstance(one, HippoRagRetriever) and results else []
@@ -410,7 +404,11 @@ class HippoRagPipeline:
             IndexMissingError: nothing is indexed yet.
             ConfigurationError: the model's key is not set, or the encoder has another dimension.
         """
-        answered = self._opened().answer(list(questions))
+        return self._answered(list(questions), None)
+
+    def _answered(self, questions: list[str], top_k: int | None) -> list[AnsweredQuestion]:
+        answerer = LanguageModelAnswerer(self._lm, passages=self._top_k(top_k))
+        answered = QuestionAnswering(self._opened, answerer).answer(questions)
         self.metrics.queries_processed += len(answered)
         return answered
 
@@ -446,15 +444,10 @@ class HippoRagPipeline:
         extractor.model = model_of(self.settings)
         return extractor
 
-    def _opened(self) -> QuestionAnswering:
-        if self._answering is not None:
-            return self._answering
-        lm, folder = self._lm, index_folder(self.settings)
-        searcher = Searcher([retriever(self.settings, self._knowledge(), lm)])
-        searcher.open(folder)
-        answerer = LanguageModelAnswerer(lm, passages=self.settings.retrieval.passage_top_k)
-        self._answering = QuestionAnswering(searcher, answerer)
-        return self._answering
+    @cached_property
+    def _opened(self) -> Searcher:
+        folder = index_folder(self.settings)
+        return Searcher([retriever(self.settings, self._knowledge(), self._lm)]).open(folder)
 
     def _knowledge(self) -> str:
         """Return the store and the extraction in it for these settings."""

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval import Explanation, FaissRetriever, LanguageModel, SearchableItem
+from nlp_retrieval import Explanation, FaissRetriever, LanguageModel
 from nlp_retrieval.core import (
     READS_FILE,
     BaseRetriever,
@@ -33,7 +33,6 @@ from nlp_retrieval.core import (
     Rows,
     Scores,
     SegmentFolder,
-    Step,
     may_set,
     reads_model,
     stage,
@@ -41,9 +40,8 @@ from nlp_retrieval.core import (
 )
 from nlp_retrieval.encoders import BaseEncoder, Vectors, as_encoder
 from nlp_retrieval.errors import EngineError
-from nlp_retrieval.retrievers import LinkChain, Restarts, WeightedGraph, pagerank, strongest_chains
+from nlp_retrieval.retrievers import Restarts, WeightedGraph, pagerank
 from nlp_retrieval.systems.hipporag.graph import (
-    WITH_PASSAGES,
     KnowledgeGraph,
     build_files,
     extend_files,
@@ -299,66 +297,6 @@ def _read(question: Mapping[str, Any], answer: object) -> list[int] | None:
     return None if answer and not shown else shown
 
 
-# Explanations of results: the triples near the query, the entities they led to, and the passages on the way.
-
-KIND = "knowledge"
-"""Kind of steps between passages that share an entity, or have two that triples or synonyms link."""
-
-
-class Explainer:
-    """Describes chains over one query's graph in words."""
-
-    def __init__(self, knowledge: KnowledgeGraph, linked: Linked, dense: DenseScores, items: ItemTable) -> None:
-        self._knowledge, self._linked, self._dense, self._items = knowledge, linked, dense, items
-
-    def explanation(self, chain: LinkChain) -> Explanation:
-        """Describe a chain in words; it begins at an entity of the query and ends at a passage."""
-        n_rows = self._knowledge.n_rows
-        places = [position for position, node in enumerate(chain.rows) if node < n_rows]
-        passages = self._items.items(np.array([chain.rows[position] for position in places], np.int64))
-        between = [self._phrases(chain.rows[before + 1 : after]) for before, after in pairwise(places)]
-        steps = tuple(
-            self._step(source, target, chain.rows[position], phrases)
-            for source, target, position, phrases in zip(passages, passages[1:], places[1:], between, strict=False)
-        )
-        return Explanation(passages[-1], self._origin(chain.rows[: places[0]]), steps, chain.strength)
-
-    def similar(self, row: int, item: SearchableItem, strength: float) -> Explanation:
-        """Explain a passage that was found by similarity alone."""
-        return Explanation(item, self._similarity(row), (), strength)
-
-    def _origin(self, entities: Sequence[int]) -> str:
-        """Return the link from the query to the first passage of a chain, in words."""
-        phrases = self._phrases(entities)
-        first = entities[0] - self._knowledge.n_rows
-        near_triples = [
-            f'"{self._knowledge.shown(triple)}" ({similarity:.3g})'
-            for triple, similarity in zip(self._linked.triples.tolist(), self._linked.similarities.tolist(), strict=False)
-            if first in self._knowledge.ends[triple]
-        ]
-        reason = f"the query is near {' and '.join(near_triples)}" if near_triples else f'the query is near "{phrases[0]}"'
-        onwards = f", and from there by {' and '.join(map(repr, phrases[1:]))}" if len(phrases) > 1 else ""
-        return f"{reason}{onwards}"
-
-    def _similarity(self, row: int) -> str:
-        position = int(np.flatnonzero(self._dense.rows == row)[0])
-        return f"similarity ranks it {position + 1} of {len(self._dense.rows)} (score {self._dense.similarities[position]:.3g})"
-
-    def _phrases(self, nodes: Sequence[int]) -> list[str]:
-        return [self._knowledge.phrase(node - self._knowledge.n_rows) for node in nodes]
-
-    def _step(self, source: SearchableItem, target: SearchableItem, row: int, phrases: Sequence[str]) -> Step:
-        """Return a step to a passage, with a triple that it states about the last entity on the way."""
-        for triple in self._knowledge.stated_by(row).tolist():
-            shown = self._knowledge.shown(triple)
-            subject, end = (self._knowledge.phrase(int(entity)) for entity in self._knowledge.ends[triple])
-            if subject == phrases[-1]:
-                return Step(source, target, KIND, False, shown, 0, len(subject))
-            if end == phrases[-1]:
-                return Step(source, target, KIND, False, shown, len(shown) - len(end), len(shown))
-        return Step(source, target, KIND, False)
-
-
 class BaseEmbeddingModel(BaseEncoder):
     """An encoder of one method and a dimension, as HippoRAG's own are written; queries and passages are encoded alike.
 
@@ -389,6 +327,7 @@ class BaseEmbeddingModel(BaseEncoder):
         return f"{type(self).__qualname__} {self.dimension}"
 
 
+_MOST_TOLD = 5
 _SIMILARITIES_AT_ONCE = 2**22
 _QUERIES_AT_ONCE = 64
 
@@ -531,17 +470,18 @@ class HippoRagRetriever(BaseRetriever):
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         knowledge = self._graph_of_index
         ((linked, dense, ranked),) = self._ranked([query])
-        explainer = Explainer(knowledge, linked, dense, items)
-        graph = self._graph.graph.weighted(WITH_PASSAGES)  # chains end at passages, even if walks do not go through them
-        total = float(self._restarts(linked, dense).weights.sum()) or 1.0
-        restarts = Restarts(linked.entities + knowledge.n_rows, linked.weights / total)
-        chains = strongest_chains(graph, restarts, rows, self.damping)
-        return [
-            explainer.explanation(chain) if chain else explainer.similar(row, item, float(ranked.seeds[row]))
-            for chain, row, item in zip(chains, rows.tolist(), items.items(rows), strict=True)
-        ]
+        near = [f'"{knowledge.shown(triple)}"' for triple in linked.triples.tolist()]
+        near = near or [f'"{knowledge.phrase(entity)}"' for entity in linked.entities.tolist()]
+        places = {row: place for place, row in enumerate(dense.rows.tolist(), 1)}
+        explained: list[Explanation | None] = []
+        visited = self._visited(ranked, rows, _MOST_TOLD)
+        for row, item, names in zip(rows.tolist(), items.items(rows), visited, strict=True):
+            walk = f"the query is near {' and '.join(near)}, and the walk from there visits {' and '.join(map(repr, names))}"
+            found = walk if names else f"similarity ranks it {places[row]} of {len(places)}"
+            explained.append(Explanation(item, found, (), float(ranked.ranks[row])))
+        return explained
 
-    def supporting_entities(self, query: str, rows: Rows, most: int = 5) -> list[list[str]]:
+    def supporting_entities(self, query: str, rows: Rows, most: int = _MOST_TOLD) -> list[list[str]]:
         """Return the entities of passages that the walk of a query visits most, per passage, most visited first.
 
         Args:
@@ -549,8 +489,11 @@ class HippoRagRetriever(BaseRetriever):
             rows: of passages.
             most: the most entities per passage.
         """
-        knowledge = self._graph_of_index
         ((_, _, ranked),) = self._ranked([query])
+        return self._visited(ranked, rows, most)
+
+    def _visited(self, ranked: Ranked, rows: Rows, most: int) -> list[list[str]]:
+        knowledge = self._graph_of_index
         if not len(ranked.entities):
             return [[] for _ in rows]
         begins, ends = (np.searchsorted(knowledge.mentions[:, 0], rows, side).tolist() for side in ("left", "right"))

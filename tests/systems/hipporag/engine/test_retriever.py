@@ -107,7 +107,7 @@ def test_without_any_triple_the_ranking_is_that_of_similarity(tmp_path: Path) ->
         assert len(hits) == 40
 
 
-def test_an_explanation_names_the_triples_near_the_query_and_the_passages_on_the_way(tmp_path: Path) -> None:
+def test_an_explanation_names_the_triples_near_the_query_and_what_the_walk_visits(tmp_path: Path) -> None:
     said: list[Said] = [
         ("Erik Hort", "was born in", "Montebello"),
         ("Montebello", "is part of", "Rockland County"),
@@ -123,12 +123,10 @@ def test_an_explanation_names_the_triples_near_the_query_and_the_passages_on_the
     assert second is not None
     assert third is not None
     assert 'the query is near "erik hort was born in montebello"' in first.origin
+    assert "visits 'montebello'" in second.origin
     assert second.item.item_id == "p1"
-    assert "by 'rockland county'" in third.origin or third.steps
-    for why in (first, second, third):
-        for step in why.steps:
-            assert step.sentence[step.start : step.end] in {"montebello", "rockland county", "oslo", "erik hort"}
-        assert json.dumps(why.as_dict())
+    assert "'rockland county'" in third.origin
+    assert all(json.dumps(why.as_dict()) for why in (first, second, third))
 
 
 def test_searching_needs_no_file_and_a_manifest_names_none(index: Path, knowledge: str) -> None:
