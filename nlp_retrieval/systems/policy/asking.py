@@ -12,7 +12,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, get_args
 
 from nlp_retrieval import Explanation, MultiSignalReranker, RetrievalResult, Searcher
@@ -120,7 +119,7 @@ def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], fi
         raise QueryError(f"the {field} to ask about has no name; omit it to ask about all {len(names)}")
     for name in asked_about:
         if name not in names:
-            raise QueryError(f"there is no {field} {printable(name[:80])!r} in this index; {_nearest(name, names)}")
+            raise QueryError(f"there is no {field} {printable(name[:80])!r} in this index; {printable(nearest(name, names))}")
     return [name for name in names if name in set(asked_about)]
 
 
@@ -130,15 +129,6 @@ def chosen_subject(wanted: str, known: Iterable[str], field: str) -> str:
     if len(names) > 1:
         raise QueryError(f"{field}: {wanted!r:.80} are several; call it for each, or omit it to ask about all")
     return names[0]
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    """Return a hint with the most similar names, whatever their case, and the existing ones."""
-    folded = {existing.casefold(): existing for existing in names}
-    close = [folded[existing] for existing in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
-    listed = ", ".join(map(printable, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-    suggestion = f"did you mean {' or '.join(repr(printable(existing)) for existing in close)}? " if close else ""
-    return f"{suggestion}There are: {listed}"
 
 
 class AskedText(NamedTuple):

@@ -79,7 +79,6 @@ def ask_command(
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html next to the answers.")] = True,
     xlsx: Annotated[Path | None, typer.Option("--xlsx", help="Also write a workbook: best sentence, page, value.")] = None,
     as_csv: Annotated[Path | None, typer.Option("--csv", help="The same as CSV.")] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Add scores to the workbook and the CSV.")] = False,
     log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
     trust: Trust = False,
@@ -97,19 +96,19 @@ def ask_command(
         tell(report, study)
         if page:
             write_page(report, study)
-        _write_tables(report, study.profile.subject, xlsx, as_csv, scores=scores)
+        _write_tables(report, study.profile.subject, xlsx, as_csv)
 
 
-def _write_tables(report: StudyReport, field: str, xlsx: Path | None, as_csv: Path | None, *, scores: bool) -> None:
+def _write_tables(report: StudyReport, field: str, xlsx: Path | None, as_csv: Path | None) -> None:
     """Write the answers for a spreadsheet, and print where."""
     from nlp_retrieval.core import write_output
     from nlp_retrieval.systems.policy.page.export import answers_csv, write_answers_xlsx
 
     if xlsx is not None:
-        write_answers_xlsx(report, field, xlsx, scores=scores)
+        write_answers_xlsx(report, field, xlsx)
         say(f"workbook: {xlsx}")
     if as_csv is not None:
-        write_output(as_csv, answers_csv(report, field, scores=scores).encode("utf-8-sig"))
+        write_output(as_csv, answers_csv(report, field).encode("utf-8-sig"))
         say(f"table: {as_csv}")
 
 
@@ -148,19 +147,9 @@ _SHOWN = ("recall@5", "recall@10", "ndcg@10")
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", help="Folder for all files of the demo.")] = Path("policy-demo"),
-    log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
-    log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
+    folder: Annotated[Path, typer.Option("--output", help="Folder for all files of the demo.")] = Path("policy-demo"),
 ) -> None:
-    """Answer questions about twelve invented countries."""
-    from nlp_retrieval.systems.policy.log import log_to
-
-    with log_to(log_file, log_level):
-        demonstrate(output)
-
-
-def demonstrate(folder: Path) -> None:
-    """Write the collection, index it, ask all questions about all countries, and report the quality of the answers."""
+    """Answer questions about twelve invented countries: index their plans, ask, and judge the answers."""
     from nlp_retrieval import Searcher
     from nlp_retrieval.systems.policy.config import StudyConfig
     from nlp_retrieval.systems.policy.demo.writing import gold_of, judged_answers, write_study

@@ -295,21 +295,19 @@ def _with_vectors(searcher: BaseSearcher, prompt: str, given: Embedded | None) -
 
 
 def _part_with(part: Any, prompt: str, vectors: Mapping[str, Vectors]) -> Any:
-    models = {}
-    for name, vector in vectors.items():
-        encoder = getattr(part, name, None)
-        if isinstance(encoder, BaseEncoder):
-            models[name] = given = copy.copy(encoder)
-            given.encode_queries = _gives(encoder, prompt, vector)  # type: ignore[method-assign]
+    encoders = {name: getattr(part, name, None) for name in vectors}
+    models = {name: _given(one, prompt, vectors[name]) for name, one in encoders.items() if isinstance(one, BaseEncoder)}
     return type(part)(**part._arguments | models) if models else part
 
 
-def _gives(encoder: BaseEncoder, prompt: str, vector: Vectors) -> Any:
-    """Return an encoder's method that gives a vector for a prompt."""
+def _given(encoder: BaseEncoder, prompt: str, vector: Vectors) -> BaseEncoder:
+    """Return an encoder that gives a vector for a prompt."""
 
     def encode_queries(queries: list[str]) -> Vectors:
         encoded = np.array(encoder.encode_queries(queries))
         encoded[[place for place, query in enumerate(queries) if query == prompt]] = vector
         return encoded
 
-    return encode_queries
+    given = copy.copy(encoder)
+    given.encode_queries = encode_queries  # type: ignore[method-assign]
+    return given

@@ -102,7 +102,7 @@ def test_what_cannot_be_done_is_one_line_that_says_what_to_do(made: Path, tmp_pa
         ([*index, "--hop", "--method", "hop"], 2, "--hop means --method both"),
         (["--index", "nowhere", "-p", "./energy.yaml"], 3, "nowhere"),
         (["study.yaml", "--index", "index"], 2, "omit --profile and --index"),
-        (["nothing.yaml"], 2, "no configuration file at nothing.yaml"),
+        (["nothing.yaml"], 2, "nothing.yaml: no such file"),
         ([*index, "--log-level", "loud"], 2, "no log level"),
     ):
         with subtests.test(words=words):

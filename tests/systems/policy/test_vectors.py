@@ -11,9 +11,12 @@ from nlp_retrieval.systems.policy import vectors
 from systems.policy.study.studies import PROFILE, plans
 
 
-def scored(folder: Path, **settings: float) -> Searcher:
-    weights = {"transformer_weight": 0.0, "min_similarity": 0.0} | settings
-    searcher = Searcher([Bm25Retriever()], reranker=MultiSignalReranker(PROFILE, **weights))  # type: ignore[arg-type]
+def made() -> MultiSignalReranker:
+    return MultiSignalReranker(PROFILE, transformer_weight=0.0, min_similarity=0.0)
+
+
+def scored(folder: Path) -> Searcher:
+    searcher = Searcher([Bm25Retriever()], reranker=made())
     searcher.index(plans(), folder)
     return searcher
 
@@ -35,6 +38,6 @@ def test_they_are_trained_once_and_count(tmp_path: Path, monkeypatch: pytest.Mon
     assert repaired == hits
     grown = Searcher([Bm25Retriever()]).open(tmp_path)
     grown.delete([hits[0].item.item_id])
-    vectors.vectors_of(Searcher([Bm25Retriever()]).open(tmp_path), "english")
+    vectors.with_word_vectors(Searcher([Bm25Retriever()], reranker=made()).open(tmp_path))
     (other,) = (tmp_path / "word_vectors").iterdir()
     assert other != folder, "those of other passages are trained anew"

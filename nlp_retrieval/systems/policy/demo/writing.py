@@ -28,15 +28,6 @@ from nlp_retrieval.systems.policy.answers import AnswerFile
 EDITIONS = ("first", "second")
 
 _ALTERNATIVE = re.compile(r"\[\[([^|\[\]]{0,500})\|([^\[\]]{0,500})\]\]")
-_AMOUNT = re.compile(r"(?<![\d.,])([\d.,]+) (\w{1,20} ?tonnes|gigagrams)")
-_UNITS = {"million tonnes": 1e6, "kilotonnes": 1e3, "gigagrams": 1e3, "gigatonnes": 1e9}
-_NUMBER = re.compile(
-    r"\d[\d.,]*|\b(?:no one|none?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
-    r"fourteen|thirty|forty|sixty-three|"
-    r"half|"
-    r"thirds?|quarters?|fifths?|tenths?|halved|hundred|full)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,6 @@ class PlanPassage:
     key: str
     text: str
     answers: tuple[int, ...]
-    amount: float | None = None
 
     @property
     def document(self) -> str:
@@ -89,7 +79,7 @@ def write_collection(folder: Path) -> Path:
     _write_lines(folder / "corpus.jsonl", (_as_item(name, passage_of) for name, passage_of in by_id.items()))
     _write_lines(folder / "queries.jsonl", queries)
     _write_table(folder / "qrels" / "test.tsv", ("query-id", "corpus-id", "score"), qrels)
-    _write_table(folder / "changes.tsv", ("later", "earlier", "relation", "figures"), _changes(by_id))
+    _write_table(folder / "changes.tsv", ("later", "earlier", "relation"), _changes(by_id))
     return folder
 
 
@@ -106,8 +96,7 @@ def _passages_of(country: Config, phrases: list[Config], edition: int) -> Iterat
         if phrase.get("only") in (None, _WHEN[edition]):
             texts = phrase["texts"]
             text = texts[zlib.crc32(f"{name}/{phrase['topic']}".encode()) % len(texts)].format(**facts)
-            amount = _tonnes(text) if phrase["topic"] == "baseline" else None
-            yield PlanPassage(name, edition, year, phrase["topic"], _capitalised(text), tuple(phrase["answers"]), amount)
+            yield PlanPassage(name, edition, year, phrase["topic"], _capitalised(text), tuple(phrase["answers"]))
     for own in country["passages"]:
         if own.get("only") in (None, _WHEN[edition]):
             text = _ALTERNATIVE.sub(lambda match: match[edition + 1], own["text"])
@@ -184,8 +173,8 @@ def _query(name: str, text: str, country: str, number: int, kind: str) -> Config
     }
 
 
-def _changes(by_id: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
-    """Return the change of each passage: later id, earlier id, relation, and the change of its figures."""
+def _changes(by_id: dict[str, PlanPassage]) -> list[tuple[str, str, str]]:
+    """Return the change of each passage: later id, earlier id and relation."""
     by_key: dict[tuple[str, str], dict[int, str]] = {}
     for name, passage in by_id.items():
         by_key.setdefault((passage.country, passage.key), {})[passage.edition] = name
@@ -193,27 +182,10 @@ def _changes(by_id: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
     for by_edition in by_key.values():
         earlier, later = by_edition.get(0, ""), by_edition.get(1, "")
         if not earlier or not later:
-            rows.append((later, earlier, "added" if later else "dropped", ""))
+            rows.append((later, earlier, "added" if later else "dropped"))
             continue
-        before, after = by_id[earlier], by_id[later]
-        same = before.text == after.text
-        rows.append((later, earlier, "unchanged" if same else "edited", "same" if _same_figures(before, after) else "changed"))
+        rows.append((later, earlier, "unchanged" if by_id[earlier].text == by_id[later].text else "edited"))
     return rows
-
-
-def _same_figures(before: PlanPassage, after: PlanPassage) -> bool:
-    """Return whether two passages give the same amounts, in whatever units."""
-    if before.amount is not None and after.amount is not None:
-        return before.amount == after.amount and _YEAR.findall(before.text) == _YEAR.findall(after.text)
-    return _NUMBER.findall(before.text) == _NUMBER.findall(after.text)
-
-
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-
-
-def _tonnes(text: str) -> float | None:
-    match = _AMOUNT.search(text)
-    return round(float(match[1].replace(",", "")) * _UNITS[match[2]]) if match else None
 
 
 def _of_edition(value: Any, edition: int) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from nlp_retrieval.core import write_output
 from nlp_retrieval.errors import DependencyError, install
-from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile, QuestionAnswer, StudyReport
+from nlp_retrieval.systems.policy.answers import AnswerFile, QuestionAnswer, StudyReport
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
 from nlp_retrieval.text import spreadsheet_cell, visible
 
@@ -34,7 +34,7 @@ class AnswerRow:
     page: str
     document: str
     passage: str
-    scores: dict[str, float | None]
+    score: float | None
 
 
 def answer_rows(files: Iterable[AnswerFile]) -> Iterator[AnswerRow]:
@@ -49,8 +49,6 @@ def row_of(answer: QuestionAnswer, file: AnswerFile) -> AnswerRow:
     status = _status(answer, file)
     best = answer.best if status == "addressed" else None
     first = next((chunks[0] for chunks in answer.lists().values() if chunks), None)
-    scores: dict[str, float | None] = {"addressed_score": answer.addressed_score}
-    scores |= {name: getattr(first, name, None) for name in ("combined_score", *SIGNAL_FIELDS)}
     return AnswerRow(
         subject=file.metadata.subject,
         number=answer.question_number,
@@ -61,7 +59,7 @@ def row_of(answer: QuestionAnswer, file: AnswerFile) -> AnswerRow:
         page="" if best is None or best.page is None else str(best.page),
         document="" if best is None else best.document,
         passage="" if best is None else best.id,
-        scores=scores,
+        score=None if first is None else first.combined_score,
     )
 
 
@@ -71,16 +69,16 @@ def _status(answer: QuestionAnswer, file: AnswerFile) -> Status:
     return "addressed" if answer.addressed else "not addressed"
 
 
-def answers_csv(report: StudyReport, field: str, *, scores: bool = False) -> str:
+def answers_csv(report: StudyReport, field: str) -> str:
     """Return the rows of a study as CSV; a cell that a spreadsheet would read as a formula begins with an apostrophe."""
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
-    for row in _table(report, field, scores=scores):
+    for row in _table(report, field):
         table.writerow([spreadsheet_cell(cell) if isinstance(cell, str) else cell for cell in row])
     return written.getvalue()
 
 
-def write_answers_xlsx(report: StudyReport, field: str, path: str | Path, *, scores: bool = False) -> None:
+def write_answers_xlsx(report: StudyReport, field: str, path: str | Path) -> None:
     """Write the rows of a study as a workbook: a sheet of subjects by questions, and one with a row for each cell."""
     try:
         import xlsxwriter
@@ -93,7 +91,7 @@ def write_answers_xlsx(report: StudyReport, field: str, path: str | Path, *, sco
         body = book.add_format({"text_wrap": True, "valign": "top"})
         quiet = book.add_format({"text_wrap": True, "valign": "top", "font_color": "#777777", "italic": True})
         _write_overview(book.add_worksheet("Overview"), report, field, head, body, quiet)
-        sheet, rows = book.add_worksheet("Answers"), list(_table(report, field, scores=scores))
+        sheet, rows = book.add_worksheet("Answers"), list(_table(report, field))
         for place, row in enumerate(rows):
             for column, cell in enumerate(row):
                 _write(sheet, place, column, cell, head if place == 0 else body)
@@ -124,21 +122,19 @@ def _write_overview(sheet: Any, report: StudyReport, field: str, head: Any, body
     sheet.freeze_panes(1, 1)
 
 
-def _write(sheet: Any, row: int, column: int, cell: object, style: Any) -> None:
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
+def _write(sheet: Any, row: int, column: int, cell: str | int, style: Any) -> None:
+    if isinstance(cell, int):
         sheet.write_number(row, column, cell, style)
     else:
-        sheet.write_string(row, column, "" if cell is None else str(cell)[:_LONGEST_CELL], style)
+        sheet.write_string(row, column, cell[:_LONGEST_CELL], style)
 
 
-def _table(report: StudyReport, field: str, *, scores: bool) -> Iterator[list[str | int | float | None]]:
+def _table(report: StudyReport, field: str) -> Iterator[list[str | int]]:
     """Yield the head and the rows."""
-    head = [field, "number", "question", "answer", "value", "sentence", "page", "document", "passage"]
-    yield [*head, *(["addressed_score", "combined_score", *SIGNAL_FIELDS] if scores else [])]
+    yield [field, "number", "question", "answer", "value", "sentence", "page", "document", "passage"]
     for row in answer_rows(report.everything()):
         texts = (row.answer, "; ".join(row.values), row.sentence, row.page, row.document, row.passage)
-        cells: list[str | int | float | None] = [_line(row.subject), row.number, _line(row.question), *map(_line, texts)]
-        yield [*cells, *(row.scores.values() if scores else ())]
+        yield [_line(row.subject), row.number, _line(row.question), *map(_line, texts)]
 
 
 def _line(text: str) -> str:
