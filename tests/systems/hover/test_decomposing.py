@@ -10,7 +10,7 @@ import pytest
 
 from nlp_retrieval.core.search.joining import CombSUM, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.processors.with_model import ClaimPhrases
 from nlp_retrieval.rerankers.overlap import OverlapReranker
@@ -44,15 +44,6 @@ def test_the_program_finds_what_the_searcher_finds_in_the_same_order(played, mod
     assert played.calls == 20
 
 
-def test_no_phrase_gives_more_than_seven_documents_and_each_is_reranked_against_the_claim(played, model, index, claims):
-    prediction = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)(claim=claims[0].text)
-    assert len(prediction.phrases) == 3
-    assert claims[0].text not in prediction.phrases
-    assert len(prediction.results) == 3 * 7
-    assert all("overlap.score" in hit.signals for hit in prediction.results)
-    assert len({hit.item.item_id for hit in prediction.results}) == 21
-
-
 def test_a_program_is_made_of_any_searcher_that_decomposes(played, model, index, claims):
     retrievers = {"a": Bm25Retriever(), "b": Bm25Retriever(k1=0.5)}
     for settings in (
@@ -84,18 +75,6 @@ def test_an_answer_that_cannot_be_used_leaves_the_claim_to_be_searched(played, m
         prediction = program(claim=claims[0].text)
     assert prediction.phrases == [claims[0].text]
     assert len(prediction.results) == 7
-
-
-def test_a_claim_without_a_word_is_not_asked_about(played, model, index):
-    with pytest.warns(RetrievalWarning, match="found nothing"):
-        prediction = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)(claim="?!")
-    assert prediction.retrieved_docs == []
-    assert played.calls == 0
-
-
-def test_without_an_index_the_error_says_what_to_call(played, model):
-    with pytest.raises(IndexMissingError, match="call index"):
-        HoverMultiHopPipeline([Bm25Retriever()], model())(claim="red fox")
 
 
 def test_copies_have_their_own_prompts_and_the_same_index(played, model, index, claims):

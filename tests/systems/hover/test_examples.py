@@ -95,12 +95,6 @@ def test_all_gold_titles_have_to_be_there_in_whatever_spelling():
     assert judged(["Hiding Place"], "The Hiding Place")[0] is False
 
 
-def test_a_title_that_holds_the_separator_is_found_in_the_results():
-    example = dspy.Example(gold_titles=["A | B"])
-    results = [result("A | B")]
-    assert discrete_retrieval_eval(example, dspy.Prediction(results=results, retrieved_docs=[as_document(results[0])]))
-
-
 def test_gold_as_hover_and_dspy_have_it_is_understood():
     prediction = dspy.Prediction(retrieved_docs=["Eatza Pizza | x", "Your Pie | y"])
     for facts in (

@@ -9,7 +9,7 @@ import pytest
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.loaders.datasets import BeirLoader, HoverLoader
@@ -63,15 +63,6 @@ def test_all_claims_take_a_hop_together_and_later_hops_see_earlier_ones(played, 
     assert [len(json.loads(context)) for context in contexts] == [0] * 4 + [1] * 4 + [1] * 4 + [2] * 4
 
 
-@pytest.mark.parametrize("hops", [1, 2, 4])
-def test_the_number_of_hops_and_documents_is_a_setting(played, model, index, claims, hops):
-    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=hops, per_hop=3).open(index)
-    (results,) = searcher.search(claims[0].text, 100)
-    assert played.calls == 2 * (hops - 1)
-    assert {key.partition(".")[0] for hit in results for key in hit.signals} == {f"hop{n}" for n in range(1, hops + 1)}
-    assert 3 <= len(results) <= 3 * hops
-
-
 def test_the_stages_that_are_recorded_are_those_that_are_announced(played, model, index, claims):
     searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
     with record_stages() as seconds:
@@ -93,15 +84,6 @@ def test_a_query_that_does_not_come_is_the_claim_and_the_next_hop_goes_on(played
         prediction = HoverMultiHop([Bm25Retriever()], model()).open(index)(claim=claims[0].text)
     assert prediction.queries[:2] == [claims[0].text] * 2
     assert len(prediction.queries) == 3
-
-
-def test_blank_claims_line_up_and_are_not_asked_about(played, model, index, claims):
-    searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
-    with pytest.warns(RetrievalWarning, match="found nothing"):
-        found = searcher.search(["", claims[0].text, "of the"])
-    assert [bool(results) for results in found] == [False, True, False]
-    assert played.calls == 4
-    assert found[1] == searcher.search(claims[0].text)[0]
 
 
 # beside other searchers
@@ -156,26 +138,6 @@ def test_a_compiled_program_asks_with_its_instructions(played, model, index, cla
     save_program(program, tmp_path / "program.json")
     MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json").open(index).search(claims[0].text)
     assert ["Ask for the last one." in body["messages"][0]["content"] for body in played.bodies] == [False] * 3 + [True]
-
-
-def test_a_program_that_does_not_fit_is_an_error_when_the_searcher_is_made(model, tmp_path):
-    with pytest.raises(SourceError, match="no compiled program"):
-        MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "none.json")
-    save_program(HoverMultiHop([Bm25Retriever()], hops=2), tmp_path / "program.json")
-    MultiHopSearcher([Bm25Retriever()], model(), hops=2, program=tmp_path / "program.json")
-    with pytest.raises(ConfigurationError, match="another program"):
-        MultiHopSearcher([Bm25Retriever()], model(), hops=3, program=tmp_path / "program.json")
-
-
-def test_what_callers_may_ask_is_what_a_searcher_may_be_asked(played, model, index):
-    searcher = MultiHopSearcher([Bm25Retriever()], model())
-    with pytest.raises(IndexMissingError, match="call index"):
-        searcher.search("red fox")
-    searcher.open(index)
-    assert searcher.search([]) == []
-    for queries, k in ((["a", None], 3), (7, 3), (["a"], 0)):
-        with pytest.raises(QueryError):
-            searcher.search(queries, k)
 
 
 def test_without_a_model_the_error_says_what_to_pass(index):

@@ -100,22 +100,6 @@ def test_several_steps_are_optimised_together_and_on_recall(server, model, index
     HoverMultiHop([Bm25Retriever()], model(), hops=2, program=tmp_path / "p.json")
 
 
-def test_what_is_worse_than_before_is_not_taken(server, model, index):
-    def worsens(body: dict[str, Any]) -> str:
-        if "`phrases` (" in body["messages"][0]["content"]:
-            told = WISE in body["messages"][0]["content"]
-            return fields(phrases=["velvet copper lantern"] if told else TITLES[asked(body, "claim")])
-        return improves(body)
-
-    server.answer = worsens
-    program = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        report = optimize(program, EXAMPLES, optimizer="miprov2", budget=12)
-    assert report.after >= report.before > 0.5
-    assert WISE not in report.program.decompose.signature.instructions
-
-
 def test_a_dead_endpoint_is_an_error_before_the_search_begins(server, model, index, tmp_path):
     server.answer = lambda body: 500
     program = HoverMultiHopPipeline([Bm25Retriever()], model(retries=0, calls_at_once=1), keep_query=False).open(index)
@@ -139,10 +123,3 @@ def test_nothing_to_optimise_on_is_refused(program, wrong):
         optimize(program, EXAMPLES, **wrong)
     with pytest.raises(ConfigurationError, match="cannot be split"):
         optimize(program, EXAMPLES[:1])
-
-
-def test_the_model_is_the_programs_own_or_has_to_be_given(program, model):
-    with pytest.raises(ConfigurationError, match="omit lm"):
-        optimize(program, EXAMPLES, model())
-    with pytest.raises(ConfigurationError, match="pass lm"):
-        optimize(HoverMultiHop([Bm25Retriever()]), EXAMPLES)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import BeirLoader, SearchableItem
 from nlp_retrieval.systems.policy.demo.writing import write_collection
-from nlp_retrieval.systems.policy.editions import aligned, changes_of, edition_numbers, editions_of, n_editions, word_runs
+from nlp_retrieval.systems.policy.editions import aligned, changes_of, editions_of, n_editions, word_runs
 from systems.policy.study.studies import study
 
 
@@ -64,14 +64,6 @@ def test_editions_are_ordered_by_numbers_dates_and_words(earlier: dict[str, obje
     items = [item("b", "later text", document="A", **later), item("a", "earlier text", document="B", **earlier)]
     assert [name for name, _ in editions_of(items)] == ["B", "A"]
     assert n_editions(items) == 2
-
-
-@pytest.mark.parametrize(
-    "metadata", [{"edition": "green"}, {"year": True}, {"year": 10**400}, {"year": [2020]}, {"edition": {"a": 1}}, {}]
-)
-def test_documents_without_an_order_are_no_editions(metadata: dict[str, object]) -> None:
-    items = [item("a", "x", document="A", **metadata), item("b", "y", document="B", **metadata)]
-    assert (edition_numbers(items), editions_of(items), n_editions(items)) == ([None, None], [], None)
 
 
 TEXT = st.text("ab c.\n\u202eé", max_size=40)

@@ -49,35 +49,12 @@ def test_only_the_triples_that_the_model_chooses_are_linked(folder: Path, server
     assert asked(body, "question") == QUERY
 
 
-def test_where_none_helps_passages_are_ranked_by_similarity(folder: Path, server: ChatServer, model: MakeModel) -> None:
-    server.answer = lambda body: fields(helpful=[])
-    similarities = [hit.signals["hipporag.similarity"] for hit in found(folder, lm=model())]
-    assert len(similarities) == len(ITEMS)
-    assert similarities == sorted(similarities, reverse=True)
-
-
 @pytest.mark.parametrize("answer", [[1, 99, -3, 0], [1, 1], "```json\n[1, 7]\n```"])
 def test_numbers_that_were_not_shown_are_not_believed(
     folder: Path, server: ChatServer, model: MakeModel, answer: object
 ) -> None:
     server.answer = lambda body: fields(helpful=answer)
     assert ranking(found(folder, lm=model(), triple_k=4)) == ranking(found(folder, triple_k=1))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        *("none of them", "__import__('os').remove('x')", json.dumps([["erik", "is", "here"]])),
-        *([99, 0, -1], "[" + "9" * 5000 + "]", "[" * 10_000),
-    ],
-)
-def test_an_answer_of_something_else_keeps_all_triples_and_is_told(
-    folder: Path, server: ChatServer, model: MakeModel, answer: object
-) -> None:
-    server.answer = lambda body: fields(helpful=answer)
-    with pytest.warns(RetrievalWarning, match="keep all their triples"):
-        hits = found(folder, lm=model(), triple_k=4)
-    assert ranking(hits) == ranking(found(folder, triple_k=4))
 
 
 def test_facts_are_shown_on_one_line_without_marks_of_prompts(tmp_path: Path, server: ChatServer, model: MakeModel) -> None:

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from hashed_words import HashedWords
 
-from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.components.registry import asked_for, plan
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.hipporag.knowledge import phrase_of
 from nlp_retrieval.systems.hipporag.retriever import BaseEmbeddingModel, HippoRagRetriever
 from systems.hipporag.engine.by_hand import ByHand
@@ -96,17 +95,6 @@ def test_the_three_stages_never_multiply_by_nothing_and_rank_passages_of_which_n
     assert {hit.item.item_id: hit.signals["hipporag.pagerank"] for hit in one_hop}["two hops"] > 0  # it speaks of Bergen
 
 
-def test_without_any_triple_the_ranking_is_that_of_similarity(tmp_path: Path) -> None:
-    path = openie_file(tmp_path / "openie.json", [passage("other")])
-    searcher = Searcher([retriever(path)])
-    with pytest.warns(RetrievalWarning, match="there is no knowledge of 40 of 40 passages"):
-        searcher.index([SearchableItem(item_id=i.item_id, content=f"So {i.content}") for i in ITEMS], tmp_path / "index")
-    for hits in searcher.search(QUERIES, 40):
-        similarities = [hit.signals["hipporag.similarity"] for hit in hits]
-        assert similarities == sorted(similarities, reverse=True)
-        assert len(hits) == 40
-
-
 def test_an_explanation_names_the_triples_near_the_query_and_what_the_walk_visits(tmp_path: Path) -> None:
     said: list[Said] = [
         ("Erik Hort", "was born in", "Montebello"),
@@ -138,11 +126,6 @@ def test_searching_needs_no_file_and_a_manifest_names_none(index: Path, knowledg
     assert [[hit.item.item_id for hit in hits] for hits in held] == [
         [hit.item.item_id for hit in hits] for hits in found(index, knowledge)
     ]
-
-
-def test_what_an_index_holds_cannot_be_read_again(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="name the file"):
-        Searcher([retriever("sha256:" + "0" * 64)]).index(ITEMS, tmp_path / "index")
 
 
 @pytest.mark.parametrize("key", ["knowledge", "added_knowledge"])

@@ -19,8 +19,7 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.systems.hipporag import synonyms
 from nlp_retrieval.systems.hipporag.graph import KnowledgeGraph
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.tables import KnowledgeTables
-from systems.hipporag.stored_knowledge import openie_file, passage, random_passage
+from systems.hipporag.stored_knowledge import openie_file, random_passage
 
 ENCODER = HashedWords(32)
 QUERIES = ["Where was Erik Hort born?", "What borders Rockland County", "Anna Lind painted Lake Mjosa", "harbour near Oslo"]
@@ -104,19 +103,6 @@ def test_after_every_change_graph_and_answers_are_those_of_an_index_built_at_onc
             at_once.index(list(live.values()), Path(folder) / f"at-once-{number}")
             assert described(Path(folder) / "updated", one) == described(Path(folder) / f"at-once-{number}", one)
             same_answers(index.search(QUERIES, 20), at_once.search(QUERIES, 20))
-
-
-def test_what_joins_encodes_only_phrases_and_triples_that_are_new(tmp_path: Path) -> None:
-    items = [passage("a", ("Erik Hort", "was born in", "Montebello")), passage("b", ("Erik Hort", "painted", "Montebello"))]
-    one = HippoRagRetriever(ENCODER, openie_file(tmp_path / "openie.json", items))
-    index = Searcher([one])
-    index.index(items[:1], tmp_path / "index")
-    index.add(items[1:], auto_compact=False)
-    generation = open_generation(tmp_path / "index")
-    (record,) = [record for record in generation.manifest.retrievers if record.identity["name"] == "hipporag"]
-    _, joined = (KnowledgeTables.open(segment) for segment in generation.checked_segments(record))
-    assert [joined.texts[number] for number in range(len(joined.texts))] == ["painted"]
-    assert len(joined.entities) == 0
 
 
 def test_an_index_opened_by_its_manifest_takes_up_passages_of_which_nothing_is_known(knowledge: str, tmp_path: Path) -> None:

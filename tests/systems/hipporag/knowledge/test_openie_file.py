@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 
 import pytest
 
@@ -11,7 +10,6 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.systems.hipporag.knowledge import (
     MAX_CHARACTERS,
-    MAX_STATEMENTS,
     PassageKnowledge,
     Triple,
     knowledge_from_json,
@@ -85,13 +83,6 @@ def test_what_is_no_statement_is_left_out_and_counted():
     assert read.dropped == 7 + 7
 
 
-def test_ten_thousand_triples_are_cut_to_the_most_that_a_passage_says():
-    read = knowledge_from_json(["a"] * 5_000, [[f"a{number}", "b", "c"] for number in range(10_000)])
-    assert len(read.knowledge.triples) == MAX_STATEMENTS
-    assert read.knowledge.triples[-1].subject == f"a{MAX_STATEMENTS - 1}"
-    assert read.dropped == 10_000 + 5_000 - 2 * MAX_STATEMENTS
-
-
 def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
     bad = {"doc_id": "1", "extracted_entities": [None], "extracted_triples": [["a", "b"]]}
     path = lines(tmp_path / "openie.jsonl", as_row(PLACE_SAYS, doc_id="2"), bad)
@@ -100,16 +91,6 @@ def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
     ):
         file = OpenIeFile(path)
     assert file.of([HORT]) == [PassageKnowledge((), ())]
-
-
-def test_a_passage_that_occurs_again_keeps_what_came_first(tmp_path):
-    docs = [as_row(HORT_SAYS, passage=HORT.content), as_row(PLACE_SAYS, passage=HORT.content)]
-    with pytest.warns(RetrievalWarning, match="1 passages are repeated with other knowledge"):
-        file = OpenIeFile(whole(tmp_path / "openie.json", *docs))
-    assert file.of([edited(HORT, metadata={})]) == [HORT_SAYS]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        OpenIeFile(whole(tmp_path / "openie.json", docs[0], docs[0]))
 
 
 GOOD = json.dumps(as_row(HORT_SAYS, doc_id="1"))

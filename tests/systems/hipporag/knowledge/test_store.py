@@ -14,11 +14,10 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy_iris.base import IRISDialect
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, ItemError, OutputError, RetrievalError, SourceError
+from nlp_retrieval.errors import ConfigurationError, RetrievalError, SourceError
 from nlp_retrieval.systems.hipporag.knowledge import (
     MAX_CHARACTERS,
     Extraction,
-    ExtractionRun,
     PassageKnowledge,
     PassageRecord,
     ReadKnowledge,
@@ -88,12 +87,6 @@ def test_extractions_are_kept_apart(store):
         store.source("ffffff")
 
 
-def test_a_type_belongs_to_the_mention_of_one_passage(store):
-    person, place = says("Paris", types={"Paris": "person"}), says("Paris", types={"Paris": "place"})
-    store.save(SMALL, [record(item(1), person), record(item(2), place), record(item(3), place)])
-    assert sorted(row[3] for row in rows_of(store)["entities"]) == ["person", "place"]
-
-
 phrases = st.sampled_from(NAMES)
 reads = st.builds(
     lambda names, triples: says(*dict.fromkeys(names), triples=dict.fromkeys(triples)),
@@ -142,23 +135,6 @@ def test_writers_at_once_lose_nothing(store):
     assert len(done) == 8
     rows = rows_of(store)
     assert [len(rows[name]) for name in ("passages", "entities", "relationships")] == [40, len(NAMES), 40]
-
-
-def test_a_run_has_one_row_that_is_committed_with_its_passages(store):
-    store.save(SMALL, [record(item(1), HORT)], ExtractionRun("one", 5, 1))
-    store.save(SMALL, [record(item(2), HORT)], ExtractionRun("one", 5, 5, "completed", {"extracted": 5}))
-    progress = store._tables.indexing_progress
-    with store._engine.connect() as connection:
-        (row,) = connection.execute(progress.select())
-    assert (row.total_documents, row.processed_documents, row.status, row.checkpoint_data) == (
-        5, 5, "completed", '{"extracted": 5}'
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("document_id", ["a\0b", "a\ud800"])
-def test_an_id_that_no_database_stores_is_refused(document_id):
-    with pytest.raises(ItemError, match="holds a character that databases cannot store"):
-        PassageRecord(document_id, "0" * 32, None)
 
 
 DIALECTS = {
@@ -215,19 +191,6 @@ def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path, name):
             store.source().of([item(1)])
 
 
-def test_a_database_that_goes_away_loses_only_what_was_not_committed(tmp_path):
-    path = tmp_path / "store.db"
-    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
-        store.begin(SMALL)
-        store.save(SMALL, [record(item(1), HORT)])
-        path.rename(tmp_path / "elsewhere.db")
-        with pytest.raises(OutputError, match=r"cannot be written: .*; committed results are kept"):
-            store.save(SMALL, [record(item(2), HORT)])
-        path.unlink(missing_ok=True)
-        (tmp_path / "elsewhere.db").rename(path)
-        assert store.missing(SMALL, [item(1), item(2)]) == [False, True]
-
-
 def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     url = "postgresql+psycopg://me:s3cret-word@127.0.0.1:1/name"
     for given_url in (url, "env:STORE_URL"):
@@ -240,9 +203,3 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     monkeypatch.delenv("STORE_URL")
     with pytest.raises(SourceError, match="STORE_URL"):
         KnowledgeStore("env:STORE_URL")
-
-
-def test_the_password_is_in_no_repr(postgresql):
-    with KnowledgeStore(postgresql.replace("postgres@", "postgres:s3cret-word@"), create=True) as store:
-        assert "***" in repr(store)
-        assert "s3cret" not in f"{store!r}{store._engine!r}"

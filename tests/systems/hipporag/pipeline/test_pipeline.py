@@ -229,18 +229,6 @@ def test_where_the_model_gives_no_answer_at_all_nothing_is_indexed_and_the_reaso
     assert run("index", "people.jsonl").code in (0, None)
 
 
-def test_a_dead_endpoint_is_named_after_its_retries_and_asked_no_more(world, server):
-    world["llm"]["base_url"] = "http://127.0.0.1:9/v1"
-    world["indexing"] = {"retry_attempts": 2, "retry_backoff_base": 0}
-    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
-    failed = run("index", "people.jsonl")
-    assert failed.code == 1
-    assert "gave no usable answer about any passage (" in failed.err
-    assert "refused" in failed.err
-    assert server.calls == 0
-    assert not Path("outputs/hipporag2/index").exists()
-
-
 def choosing(*numbers):
     """The reader, which also says which facts help."""
     return lambda body: fields(helpful=list(numbers)) if "[[ ## facts ## ]]" in str(body) else reader(body)

@@ -125,15 +125,6 @@ def test_a_key_is_named_and_read_from_the_environment_alone(monkeypatch):
     assert SECRET not in f"{model!r} {encoder!r} {chosen!r} {model.config} {encoder.config}"
 
 
-@pytest.mark.parametrize(
-    ("provider", "model"),
-    [("vllm", "hosted_vllm/m"), ("ollama", "ollama_chat/m"), ("openai-compatible", "openai/m")],
-)
-def test_a_provider_is_the_one_of_that_name(provider, model):
-    made = language_model(settings(llm={"provider": provider, "model_name": "m", "base_url": SERVER}), extracting=True)
-    assert (made.model, made.base_url, made.endpoint.retries, made.endpoint.backoff) == (model, SERVER, 3, 2.0)
-
-
 def test_a_dimension_that_the_model_does_not_have_is_refused():
     check_encoder(settings(embedding={"dimension": 384}))
     with pytest.raises(ConfigurationError, match=r"embedding\.dimension is 1024, and the vectors of .*MiniLM.* have 384"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,7 +15,7 @@ from psycopg import sql as names
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ItemError, ModelError, OutputError, QueryError, SourceError
-from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation, item_of
+from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 
 ATTACK = "x'; DROP TABLE doc_chunks; --\"%(a)s :b {c}"
@@ -55,21 +53,6 @@ def test_items_come_back_as_they_were(tables: ChunkTables) -> None:
     assert tables.countries() == ["Côte d'Ivoire", "Japan", "Kenya", "Peru"]
     assert [one.item_id for one in tables.stream("Japan")] == ["jp-9", "jp-10"]
     assert [one.item_id for one in tables.stream(["Côte d'Ivoire", "Kenya"])] == ["ke-0", "ke-1", ATTACK]
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
-        ('{"a": "\\ud800"}', "half of a surrogate pair"),
-        ('{"a": NaN}', "not a finite number"),
-        ("[1]", r"chunk_data is \[1\], not an object"),
-    ],
-)
-def test_data_that_no_item_can_have_is_an_error_that_names_the_chunk(data: str, said: str) -> None:
-    row = {"id": "a", "content": "x", "doc_id": None, "data": data, "about": None, "filename": None, "country": None}
-    with pytest.raises(SourceError, match=f"^plans, chunk a: .*{said}"):
-        item_of("plans, chunk", row)
 
 
 def test_the_country_of_a_chunk_is_found_by_hand_as_the_description_says(
@@ -128,36 +111,6 @@ def test_wrong_vectors_are_refused_and_nothing_is_written(tables: ChunkTables, s
             assert tables.counts().chunks == 0
 
 
-def test_of_items_of_which_one_cannot_be_stored_none_is(tables: ChunkTables) -> None:
-    cases: list[tuple[SearchableItem, type[Exception], str]] = [
-        (item("a", "zero \0 in it"), OutputError, "cannot be written: .*nothing was written"),
-        (item("a", "x", item_id="b"), ItemError, "use the metadata key 'item_id' themselves"),
-    ]
-    for wrong, error, said in cases:
-        with pytest.raises(error, match=said):
-            tables.write([*PLANS, wrong])
-        assert tables.counts().chunks == 0
-
-
-def test_a_writer_that_is_killed_leaves_what_was_there(tables: ChunkTables, dsn: str, schema: str) -> None:
-    tables.write(PLANS)
-    script = """
-import os, sys
-from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.policy.chunk_tables import tables
-def dying():
-    for number in range(20):
-        yield SearchableItem(item_id=f"ke-{number}", content="new", metadata={"document": "ke.pdf"})
-    os._exit(9)
-tables._AT_ONCE = 7
-tables.ChunkTables(sys.argv[1], schema=sys.argv[2]).write(dying())
-"""
-    command = [sys.executable, "-c", script, dsn, schema]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 9, done.stderr
-    assert by_id(tables.stream()) == {one.item_id: one for one in PLANS}
-
-
 def test_a_document_is_deleted_with_its_chunks(tables: ChunkTables) -> None:
     tables.write(PLANS)
     assert tables.delete_document("ke.pdf") == 2
@@ -166,14 +119,6 @@ def test_a_document_is_deleted_with_its_chunks(tables: ChunkTables) -> None:
     assert set(by_id(tables.stream())) == {"jp-9", "jp-10", PLANS[-1].item_id}
     with pytest.raises(ItemError, match=r"there is no document 'ke\.pdf'"):
         tables.delete_document("ke.pdf")
-
-
-def test_the_loader_reads_what_was_written(tables: ChunkTables, dsn: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables.write(PLANS)
-    monkeypatch.setenv("CHUNKS", dsn)
-    loader = ChunkTablesLoader("env:CHUNKS", schema=schema, country="Kenya")
-    assert loader.load() == PLANS[:2]
-    assert loader.config == {"name": "chunk_tables", "url": "env:CHUNKS", "schema": schema, "country": "Kenya"}
 
 
 def test_a_password_is_never_shown() -> None:
@@ -199,23 +144,6 @@ def test_tables_are_made_once_by_several_at_once(dsn: str, schema: str) -> None:
     assert made[0].dimensions == {"transformer_embedding": 768, "word2vec_embedding": 300, "hoprag_embedding": 384}
     made[0].write([ITEM])
     assert all(list(one.stream()) == [ITEM] for one in made)
-
-
-def test_a_database_that_cannot_be_opened_is_said(dsn: str, subtests: pytest.Subtests) -> None:
-    cases: list[tuple[dict[str, str], str]] = [
-        ({"dbname": "nowhere"}, r'database "nowhere" does not exist; name an existing database'),
-        ({"user": "nobody at all"}, 'role "nobody at all" does not exist'),
-        ({"host": "/tmp/no-such-folder"}, "check host, port, user and password"),
-    ]
-    for change, said in cases:
-        with subtests.test(said=said), pytest.raises(SourceError, match=said):
-            ChunkTables(psycopg.conninfo.make_conninfo(dsn, **change))
-    for url, said in {
-        "sqlite:///x.db": "chunk tables live in PostgreSQL",
-        "env:NLP_RETRIEVAL_NO_SUCH_NAME": "the environment variable NLP_RETRIEVAL_NO_SUCH_NAME is not set",
-    }.items():
-        with subtests.test(url=url), pytest.raises(SourceError, match=said):
-            ChunkTables(url)
 
 
 RELATIONS = [

@@ -85,14 +85,6 @@ def test_they_are_read_as_they_are(dsn: str, theirs: str, sql: psycopg.Connectio
     assert described(sql, theirs) == before
 
 
-@pytest.mark.parametrize(("country", "wanted"), [("Japan", "2"), ("Chile", "3"), (["Kenya", "Japan"], "12")])
-def test_they_are_filtered_by_the_country_that_counts(dsn: str, theirs: str, country: Any, wanted: str) -> None:
-    found = sorted(one.item_id for one in ChunkTables(dsn, schema=theirs).stream(country))
-    assert found == [f"{PREFIX}{number}" for number in wanted]
-    with pytest.raises(QueryError, match="no chunk of 'Peru'"):
-        list(ChunkTables(dsn, schema=theirs).stream("Peru"))
-
-
 def test_tables_with_other_columns_are_refused(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
     by_hand(sql, theirs, "ALTER TABLE doc_chunks RENAME content TO body")
     with pytest.raises(SourceError, match=r"table doc_chunks has no column content \(found: id, body, doc_id"):

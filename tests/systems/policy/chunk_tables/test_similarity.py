@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
-from psycopg import sql as names
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, QueryError
@@ -74,33 +71,6 @@ def test_an_index_finds_k_whenever_k_pass(filled: ChunkTables) -> None:
             wanted = by_hand(query, 4, countries)
             assert len(one.item_ids) == 4
             assert len({*one.item_ids} & {item_id for item_id, _ in wanted}) >= 3
-
-
-def test_a_new_pgvector_asks_the_index(dsn: str, schema: str, sql: psycopg.Connection) -> None:
-    """What is planned without exactness is an index scan: an index that nothing can use would be of no use."""
-    tables = ChunkTables(dsn, schema=schema, create=True, dimensions=SMALL)
-    tables.write(ITEMS, vectors={"transformer_embedding": GIVEN})
-    tables.index_vectors("transformer_embedding")
-    used = names.SQL(
-        "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_all_indexes WHERE schemaname = {} AND indexrelname LIKE '%_embedding'"
-    )
-
-    def scans() -> int:
-        sql.execute("SELECT pg_stat_force_next_flush()")
-        sql.execute("SELECT pg_stat_clear_snapshot()")
-        return int(sql.execute(used.format(schema)).fetchone()[0])  # type: ignore[index]
-
-    sql.execute(names.SQL("ANALYZE {}").format(names.Identifier(schema, "doc_chunks")))
-    tables.batch_similarity_calculation(QUERIES, k=3)
-    assert scans() == 0
-    sql.execute("ALTER ROLE postgres SET enable_seqscan = off")  # so few rows are read faster one by one
-    try:
-        tables.batch_similarity_calculation(QUERIES, k=3, exact=False)
-    finally:
-        sql.execute("ALTER ROLE postgres RESET enable_seqscan")
-    while scans() < len(QUERIES):  # the server tells of what a connection did within some seconds
-        time.sleep(0.02)
-    assert scans() == len(QUERIES)
 
 
 def test_what_cannot_be_asked_is_said(tables: ChunkTables, subtests: pytest.Subtests) -> None:

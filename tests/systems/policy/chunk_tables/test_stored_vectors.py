@@ -13,7 +13,6 @@ from psycopg import sql as names
 
 from nlp_retrieval import MultiSignalReranker, RetrievalWarning, Searcher
 from nlp_retrieval.encoders import BaseEncoder
-from nlp_retrieval.errors import QueryError
 from nlp_retrieval.systems.policy.chunk_tables.retriever import ChunkVectorRetriever
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 
@@ -108,28 +107,6 @@ def test_all_signals_come_from_the_tables_and_the_filter_precedes_the_cut(reader
     (best,) = Searcher([made(reader)]).open(tmp_path).search(["wind"], 1, where={"country": "Kenya"})
     known = [number for number in range(0, N, 3) if number % 10 != 7]
     assert best[0].item.item_id == f"c-{max(known, key=lambda number: cosine('wind', f'passage {number}', WIDE))}"
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"column": "word2vec_embedding"}, "holds vectors of 4 dimensions, and the query vectors have 6"),
-        ({"column": "content"}, "content holds text, which is not a vector type"),
-        ({"column": "embedding"}, "no column 'embedding'"),
-    ],
-)
-@quiet
-def test_vectors_of_another_model_or_none_are_an_error(
-    reader: ChunkTablesLoader, tmp_path: Path, settings: dict[str, str], said: str
-) -> None:
-    searcher = Searcher([ChunkVectorRetriever(reader, Directions(WIDE), **settings)])  # type: ignore[arg-type]
-
-    def ask() -> None:
-        searcher.index(reader, tmp_path)
-        searcher.search(["wind"], 1)
-
-    with pytest.raises(QueryError, match=said):
-        ask()
 
 
 def test_what_is_lacking_is_said_and_the_search_is_exact(reader: ChunkTablesLoader, tmp_path: Path) -> None:

@@ -81,14 +81,6 @@ def test_what_a_version_dropped_comes_from_the_earlier_one(index: Path) -> None:
     assert set(ids(searcher, GONE, 2, country="Brenn")) == {"b-old-2", "b-old-4"}
 
 
-def test_a_question_that_asks_for_no_change_is_ranked_as_ever(index: Path) -> None:
-    question = "Which buses run in the capital?"
-    plain = Searcher([HopRetriever(DENSE, changes="none")]).open(index)
-    auto = Searcher([HopRetriever(DENSE)]).open(index)
-    assert ids(auto, question) == ids(plain, question)
-    assert ids(auto, NEW, 4) != ids(plain, NEW, 4)
-
-
 def test_of_three_versions_the_last_one_is_asked_for(tmp_path: Path) -> None:
     third = [chunk(f"a-third-{n}", item.content, "Alder", 2026, n) for n, item in enumerate(ITEMS[5:9])]
     third.append(

@@ -21,11 +21,6 @@ def tables() -> RelationTables:
     return RelationTables(Relations.of(RELATIONS), np.array([7, 0, 7], np.uint64), numbers, shares, shares[::-1])
 
 
-def test_of_relations_of_one_type_between_the_same_passages_the_surest_stays() -> None:
-    found = list(Relations.of([Relation(1, 0, "CAUSES", 0.3), Relation(1, 0, "CAUSES", 0.6), Relation(1, 0, "SUPPORTS", 0.1)]))
-    assert found == [Relation(1, 0, "SUPPORTS", 0.1), Relation(1, 0, "CAUSES", 0.6)]
-
-
 def test_what_was_written_comes_back_and_deleted_passages_lose_their_relations(tmp_path: Path) -> None:
     tables().write(tmp_path)
     opened = RelationTables.open(tmp_path, 3)
