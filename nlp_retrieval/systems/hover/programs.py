@@ -26,7 +26,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core import BaseFusion, BaseReranker, BaseRetriever, BaseSearcher, Items, has_no_words, stage
+from nlp_retrieval.core import BaseFusion, BaseReranker, BaseRetriever, BaseSearcher, Items, build, has_no_words, stage
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm import CompiledProgram, ask_all, compiled_from, dspy, load_program, read_passage
 from nlp_retrieval.processors import ClaimDecomposition
@@ -259,15 +259,15 @@ class HoverMultiHop(_HoverProgram):
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
     def as_searcher(self) -> BaseSearcher:
-        from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
-
         inner, lm = self.parts.searcher, LanguageModel.of_client(self.parts.lm or dspy.settings.lm)
         parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
         if Searcher(**parts) != inner:
             raise ConfigurationError(f"{inner} has more than retrievers, a fusion and a reranker; make the program of these")
-        searcher = MultiHopSearcher(lm=lm, hops=len(self.ask) + 1, per_hop=self.per_hop, **parts)
-        searcher._compiled, searcher._opened = compiled_from(self), inner._opened
-        return cast("BaseSearcher", searcher)
+        numbers = {"hops": len(self.ask) + 1, "per_hop": self.per_hop}
+        made: Any = build("searchers", {"name": "multi_hop", "lm": lm} | parts | numbers)
+        made._compiled, made._opened = compiled_from(self), inner._opened
+        searcher: BaseSearcher = made
+        return searcher
 
 
 DEPTH = 25
