@@ -6,5 +6,3 @@ from nlp_retrieval.reports.page.templating import rendered as rendered
 from nlp_retrieval.reports.trackers import log_to_mlflow as log_to_mlflow
 from nlp_retrieval.reports.trackers import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
-from nlp_retrieval.text.printing import counted as counted
-from nlp_retrieval.text.printing import listed as listed

@@ -11,7 +11,9 @@ from nlp_retrieval.text.numbers import agreeing as agreeing
 from nlp_retrieval.text.numbers import compare_numbers as compare_numbers
 from nlp_retrieval.text.numbers import numbers_of as numbers_of
 from nlp_retrieval.text.printing import as_latin as as_latin
+from nlp_retrieval.text.printing import counted as counted
 from nlp_retrieval.text.printing import fenced as fenced
+from nlp_retrieval.text.printing import listed as listed
 from nlp_retrieval.text.printing import printable as printable
 from nlp_retrieval.text.printing import spreadsheet_cell as spreadsheet_cell
 from nlp_retrieval.text.printing import visible as visible

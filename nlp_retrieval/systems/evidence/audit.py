@@ -14,7 +14,6 @@ from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
 from nlp_retrieval.errors import InputError, QueryError
-from nlp_retrieval.reports import listed
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -25,7 +24,7 @@ from nlp_retrieval.systems.evidence.verdict.claims import judge_passages
 from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Decider, Decision, Question
 from nlp_retrieval.systems.evidence.verdict.together import MOST_TOGETHER, CitedText, Together, judged_together
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
-from nlp_retrieval.text import words_of
+from nlp_retrieval.text import listed, words_of
 
 # Rows of an audit, and their summary.
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.documents import Reference, web_address
-from nlp_retrieval.reports import asset, counted, listed, rendered
+from nlp_retrieval.reports import asset, rendered
 from nlp_retrieval.systems.evidence.audit import AuditReason, AuditRow, AuditStatus, AuditSummary, summary_of
 from nlp_retrieval.systems.evidence.citations.published import ReferenceStatus, checked_sentence
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, UncitedSentence
@@ -24,7 +24,7 @@ from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.reviews import Review
 from nlp_retrieval.systems.evidence.verdict.claims import PlainAnswer
 from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy
-from nlp_retrieval.text import visible
+from nlp_retrieval.text import counted, listed, visible
 
 STATUSES: dict[AuditStatus, str] = {
     "PASS": "passed",

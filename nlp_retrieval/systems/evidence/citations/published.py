@@ -22,8 +22,7 @@ from rapidfuzz import fuzz
 from nlp_retrieval.core import Component
 from nlp_retrieval.documents import Reference
 from nlp_retrieval.errors import FetchError
-from nlp_retrieval.reports import counted, listed
-from nlp_retrieval.text import visible, words_of
+from nlp_retrieval.text import counted, listed, visible, words_of
 
 ReferenceStatus = Literal["retracted", "not there", "differs", "not asked", "as cited"]
 

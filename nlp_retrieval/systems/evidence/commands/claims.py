@@ -112,8 +112,8 @@ def verify(
 def _verify_file(claims: Sequence[FiledClaim], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
     """Verify claims, print each verdict, and return the statuses."""
     from nlp_retrieval.core import hidden_progress, progress
-    from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.claim_files import verdicts_of
+    from nlp_retrieval.text import counted
 
     statuses: Counter[str] = Counter()
     with ExitStack() as open_files:
@@ -151,8 +151,7 @@ def _print_filed_verdict(each: FiledClaim, verdict: dict[str, Any], *, as_json: 
 def _print_verdict(verdict: ClaimVerdict) -> None:
     from rich.text import Text
 
-    from nlp_retrieval.reports import counted
-    from nlp_retrieval.text import visible
+    from nlp_retrieval.text import counted, visible
 
     to = console()
     read = counted(len(verdict.neutral_evidence), "passage")

@@ -165,9 +165,8 @@ def review(
     source are the same. An accepted citation passes, a rejected one does not.
     """
     from nlp_retrieval.errors import ConfigurationError, InputError
-    from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.audit import CitationAuditor
-    from nlp_retrieval.text import visible
+    from nlp_retrieval.text import counted, visible
 
     decisions = [name for name, chosen in (("accepted", accept), ("rejected", reject), ("withdrawn", undo)) if chosen]
     if len(decisions) > 1:

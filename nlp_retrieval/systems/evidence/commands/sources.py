@@ -67,10 +67,9 @@ def add(
     from nlp_retrieval.core import progress
     from nlp_retrieval.documents import LeftOut, is_json_lines, is_manifest
     from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
-    from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.source_files import read_sources
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
-    from nlp_retrieval.text import visible
+    from nlp_retrieval.text import counted, visible
 
     if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0]) or is_manifest(sources[0])):
         raise ConfigurationError(
@@ -166,7 +165,7 @@ def delete(
     unknown one.
     """
     from nlp_retrieval.errors import InputError, SourceError
-    from nlp_retrieval.reports import counted
+    from nlp_retrieval.text import counted
 
     index = existing_project(project, None)
     try:
@@ -218,8 +217,8 @@ def export(
 
     Judged claims can be its queries.
     """
-    from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.index.collection import export_collection
+    from nlp_retrieval.text import counted
 
     passages, judgements = export_collection(existing_project(project, None), output, judged)
     claims = f" and {counted(judgements, 'claim')}" if judged is not None else ""

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nlp_retrieval.core import write_output
-from nlp_retrieval.reports import asset, counted, rendered
+from nlp_retrieval.reports import asset, rendered
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile, ChunkMatch, QuestionAnswer, StudyReport
 from nlp_retrieval.systems.policy.editions import EditionChanges, PassageChange, word_runs
 from nlp_retrieval.systems.policy.page.export import row_of
 from nlp_retrieval.systems.policy.study import PolicyStudy
+from nlp_retrieval.text import counted
 
 METHOD_NAMES = {"vector_similarity": "By signals", "graph_hop": "Along relations"}
 
