@@ -23,14 +23,16 @@ from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
 _DATA: dict[str, Any] = parse_yaml(Path(__file__).with_name("latex.yaml").read_text("utf-8"), "latex.yaml")
-_MACROS = {
+_MACROS: dict[str, tuple[str, str]] = {
     name: ("*" * (shown in ("-", "q", "term")) + arguments, shown)
     for arguments, shown, names in ((*key.split(), names) for key, names in _DATA["macros"].items())
     for name in names.split()
 }
-_ENVIRONMENTS = {name: arguments for arguments, names in _DATA["environments"].items() for name in names.split()}
+_ENVIRONMENTS: dict[str, str] = {
+    name: arguments for arguments, names in _DATA["environments"].items() for name in names.split()
+}
 _SYMBOLS: dict[str, str] = _DATA["symbols"]
-_UNITS = dict(pair.split("=") for pair in _DATA["units"].split())
+_UNITS: dict[str, str] = dict(pair.split("=") for pair in _DATA["units"].split())
 _NO_TEXT = frozenset(
     """verbatim Verbatim lstlisting minted comment equation align gather multline eqnarray displaymath math filecontents
     tikzpicture algorithm algorithmic picture""".split()

@@ -21,7 +21,10 @@ EVIDENCE = {
         "chr(0xbb) * N, chr(0x201c) + 'a b ... ' * (N // 30) + chr(0x201d), chr(0x201c) + '[' * (N // 4) + chr(0x201d))\n"
         "for said in MORE:\n    missing_quotations(said, 'Ice.')",
     ),
-    "systems/evidence/citations/report.py, prose": in_prose("read_report(text[:N])", f"{_CITATIONS}.report import read_report"),
+    "systems/evidence/citations/report.py, prose": in_prose(
+        "[read_report(one[: N // 2]) for one in (text, '[Bee](https://a.example) ' * N, '([1] ' * N, '[1]-[3] ' * N)]",
+        f"{_CITATIONS}.report import read_report",
+    ),
     "systems/evidence/citations/references.py": in_prose(
         "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.report import read_report"
     ),

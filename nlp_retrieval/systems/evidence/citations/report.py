@@ -61,6 +61,9 @@ _STOPS = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}
 _WORD_BEFORE = re.compile(r"([^\W_]+)[,;:]?\s*\Z")
 _SENTENCE_ENDS = re.compile(rf"\s*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|[\u2013\u2014|]|-\s)")
 _BEGINS_SENTENCE = re.compile(r"\s+[\"\u201c(*]*[^\W\d_a-z]")
+_MOST_TOGETHER = 30
+"""Marks in a row of which the first one's place counts."""
+
 _NOTHING_MORE = ("", ";", ")", "]", *ENDS)
 _GENERIC = re.compile(
     r"\W*(?:(?:product|web|full|official|original|reddit|wiki|the|this|our|read|click|view|see|more|project|press)[ -])*"
@@ -318,7 +321,7 @@ def _named_sources(draft: _Draft, sources: set[int]) -> set[int]:
         ends = bool(_SENTENCE_ENDS.match(after)) or (is_last and not after.strip())
         ends = ends or (follows and number + 1 in sources | found)
         first = number
-        while first and _NEXT.fullmatch(texts[first]):
+        while first and number - first < _MOST_TOGETHER and _NEXT.fullmatch(texts[first]):
             first -= 1
         before = texts[first][-60:]
         if _STOPS.search(before):
