@@ -66,14 +66,19 @@ class OpenIeFile:
         self.path = path
         self._by_id: dict[str, tuple[PassageKnowledge, dict[str, str]]] = {}
         self._by_text: dict[str, PassageKnowledge] = {}
-        self._dropped, self._repeated, self._first = 0, 0, ""
+        self._dropped, self._first = 0, ""
         if _is_json_lines(path):
             self._read_lines()
         else:
             self._read_docs()
         if not self:
             raise SourceError(f"{path}: it holds no passages; is it a file of extracted entities and triples?")
-        self._warn()
+        if self._dropped:
+            warnings.warn(
+                f"{path}: {self._dropped} unusable entities and triples were dropped (first: {self._first})",
+                RetrievalWarning,
+                stacklevel=2,
+            )
 
     def __len__(self) -> int:
         return len(self._by_id) + len(self._by_text)
@@ -101,8 +106,7 @@ class OpenIeFile:
         for where, row in _docs(self.path):
             key = passage_hash("", as_text(where, "passage", _field(where, row, "passage")))
             knowledge = self._knowledge(where, row)
-            if self._by_text.setdefault(key, knowledge) != knowledge:
-                self._repeated += 1
+            self._by_text.setdefault(key, knowledge)
 
     def _knowledge(self, where: str, row: JsonObject) -> PassageKnowledge:
         entities, triples = (_field(where, row, name) for name in ("extracted_entities", "extracted_triples"))
@@ -114,15 +118,6 @@ class OpenIeFile:
             self._dropped += read.dropped
             self._first = self._first or where
         return read.knowledge
-
-    def _warn(self) -> None:
-        messages = []
-        if self._dropped:
-            messages.append(f"{self._dropped} unusable entities and triples were dropped (first: {self._first})")
-        if self._repeated:
-            messages.append(f"{self._repeated} passages are repeated with other knowledge; the first of each was kept")
-        if messages:
-            warnings.warn(f"{self.path}: {'; '.join(messages)}", RetrievalWarning, stacklevel=3)
 
 
 def _is_json_lines(path: str | Path) -> bool:
