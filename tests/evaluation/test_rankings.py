@@ -118,3 +118,13 @@ def test_files_that_are_missing_damaged_or_of_another_kind_are_refused(tmp_path:
     pq.write_table(queries_table(lists).slice(1), tmp_path / QUERIES)
     with pytest.raises(SourceError, match="not of one run"):
         read_lists(tmp_path)
+
+
+def test_texts_are_missing_of_gold_that_was_not_found_and_of_rankings_by_id() -> None:
+    gold = [Gold(query_id="q", relevance={"a": 1, "gold alone": 1, "not relevant": 0})]
+    builder = ListsBuilder(["q"], ["what?"], [None], [None], gold, {"q": gold[0].relevance}, {})
+    builder.add("with texts", [results([("a", 2.0, {}), ("b", 1.0, {})])])
+    builder.add_rankings("by id", [[("c", 1.0), ("b", 0.5)]], {})
+    assert builder.without_passage() == ["gold alone", "c"]
+    builder.add_passages({"c": "text"})
+    assert builder.without_passage() == ["gold alone"]
