@@ -186,12 +186,7 @@ def _by_number(names: Iterable[str]) -> dict[str, list[str]]:
 def judged_queries(
     source: str | Path, queries: Iterable[tuple[str, Query]], judgements: Judgements, judged_in: str | Path
 ) -> tuple[list[Query], list[Gold]]:
-    """Return the queries that are judged, in their order, and the gold of each.
-
-    A query whose number has other leading zeros than in the judgements ("051" and "51") gets the id of the judgements. A judged
-    query without a relevant item counts, as in trec_eval, and scores 0. Warnings count these, and judged queries that are
-    missing.
-    """
+    """Return the queries that are judged, in their order, and the gold of each; warnings count those that are odd."""
     locations: dict[str, str] = {}
     likely_judged: list[Query] = []
     numbers = {name.lstrip("0") for name in judgements if name.isascii() and name.isdigit()}

@@ -233,15 +233,7 @@ class TopicsLoader(BaseQueryLoader):
 
 
 def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
-    """Write queries as JSON lines, which :class:`TopicsLoader` reads again: id, text, family if any, and metadata.
-
-    Args:
-        path: a file named .jsonl; its folder is created if it is missing, and an existing file is replaced.
-        queries: in order.
-
-    Raises:
-        OutputError: the file has another suffix, or cannot be written.
-    """
+    """Write queries as JSON lines, which :class:`TopicsLoader` reads again: id, text, family if any, and metadata."""
     target = expanded(path)
     if target.suffix.lower() not in (".jsonl", ".ndjson"):
         raise OutputError(f"{path}: queries are written as JSON lines, so that they can be read again; call the file .jsonl")

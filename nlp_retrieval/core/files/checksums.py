@@ -62,11 +62,7 @@ def record_folder(folder: Path) -> dict[str, FileRecord]:
 
 
 def check_file(path: Path, record: FileRecord, *, content: bool = False) -> None:
-    """Compare the size of a file, or its whole content, with its record.
-
-    Raises:
-        IndexDamagedError: it is missing, unreadable, no regular file, or different.
-    """
+    """Raise an IndexDamagedError if the size of a file, or its whole content, is not that of its record."""
     try:
         with explain_file_limit(path), open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size

@@ -212,13 +212,7 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
 
 @contextmanager
 def writing(directory: Path) -> Iterator[IndexWriter]:
-    """Be the only writer, and remove at the end what no manifest names, also after an error.
-
-    Raises:
-        IndexLockedError: another process is writing.
-        IndexWriteError: the directory cannot be written.
-        KeyboardInterrupt: the user interrupted it; the message says what remains.
-    """
+    """Be the only writer, and remove at the end what no manifest names; an interruption says what is left."""
     with explained_writes(directory):
         is_new = not directory.exists()
         make_folder(directory)

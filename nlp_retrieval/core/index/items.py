@@ -128,11 +128,7 @@ class ItemsDigest:
 
 
 def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str]:
-    """Write items into an empty folder; return their number and their fingerprint.
-
-    Raises:
-        ItemError: an empty or repeated id, text that is not valid Unicode, an object that is not an item, or no items at all.
-    """
+    """Write items into an empty folder; return their number and their fingerprint; ItemError if they cannot be indexed."""
     digest, kinds, n_items, spool = ItemsDigest(), dict[str, str](), 0, folder / _SPOOL_FILE
     hashes: list[NDArray[np.int64]] = []
     schema = pa.schema([*_FIXED, pa.field("metadata", pa.string())])

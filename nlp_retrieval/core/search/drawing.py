@@ -39,13 +39,7 @@ _Step = tuple[str, _Shape]
 
 
 def drawing(config: Config, kind: str = "searchers", first: int | None = None) -> str:
-    """Return the text of an SVG file.
-
-    Args:
-        config: the ``config`` of a component; all but a ``Searcher`` is a single box.
-        kind: its kind: ``searchers``, ``retrievers`` or ``rerankers``.
-        first: of a reranker, how many candidates it reorders.
-    """
+    """Return the text of an SVG file; ``first`` is how many candidates a reranker reorders."""
     steps = _stages(config) if _is_composed(config) else [(f"first {first}" if first else "", _box(config, kind))]
     depth = config.get("depth") if _is_composed(config) and len(steps) == 1 else None
     ends = f"k, at most {depth}" if isinstance(depth, int) else "k"
