@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from nlp_retrieval import Gold, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.ranking_files import HITS, QUERIES, hits_table, queries_table, read_lists
-from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, RunLists
+from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, RunLists, own_ids, without_own
 
 IDS = ["a", "b", "c", "d é", "e\n"]
 NAMES = st.sampled_from(["bm25.score", "bm25.rank", "fusion.score", "overlap"])
@@ -128,3 +129,15 @@ def test_texts_are_missing_of_gold_that_was_not_found_and_of_rankings_by_id() ->
     assert builder.without_passage() == ["gold alone", "c"]
     builder.add_passages({"c": "text"})
     assert builder.without_passage() == ["gold alone"]
+
+
+def test_a_hit_that_is_the_query_itself_is_left_out_unless_it_is_gold() -> None:
+    builder = ListsBuilder(["a", "b", "q"], ["?"] * 3, [None] * 3, [None] * 3, [], {"b": {"b": 1}}, {})
+    builder.add(
+        "one", [results([("b", 3.0, {"s": 3.0}), ("a", 2.0, {"s": 2.0})]), results([("b", 1.0, {})]), results([("a", 1.0, {})])]
+    )
+    lists = builder.built()
+    own = own_ids(lists.query_ids, ["a", "b"], {"b": {"b": 1}}, ignore=True)
+    assert own == ["a", None, None]
+    left = as_found(replace(lists, listings=without_own(lists, own)))["one"]
+    assert left == [[("b", 3.0, {"s": 3.0})], [("b", 1.0, {})], [("a", 1.0, {})]]
