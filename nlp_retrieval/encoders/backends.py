@@ -253,7 +253,7 @@ def exported(
         (check or _require_agreement)(expected, by_graph(folder), precision)
 
     identity: Config = {"format": _FORMAT, "kind": kind, "model": files.fingerprint, "precision": precision}
-    return kept_model("onnx", identity, make)
+    return kept_model("onnx", identity | {"trust_remote_code": files.trust_remote_code}, make)
 
 
 def exported_encoder(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:

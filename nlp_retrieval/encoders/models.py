@@ -279,6 +279,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
     model: str
     revision: str | None
+    trust_remote_code: bool = False
     _folder: ModelFolder | None = None
     _files: ModelFiles | None = None
     _model: ModelT | None = None
@@ -295,7 +296,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         """The model's files at the time of first use."""
         if self._files is None:
             with _opening:  # threads that ask at the same time get the same fingerprint
-                self._files = self._files or ModelFiles.of(self.folder.path)
+                self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
         return self._files
 
     def model_fingerprint(self) -> str:

@@ -1,18 +1,23 @@
 """Fingerprints of models, which identify the indexes and stages that are made with them.
 
 Every file in a model's folder counts, whatever its suffix, also behind links, except those that only describe the model to
-people. What its settings name elsewhere does not.
+people. The settings of a model may lead its loaders only to its own files; code of another repository, if the user trusts it,
+is looked up and counts too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from nlp_retrieval.core.files.checksums import is_settled, sha256_of, state_of
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import ModelError
 
 __all__ = ["ModelFiles"]
@@ -23,6 +28,13 @@ _NO_PART = frozenset({".git", ".cache", "__pycache__"})
 """Folders that are not part of a model."""
 _MOST_FILES = 10_000
 
+_SETTINGS = re.compile(r"(config(\..+)?|(tokenizer|sentence_.+|router|adapter)_config|modules|.+\.index)\.json")
+_LEADING = frozenset(
+    "weight_map fast_tokenizer_files configuration_files transformers_weights path types structure "
+    "model_args model_kwargs tokenizer_args processor_kwargs config_args config_kwargs".split()
+)
+"""Settings by which loaders find files and folders."""
+
 
 @dataclass(frozen=True)
 class ModelFiles:
@@ -31,9 +43,10 @@ class ModelFiles:
     Args:
         folder: the folder that holds them.
         fingerprint: SHA-256 over their names and contents.
+        trust_remote_code: whether code of other repositories that the model names is loaded with it and counts too.
 
     Raises:
-        ModelError: there is no such folder, it is empty, or a file cannot be read.
+        ModelError: there is no such folder, it is empty, a file cannot be read, or the model refers to files outside it.
 
     Examples:
         >>> Path("model").mkdir()
@@ -44,17 +57,21 @@ class ModelFiles:
 
     folder: Path
     fingerprint: str
+    trust_remote_code: bool = False
 
     @classmethod
-    def of(cls, folder: Path) -> ModelFiles:
+    def of(cls, folder: Path, *, trust_remote_code: bool = False) -> ModelFiles:
         """Take the fingerprint of a model's files."""
         folder = folder.absolute()
         try:
             files = _listed(folder)
+            if trust_remote_code:
+                for repository, path in _code_elsewhere(folder, files).items():
+                    files |= {f"{repository}--{name}": file for name, file in _listed(path).items() if name.endswith(".py")}
             statuses = {name: file.stat() for name, file in files.items()}
             state = tuple((name, str(files[name]), *state_of(status)) for name, status in statuses.items())
             read = _fingerprint if is_settled(*statuses.values()) else _fingerprint.__wrapped__
-            return cls(folder, read(folder, state))
+            return cls(folder, read(folder, state), trust_remote_code)
         except OSError as error:
             raise ModelError(f"{error.filename} belongs to a model and cannot be read ({error.strerror}); check it") from None
 
@@ -66,6 +83,7 @@ def _fingerprint(folder: Path, state: tuple[tuple[str | int, ...], ...]) -> str:
         files = {name: file for name, file in files.items() if not _is_for_people(name)}
     if all(map(_is_for_people, files)):
         raise ModelError(f"there is no model in {folder}: the folder holds no files of one; pass the folder of a model")
+    _require_inside(folder, files)
     digest = hashlib.sha256()
     for name in sorted(files, key=lambda name: (str(PurePosixPath(name).parent).removeprefix("."), name)):
         digest.update(os.fsencode(name) + f"\0{sha256_of(files[name])}\n".encode())
@@ -95,3 +113,73 @@ def _listed(folder: Path) -> dict[str, Path]:
         if len(files) > _MOST_FILES:
             raise ModelError(f"{folder} and what it links to hold more than {_MOST_FILES:,} files; pass a model's own folder")
     return dict(sorted(files.items()))
+
+
+# The settings of a model.
+
+
+def _require_inside(folder: Path, files: Mapping[str, Path]) -> None:
+    """Raise an error if a model's settings lead to anything that is not among its files."""
+    for name, keys, value in _settings(folder, files):
+        where, last = os.path.split(name)
+        of_module = not where or f"{where}/sentence_bert_config.json" in files  # others are for the model's own code
+        if last == "adapter_config.json" and keys == ("base_model_name_or_path",) and of_module:
+            raise ModelError(
+                f"{folder / name} is an adapter of another model, {value}, whose weights are not in this folder; merge "
+                "them (merge_and_unload() of peft), save the whole model, and pass its folder"
+            )
+        another = last.startswith("sentence_") and {"tokenizer_name_or_path", "code_revision"} & {*keys}
+        if another or (keys and keys[0] in _LEADING and any(map(_leads_out, (*keys, value)))):
+            raise ModelError(
+                f"{folder / name} names {value[:80]!r} at {'.'.join(keys)[:80]}, which is not part of the model, and its "
+                "fingerprint would not cover it; put the file into the model's folder, and name it there"
+            )
+
+
+def _leads_out(path: str) -> bool:
+    parts = re.split(r"[/\\]", path)
+    return path.startswith(("/", "~")) or ".." in parts or not _NO_PART.isdisjoint(parts) or _is_for_people(path)
+
+
+def _settings(folder: Path, files: Mapping[str, Path]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Every text in the settings of a model, with its file and the keys that lead to it."""
+    for name, file in files.items():
+        if _SETTINGS.fullmatch(PurePosixPath(name).name):
+            try:
+                settings = read_json_file(file)
+            except ValueError as error:
+                raise ModelError(f"{folder / name} cannot be read as JSON ({error}); download the model again") from None
+            yield from ((name, keys, value) for keys, value in _texts(settings))
+
+
+def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    inner = value.items() if isinstance(value, dict) else [("", part) for part in value] if isinstance(value, list) else []
+    for key, part in inner:
+        yield from _texts(part, (*keys, key) if key else keys)
+    if isinstance(value, str):
+        yield keys, value
+
+
+def _code_elsewhere(folder: Path, files: Mapping[str, Path]) -> dict[str, Path]:
+    """The folders of the repositories whose code a model names (``organisation/name--module.Class``), by their names."""
+    folders: dict[str, Path] = {}
+    for name, keys, value in _settings(folder, files):
+        repository, _, code = value.rpartition("--")
+        if repository and "." in code and "/" not in code and keys and ("auto_map" in keys or keys[-1] == "type"):
+            folders[repository] = folders.get(repository) or _downloaded(repository, folder / name)
+    return folders
+
+
+def _downloaded(repository: str, named_in: Path) -> Path:
+    if Path(repository).is_dir():
+        return Path(repository).absolute()
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return Path(snapshot_download(repository, local_files_only=True))
+    except (HFValidationError, OSError):
+        raise ModelError(
+            f"{named_in} names code of another repository, {repository}, which is not on this machine; read it, and where you "
+            f"trust it: hf download {repository} --include '*.py'"
+        ) from None

@@ -1,14 +1,17 @@
-"""Every file of a model counts, wherever it lies."""
+"""Every file of a model counts, wherever it lies, and only files of the model may be loaded with it."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from rerankers.tiny_models import save_bert
 
+from nlp_retrieval import CrossEncoderReranker, SentenceTransformerEncoder
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.errors import ModelError
 
@@ -25,6 +28,11 @@ def model(tmp_path: Path) -> Path:
     (folder / "model.safetensors").write_bytes(b"weights")
     (folder / "1_Dense" / "model.safetensors").write_bytes(b"more weights")
     return folder
+
+
+def edit(path: Path, **changes: object) -> None:
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(before | changes))
 
 
 def test_the_fingerprint_is_of_names_and_contents_in_order(model: Path) -> None:
@@ -83,3 +91,63 @@ def test_a_file_written_at_once_again_with_its_old_time_is_another(model: Path) 
         os.utime(file, ns=times)
         prints.append(fingerprint_of_folder(model))
     assert len(set(prints)) == 20
+
+
+def saved(folder: Path) -> Path:
+    """A model as sentence-transformers saves it, and another beside it."""
+    for seed, name in enumerate(("model", "other")):
+        save_bert(folder / name, head=False, seed=seed)
+    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [
+        {"idx": 0, "name": path or "0", "path": path, "type": f"sentence_transformers.models.{kinds[path]}"} for path in kinds
+    ]
+    (folder / "model" / "modules.json").write_text(json.dumps(modules))
+    (folder / "model" / "1_Pooling").mkdir()
+    (folder / "model" / "1_Pooling" / "config.json").write_text('{"word_embedding_dimension": 16}')
+    return folder / "model"
+
+
+def shards(model: Path) -> None:
+    from safetensors import safe_open
+
+    with safe_open(model / "model.safetensors", "pt") as weights:
+        names = dict.fromkeys(weights.keys(), "../other/model.safetensors")
+    (model / "model.safetensors").unlink()
+    edit(model / "model.safetensors.index.json", metadata={}, weight_map=names)
+
+
+def tokenizer_elsewhere(model: Path) -> None:
+    edit(model / "sentence_bert_config.json", tokenizer_name_or_path=str(model.parent / "other"))
+
+
+def adapter(model: Path) -> None:
+    edit(model / "adapter_config.json", base_model_name_or_path="organisation/base", peft_type="LORA")
+
+
+LEADING_OUT = [shards, tokenizer_elsewhere, adapter]
+
+
+@pytest.mark.parametrize("plant", LEADING_OUT, ids=lambda plant: plant.__name__)
+def test_settings_that_lead_out_of_the_folder_are_refused(plant: object, tmp_path: Path) -> None:
+    model = saved(tmp_path)
+    plant(model)  # type: ignore[operator]
+    for component in (SentenceTransformerEncoder(str(model)), CrossEncoderReranker(str(model))):
+        with pytest.raises(ModelError, match=r"not (part of the model|in this folder)"):
+            component.index_identity()
+
+
+def test_code_of_another_repository_counts_where_it_is_trusted(tmp_path: Path) -> None:
+    model, code = saved(tmp_path), tmp_path / "code"
+    code.mkdir()
+    (code / "modeling.py").write_text("# one")
+    edit(model / "config.json", auto_map={"AutoModel": f"{code}--modeling.Own"})
+    prints = []
+    for text in ("# one", "# two"):
+        (code / "modeling.py").write_text(text)
+        prints += [
+            SentenceTransformerEncoder(str(model), trust_remote_code=trusted).model_fingerprint() for trusted in (True, False)
+        ]
+    assert len(set(prints)) == 3
+    edit(model / "config.json", auto_map={"AutoModel": "organisation/not-here--modeling.Own"})
+    with pytest.raises(ModelError, match="names code of another repository, organisation/not-here"):
+        SentenceTransformerEncoder(str(model), trust_remote_code=True).model_fingerprint()
