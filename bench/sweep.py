@@ -31,7 +31,7 @@ SEED = 0
 
 FUSIONS: dict[str, BaseFusion] = {
     "rrf": ReciprocalRankFusion(),
-    "weighted": WeightedSum(normalization="rank"),
+    "weighted": WeightedSum(normalization="zscore"),
     "combsum": CombSUM(),
     "combmnz": CombMNZ(),
 }

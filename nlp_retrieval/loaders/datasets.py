@@ -30,7 +30,7 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects
 from nlp_retrieval.loaders.judgements import Judgement, collect_judgements, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import RecordLoader, without_fields
+from nlp_retrieval.loaders.records import RecordLoader, joined_text, without_fields
 from nlp_retrieval.text.sentences import SENTENCE_STARTS
 
 
@@ -357,6 +357,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         content_field: the field of a document that holds the text, or several, which are joined by line ends.
         title_field: the field that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the fields to keep as metadata. None: all the others.
+        query_field: the field of a query that holds its text, or several. None: the library's default text.
 
     Examples:
         >>> IrDatasetsLoader("beir/scifact/test")
@@ -365,7 +366,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
 
     name = "ir_datasets"
     manifest_may_set = may_set(
-        *("content_field", "title_field", "metadata_fields"),
+        *("content_field", "title_field", "metadata_fields", "query_field"),
         path=given("load, or download, the data set"),
     )
 
@@ -375,9 +376,11 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         content_field: str | Sequence[str] = "text",
         title_field: str | None = "title",
         metadata_fields: Sequence[str] | None = None,
+        query_field: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__("doc_id", content_field, title_field, metadata_fields)
         self.path = path
+        self.query_field = query_field
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the documents as objects."""
@@ -404,8 +407,14 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     def _read(self) -> Iterator[tuple[str, Query]]:
         for location, query in self._all("queries"):
             row = _as_row(location, query)
-            query_id, metadata = as_id(location, "query_id", row["query_id"]), without_fields(row, ["query_id", "text"])
-            yield location, make_query(location, query_id, query.default_text(), metadata=metadata)
+            text = (
+                query.default_text()
+                if self.query_field is None
+                else joined_text(location, row, self.query_field, "query_field")
+            )
+            used = [self.query_field] if isinstance(self.query_field, str) else self.query_field or ["text"]
+            metadata = without_fields(row, ["query_id", *used])
+            yield location, make_query(location, as_id(location, "query_id", row["query_id"]), text, metadata=metadata)
 
     def _all(self, what: str) -> Iterator[tuple[str, Any]]:
         dataset = self._opened()

@@ -156,7 +156,7 @@ def _values(
 # A fusion works on a pool: per candidate, its score and rank from each retriever, NaN if the retriever did not find it.
 # Scores of different engines are not comparable, so all but `RawScore` use ranks or normalised scores.
 
-Normalization = Literal["minmax", "rank"]
+Normalization = Literal["minmax", "zscore", "rank"]
 _Weight = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
 Weights = Sequence[_Weight] | Mapping[str, _Weight]
 
@@ -279,11 +279,11 @@ class ReciprocalRankFusion(BaseFusion):
 
 
 class WeightedSum(BaseFusion):
-    """Weighted sum of normalised scores; an item that a retriever did not find gets 0.
+    """Weighted sum of normalised scores; an item that a retriever did not find gets 0, or the lowest z-score of its list.
 
     Args:
         weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
-        normalization: ``minmax`` to 0..1, ``rank`` to 1 for the first down to 1/n.
+        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=WeightedSum([0.3, 0.7]))
@@ -305,7 +305,7 @@ class CombSUM(BaseFusion):
     """Sum of normalised scores (Fox and Shaw, TREC-2, 1994).
 
     Args:
-        normalization: ``minmax`` to 0..1, ``rank`` to 1 for the first down to 1/n.
+        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=CombSUM()).config["fusion"]
@@ -326,7 +326,7 @@ class CombMNZ(BaseFusion):
     """Sum of normalised scores times the number of retrievers that found the item (Fox and Shaw, TREC-2, 1994).
 
     Args:
-        normalization: ``minmax`` to 0..1, ``rank`` to 1 for the first down to 1/n.
+        normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into penalties.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=CombMNZ("rank"))
@@ -336,8 +336,8 @@ class CombMNZ(BaseFusion):
     name = "combmnz"
     manifest_may_set = may_set("normalization")
 
-    def __init__(self, normalization: Normalization = "minmax") -> None:
-        self.normalization: Normalization = normalization
+    def __init__(self, normalization: Literal["minmax", "rank"] = "minmax") -> None:
+        self.normalization: Literal["minmax", "rank"] = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
         n_found = np.isfinite(pool.scores).sum(axis=1)
@@ -365,10 +365,21 @@ def normalized(pool: FusionPool, rule: Normalization) -> Scores:
         if rule == "rank":
             values[finite, column] = 1.0 - (ranks - 1.0) / count[group]
             continue
-        # by powers of two, which is exact, so that no difference overflows
+        # by powers of two, which is exact, so that no difference overflows and no square underflows
         scores = np.ldexp(scores, -np.frexp(np.maximum.reduceat(np.abs(scores), begins))[1][group])
         low, high = np.minimum.reduceat(scores, begins)[group], np.maximum.reduceat(scores, begins)[group]
-        values[finite, column] = np.where(high > low, (scores - low) / np.where(high > low, high - low, 1.0), 1.0)
+        spread = np.where(high > low, high - low, 1.0)
+        scaled = (scores - low) / spread
+        if rule == "minmax":
+            values[finite, column] = np.where(high > low, scaled, 1.0)
+            continue
+        mean = (np.add.reduceat(scaled, begins) / count)[group]
+        deviation = np.sqrt(np.add.reduceat((scaled - mean) ** 2, begins) / count)[group]
+        z = np.where(high > low, (scaled - mean) / np.where(high > low, deviation, 1.0), 0.0)
+        lowest = np.zeros(pool.n_lists)
+        lowest[owner[begins]] = np.minimum.reduceat(z, begins)
+        values[:, column] = lowest[pool.owner]
+        values[finite, column] = z
     return values
 
 

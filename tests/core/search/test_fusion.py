@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations
 
@@ -18,18 +19,31 @@ from nlp_retrieval.errors import ConfigurationError
 
 
 def normalize(one, rule):
-    """Per row found its exact value."""
+    """Per row found its exact value, and what an item that was not found gets."""
     scores = [Fraction(score) for _, score in one]
+    if not one:
+        return {}, 0
+    low, high = min(scores), max(scores)
+    if rule == "minmax":
+        return {row: (Fraction(score) - low) / (high - low) if high > low else 1 for row, score in one}, 0
     if rule == "rank":
-        return {row: 1 - Fraction(place, len(one)) for place, (row, _) in enumerate(one)}
-    low, high = min(scores, default=0), max(scores, default=0)
-    return {row: (Fraction(score) - low) / (high - low) if high > low else 1 for row, score in one}
+        return {row: 1 - Fraction(place, len(one)) for place, (row, _) in enumerate(one)}, 0
+    if high == low:
+        return dict.fromkeys((row for row, _ in one), 0), 0
+    mean = sum(scores) / len(scores)
+    variance = sum((score - mean) ** 2 for score in scores) / len(scores) / (high - low) ** 2  # between 0 and 1
+    deviation = (high - low) * Fraction((Decimal(variance.numerator) / Decimal(variance.denominator)).sqrt())
+    z = {row: (Fraction(score) - mean) / deviation for row, score in one}
+    return z, min(z.values())
 
 
 def plain_sum(lists, rule, weights):
     rows = {row for one in lists for row, _ in one}
     parts = [normalize(one, rule) for one in lists]
-    return {row: float(sum(Fraction(w) * found.get(row, 0) for w, found in zip(weights, parts, strict=True))) for row in rows}
+    return {
+        row: float(sum(Fraction(w) * found.get(row, lowest) for w, (found, lowest) in zip(weights, parts, strict=True)))
+        for row in rows
+    }
 
 
 def plain_mnz(lists, rule):
@@ -79,7 +93,7 @@ FUSIONS = [
     (lambda n: ReciprocalRankFusion(), lambda lists: plain_rrf(lists, 60, [1] * len(lists))),
     (lambda n: ReciprocalRankFusion(k=0, weights=WEIGHTS[:n]), lambda lists: plain_rrf(lists, 0, WEIGHTS[: len(lists)])),
     (lambda n: CombSUM(), lambda lists: plain_sum(lists, "minmax", [1] * len(lists))),
-    (lambda n: CombSUM("rank"), lambda lists: plain_sum(lists, "rank", [1] * len(lists))),
+    (lambda n: CombSUM("zscore"), lambda lists: plain_sum(lists, "zscore", [1] * len(lists))),
     (lambda n: CombMNZ(), lambda lists: plain_mnz(lists, "minmax")),
     (lambda n: CombMNZ("rank"), lambda lists: plain_mnz(lists, "rank")),
 ] + [
@@ -87,7 +101,7 @@ FUSIONS = [
         lambda n, rule=rule: WeightedSum(dict(zip("abc", WEIGHTS[:n], strict=False)), rule),
         lambda lists, rule=rule: plain_sum(lists, rule, WEIGHTS[: len(lists)]),
     )
-    for rule in ("minmax", "rank")
+    for rule in ("minmax", "zscore", "rank")
 ]
 
 
