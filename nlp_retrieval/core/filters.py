@@ -15,13 +15,10 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
-from itertools import accumulate
-from operator import ge, gt, le, lt
+from operator import eq, ge, gt, le, lt
 from typing import Any, Literal
 
 import numpy as np
@@ -59,42 +56,27 @@ class Condition:
         """Return whether a metadata value meets it; None stands for a missing key."""
         if self.operator == "exists":
             return (value is not None) is self.values[0]
-        singles = value if isinstance(value, list) else [value]
-        return any(isinstance(one, str | bool | int | float) and self._tests[kind_of(one)](one) for one in singles)
+        if isinstance(value, list):
+            return any(self._holds_of_one(inner) for inner in value)
+        return self._holds_of_one(value)
 
-    @cached_property
-    def _tests(self) -> dict[str, Callable[[Any], bool]]:
-        return {kind: self.test_of(kind) for kind in ("text", "truth value", "number")}
-
-    def test_of(self, kind: str) -> Callable[[Any], bool]:
-        """Return what tells whether a single value of this kind meets it."""
-        wanted = [value for value in self.values if kind_of(value) == kind]  # 1 and true are equal to Python
-        if kind == "text":
-            test = self._test_of_texts([str(text) for text in wanted])
-            return lambda text: test(text if text.isascii() else normalize("NFC", text))
-        if self.operator not in _ORDERED:
-            return set(wanted).__contains__
-        compare = _ORDERED[self.operator]
-        return (lambda value: compare(value, wanted[0])) if wanted else (lambda _: False)
-
-    def _test_of_texts(self, wanted: list[str]) -> Callable[[str], bool]:
-        periods = sorted(period for text in wanted if (period := period_of(text)) is not None)
-        if self.operator in _ORDERED and wanted:
-            compare, (text,) = _ORDERED[self.operator], wanted
-            if not periods:
-                return lambda value: compare(value, text)
-            edge = periods[0][0 if self.operator in ("gte", "lt") else 1]
-            return lambda value: compare(value, text) if (instant := instant_of(value)) is None else compare(instant, edge)
-        is_equal = set(wanted).__contains__
-        if not periods:
-            return is_equal
-        firsts, lasts = [first for first, _ in periods], [*accumulate((last for _, last in periods), max)]
-
-        def within(value: str) -> bool:
-            instant = instant_of(value)
-            return instant is not None and instant >= firsts[0] and instant <= lasts[bisect_right(firsts, instant) - 1]
-
-        return lambda value: is_equal(value) or within(value)
+    def _holds_of_one(self, value: object) -> bool:
+        if not isinstance(value, str | bool | int | float):
+            return False
+        compare = COMPARED[self.operator]
+        alike = [wanted for wanted in self.values if kind_of(wanted) == kind_of(value)]
+        if not isinstance(value, str):
+            return any(compare(value, wanted) for wanted in alike)
+        text, instant = normalize("NFC", value), instant_of(value)
+        periods = [period_of(str(wanted)) for wanted in alike]
+        return any(
+            compare(text, wanted)
+            if instant is None or period is None
+            else period[0] <= instant <= period[1]
+            if self.operator in ("eq", "in")
+            else compare(instant, edge_of(period, self.operator))
+            for wanted, period in zip(alike, periods, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -107,14 +89,16 @@ class Combination:
 
 Filter = Condition | Combination
 
-_ORDERED: dict[str, Callable[[Any, Any], bool]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
+COMPARED: dict[str, Callable[[Any, Any], Any]] = {"eq": eq, "in": eq, "gt": gt, "gte": ge, "lt": lt, "lte": le}
 
-_TIME = re.compile(
-    "[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]"
-    "(?::[0-5][0-9](?:[.][0-9]{1,9})?)?(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?"
+OFFSET = "(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+TIME = (
+    "[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    f"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,9}})?)?{OFFSET}?)?"
 )
-"""A day or a time in ISO 8601, as databases, tables and JSON write them."""
+"""Pattern of a day or a time in ISO 8601, as databases, tables and JSON write them."""
 
+_TIME = re.compile(TIME)
 _PERIOD = re.compile("[12][0-9]{3}(?:-[01][0-9](?:-[0-3][0-9])?)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -141,6 +125,11 @@ def period_of(text: str) -> tuple[int, int] | None:
         return None
     first, after = np.array([start, start + 1], "M8[us]").astype(np.int64).tolist()
     return first, after - 1
+
+
+def edge_of(period: tuple[int, int], operator: Operator) -> int:
+    """Return the instant of a period to compare with by an ordering operator."""
+    return period[0] if operator in ("gte", "lt") else period[1]
 
 
 def kind_of(value: object) -> str:
