@@ -213,7 +213,6 @@ class McpTool:
         run: handles the call, in a thread, and returns JSON of that type.
         shows_texts: whether the answer contains texts of sources.
         writes: whether it changes the served data.
-        destroys: whether it takes away what only adding again brings back.
         hints: more about arguments than their model says, by name: what is served decides it.
         records: whether it says by :func:`~nlp_retrieval.core.record_steps` what a recorded session keeps of it; of other
             tools, the session keeps the name.
@@ -237,7 +236,6 @@ class McpTool:
     run: Callable[[Any], bytes]
     shows_texts: bool = True
     writes: bool = False
-    destroys: bool = False
     hints: Mapping[str, str] = field(default_factory=dict)
     records: bool = False
     filtered: bool = False

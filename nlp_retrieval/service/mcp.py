@@ -115,7 +115,7 @@ def _tool_of(tool: McpTool) -> Tool:
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=ToolAnnotations(
-            read_only_hint=not tool.writes, destructive_hint=tool.destroys, idempotent_hint=True, open_world_hint=False
+            read_only_hint=not tool.writes, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
     )
 
