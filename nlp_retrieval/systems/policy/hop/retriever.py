@@ -28,13 +28,15 @@ from nlp_retrieval.core import (
     Scores,
     SegmentFolder,
     Step,
+    mapped,
     may_set,
     resolve_components,
     scaled,
     stage,
 )
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.retrievers import live_among, live_of
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning, SourceError
+from nlp_retrieval.retrievers import Hashes, hash_of, live_among, live_of
+from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.finding import find_relations
 from nlp_retrieval.systems.policy.hop.graph import RelationGraph, RelationPath
@@ -59,6 +61,7 @@ _STARTS, _DEPTH, _DECAY, _HOP_WEIGHT = 10, 100, 0.9, 0.3
 """First hits that paths start from, hits that are ranked with what is reached, factor of a relation, and weight of paths."""
 
 _RELATIONS_OF_A_PASSAGE, _STEPS, _CHANGED_AT_MOST = 16, 300, 1000
+_SEEN = "told_by.npy"
 
 
 class HopRetriever(BaseRetriever):
@@ -97,7 +100,7 @@ class HopRetriever(BaseRetriever):
 
     name = "hop"
     manifest_may_set = may_set("start", "subject", "relations", "max_hops", "changes", "merge")
-    format_version = 4
+    format_version = 5
     search_only = frozenset("start max_hops changes merge".split())
 
     def __init__(
@@ -124,12 +127,12 @@ class HopRetriever(BaseRetriever):
         return [self.start]
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        self._tables(items, np.ones(len(items), bool), None).write(folder)
+        self._tables(items, np.ones(len(items), bool), None, folder).write(folder)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del items
         before = RelationTables.of_segments(segments)
-        self._tables(everything, live_among(everything, segments), before).write(folder)
+        self._tables(everything, live_among(everything, segments), before, folder).write(folder)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         if segments[0].first_row == 0 and self.told_by is None:
@@ -137,11 +140,25 @@ class HopRetriever(BaseRetriever):
             return
         live = np.concatenate([np.ones(segments[0].first_row, bool), live_of(segments)])
         RelationTables.of_segments(segments).among(live).write(folder)
+        if self.told_by is not None:
+            np.save(folder / _SEEN, mapped(segments[-1].folder / _SEEN, np.uint64, (2,)), allow_pickle=False)
+
+    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        if self.told_by is None:
+            return
+        seen = mapped(segments[-1].folder / _SEEN, np.uint64, (2,))
+        if not np.array_equal(_sum_of(list(self.told_by.relations())), seen):
+            raise IndexDamagedError(
+                f"hop: the table logical_relationships of {self.told_by!r} has changed since the index was built; index again "
+                "with replace=True"
+            )
 
     def load(self, folder: Path) -> None:
         self.load_segments([SegmentFolder(folder, 0, len(RelationTables.open(folder).families))])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        if self.told_by is not None:
+            mapped(segments[-1].folder / _SEEN, np.uint64, (2,))
         self._known = RelationTables.of_segments(segments)
         self._n_rows = segments[-1].end_row
         self._graph = RelationGraph(self._known.relations, self._n_rows, RELATION_WEIGHTS, _RELATIONS_OF_A_PASSAGE)
@@ -238,12 +255,13 @@ class HopRetriever(BaseRetriever):
                 counterpart += f", with {figures} changed quantit{'y' if figures == 1 else 'ies'}"
         return f'{told}; {counterpart}; ranked by the rest of the question: "{asked.rest}"'
 
-    def _tables(self, everything: ItemTable, live: Mask, before: RelationTables | None) -> RelationTables:
-        """Return the tables of a whole index."""
+    def _tables(self, everything: ItemTable, live: Mask, before: RelationTables | None, folder: Path) -> RelationTables:
+        """Return the tables of a whole index; of stored relations a checksum is written too."""
         if self.told_by is None:
             return find_relations(everything, live, self.subject, before)
         rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
         stored = list(self.told_by.relations())
+        np.save(folder / _SEEN, _sum_of(stored), allow_pickle=False)
         kept = [one for one in stored if one.source_id in rows and one.target_id in rows]
         if before is None and not kept:
             raise SourceError(
@@ -265,3 +283,10 @@ _SIDES: Mapping[ChangeKind, tuple[str, str]] = {
     "added": ("new", "new since the version before"),
     "dropped": ("gone", "gone in the next version"),
 }
+
+
+def _sum_of(relations: Sequence[ChunkRelation]) -> Hashes:
+    """Return the number of relations, and the sum of their hashes, which does not depend on their order."""
+    texts = (f"{one.source_id}\0{one.target_id}\0{one.type}\0{one.confidence!r}" for one in relations)
+    total = sum(hash_of(text.encode(errors="replace").decode()) for text in texts)
+    return np.array([len(relations), total % 2**64], np.uint64)

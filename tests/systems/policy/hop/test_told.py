@@ -15,6 +15,7 @@ from psycopg.sql import SQL, Identifier
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
@@ -73,3 +74,15 @@ def test_hops_go_along_the_relations_of_the_table_and_no_others(source: ChunkTab
     assert paths["b-new-3"] == 2
     steps = {hit.item.item_id: one["hop"].steps for hit, one in zip(hits, searcher.explain(query, hits), strict=True)}
     assert [(step.kind, step.target.item_id) for step in steps["b-new-3"]] == [("CAUSES", "b-old-4"), ("EXPLAINS", "b-new-3")]
+
+
+def test_a_changed_table_is_told_and_read_when_the_index_is_replaced(source: ChunkTablesLoader, tmp_path: Path) -> None:
+    searcher = Searcher([made(source)])
+    searcher.index(plans(), tmp_path)
+    assert not searcher.index(plans(), tmp_path).built
+    with ChunkTables(env_url(), schema=str(source.schema)) as tables:
+        tables.write_relations([ChunkRelation("a-old-0", "a-new-3", "SUPPORTS", 0.7)])
+    with pytest.raises(IndexDamagedError, match=r"logical_relationships .* has changed since the index was built"):
+        searcher.index(plans(), tmp_path)
+    searcher.index(plans(), tmp_path, replace=True)
+    assert ("a-old-0", "a-new-3", "SUPPORTS", 0.7) in told(tmp_path, made(source))
