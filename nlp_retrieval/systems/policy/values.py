@@ -27,13 +27,15 @@ _NEUTRAL = re.compile(
 _NONE = re.compile(r"\b(?:no|not|nor|never|without|neither|lacks?)\b", re.IGNORECASE)
 _OTHER = re.compile(
     r"\b(?:since|rose|risen|grew|grown|increased?|accounts?|accounted|contribut\w{1,6}|represents?|share|"
-    r"(?:projected|expected|forecast) to|renewables?|annual (?:average|growth))\b",
-    re.IGNORECASE,
+    r"(?:projected|expected|forecast) to|annual (?:average|growth)|"
+    r"renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG)))\b",
+    re.IGNORECASE | re.DOTALL,
 )
 """Before a number that is none of a target."""
 
 _DONE = re.compile(
-    r"\b(?:fell|fallen|decreased|declined|dropped|shrank|(?:was|were|(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|"
+    r"(?<!\bwill\shave\s)(?<!\bwill\shave\sbeen\s)\b(?:fell|fallen|decreased|declined|dropped|shrank|"
+    r"(?:was|were|(?<!\bwill\s)(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|"
     r"(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))\b",
     re.IGNORECASE,
 )

@@ -195,6 +195,10 @@ def test_a_name_inside_a_sentence_is_no_running_text() -> None:
         ("target", "Sweden lowered its emissions by 27% in 2018.", []),
         ("target", "Emissions are projected to fall by 12% by 2030 without targets.", []),
         ("target", "Renewables reach 70% by 2030, reducing emissions.", []),
+        ("target", "Kenya expands renewables to reduce its GHG emissions by 32% by 2030.", ["32% by 2030"]),
+        ("target", "By 2030, emissions will have been reduced by 40% below 2010 levels.", ["40% by 2030, against 2010"]),
+        ("target", "By 2030, Fiji will have lowered emissions by 30%.", ["30% by 2030"]),
+        ("target", "By 2030, emissions will have been cut by 9%.", ["9% by 2030"]),
         (
             "target",
             "Cut emissions by 32% by 2030 relative to the BAU scenario of 143 MtCO2e.",
