@@ -247,6 +247,10 @@ def extract_knowledge(
     """
     if commit_every < 1:
         raise ConfigurationError(f"commit_every={commit_every}: commit after at least 1 passage")
+    if not isinstance(store, KnowledgeStore):
+        raise ConfigurationError(f"store={store!r:.60} ({type(store).__name__}): pass KnowledgeStore(path, create=True)")
+    if not isinstance(extractor, KnowledgeExtractor):
+        raise ConfigurationError(f"extractor={extractor!r:.60} ({type(extractor).__name__}): pass KnowledgeExtractor(lm)")
     from nlp_retrieval.lm import using
 
     begin = time.perf_counter()

@@ -124,8 +124,11 @@ class ReadKnowledge:
 
 def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledge:
     """Read the knowledge of one passage."""
-    if isinstance(entities, dict):
-        entities = [[name, type_] for name, type_ in entities.items()]
+    if isinstance(entities, dict):  # {"Ann": "person"}, or {"person": ["Ann", "Bob"]}
+        pairs: list[JsonValue] = []
+        for key, value in entities.items():
+            pairs += [[name, key] for name in value] if isinstance(value, list) else [[key, value]]
+        entities = pairs
     if not isinstance(entities, list) or not isinstance(triples, list):
         raise ValueError(f"the {'triples' if isinstance(entities, list) else 'entities'} are no list")  # noqa: TRY004
     typed = [pair for value in entities[:MAX_STATEMENTS] if (pair := _entity(value))]
@@ -140,8 +143,14 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
     return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, nothing_read)
 
 
+_PLACES = {"subject": 0, "head": 0, "object": 2, "tail": 2, "type": 2, "entity_type": 2}
+"""Places of the values of an object; those of other keys come between."""
+
+
 def _parts(value: JsonValue) -> list[JsonValue]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value, key=lambda key: _PLACES.get(key.lower(), 1))]
+    return value if isinstance(value, list) else [value]
 
 
 def _entity(value: JsonValue) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ import pytest
 from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import OutputError
+from nlp_retrieval.errors import ConfigurationError, OutputError
 from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
@@ -53,6 +53,13 @@ def test_each_passage_takes_one_call_and_no_run_asks_again(server, store, extrac
     assert {row[3] for row in rows_of(store)["entities"]} == {"person", "place"}
     again = extract_knowledge(reversed(ITEMS), store, extractor())
     assert (again.kept, again.extracted, again.calls.calls, server.calls) == (25, 0, 0, 25)
+
+
+def test_a_path_is_no_store_and_a_model_no_extractor(store, extractor, model):
+    with pytest.raises(ConfigurationError, match=r"pass KnowledgeStore\(path, create=True\)"):
+        extract_knowledge(ITEMS, "knowledge.db", extractor())
+    with pytest.raises(ConfigurationError, match=r"pass KnowledgeExtractor\(lm\)"):
+        extract_knowledge(ITEMS, store, model())
 
 
 def test_equal_texts_are_asked_about_once(server, store, extractor):

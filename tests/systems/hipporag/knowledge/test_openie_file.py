@@ -83,6 +83,15 @@ def test_what_is_no_statement_is_left_out_and_counted():
     assert read.dropped == 7 + 7
 
 
+def test_objects_are_read_by_their_keys():
+    read = knowledge_from_json({"person": ["Ann", "Bob"], "Bergen": "place"}, [])
+    assert read.types == {"Ann": "person", "Bob": "person", "Bergen": "place"}
+    triples = [{"predicate": "in", "subject": "A", "object": "B"}, {"head": "C", "relation": "in", "tail": "D"}]
+    read = knowledge_from_json([{"type": "person", "name": "Ann"}], triples)
+    assert read.types == {"Ann": "person"}
+    assert read.knowledge.triples == (Triple("A", "in", "B"), Triple("C", "in", "D"))
+
+
 def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
     bad = {"doc_id": "1", "extracted_entities": [None], "extracted_triples": [["a", "b"]]}
     path = lines(tmp_path / "openie.jsonl", as_row(PLACE_SAYS, doc_id="2"), bad)
