@@ -74,6 +74,11 @@ def test_no_family_is_on_both_sides_and_nothing_is_lost(families, seed):
     assert split_by_family(examples, seed) == (first, second)
 
 
+def test_of_three_families_two_are_on_the_first_side():
+    first, second = split_by_family([dspy.Example(claim=str(number), family=number) for number in range(3)])
+    assert (len(first), len(second)) == (2, 1)
+
+
 def result(title, content="text"):
     item = SearchableItem(item_id=f"id of {title}", content=content, metadata={"title": title} if title else {})
     return RetrievalResult(item=item, score=1.0)
