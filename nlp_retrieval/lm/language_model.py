@@ -8,9 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
-import urllib.error
-import urllib.request
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -23,7 +20,7 @@ from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
 from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointKey, LimitedCalls, ModelEndpoint, check_url
 
@@ -36,8 +33,6 @@ _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re
 _LEAST_FOR_REASONING = 16_000
 """Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
 
-_OWN_URLS = {"openai": "https://api.openai.com/v1", "ollama_chat": "http://localhost:11434/v1"}
-_SECONDS = 10.0
 _PATIENCE = 600.0
 """Seconds for an answer of a client, which has time-outs of its own."""
 
@@ -190,28 +185,6 @@ class LanguageModel(Component):
         from nlp_retrieval.lm.engine import dspy  # noqa: F401
 
         self._key.read()
-
-    def check_reachable(self) -> None:
-        """Ask the server for its list of models, which costs nothing; providers whose URL is not known pass.
-
-        Raises:
-            ModelError: nothing answers there, after the retries.
-        """
-        url = (self.base_url or _OWN_URLS.get(self.provider, "")).rstrip("/")
-        if not url:
-            return
-        reason: object = ""
-        for attempt in range(self.endpoint.retries + 1):
-            time.sleep(min(self.endpoint.backoff * 2.0 ** (attempt - 1), _SECONDS) if attempt else 0)
-            try:
-                urllib.request.urlopen(f"{url}/models", timeout=min(_SECONDS, self.endpoint.timeout)).close()  # noqa: S310
-            except urllib.error.HTTPError as error:
-                error.close()  # without the key it may be refused, and it is there
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "reason", error)
-                continue
-            return
-        raise ModelError(f"{url}: no server of language models answers there: {reason} ({attempt + 1} attempts)")
 
     def _make(self) -> Any:
         from nlp_retrieval.lm.engine import dspy
