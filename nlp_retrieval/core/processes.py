@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -65,8 +65,23 @@ def threads_of(n: int) -> dict[str, str]:
 
 
 def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Return the results of parts of one search, computed in the threads that all searches of this process share."""
-    return list(_shared_threads(os.getpid()).map(work, parts) if len(parts) > 1 else map(work, parts))
+    """Return the results of parts of one task, computed in the threads that all searches of this process share.
+
+    Few parts wait at a time, so that one of many parts does not keep another task waiting until its end.
+    """
+    if len(parts) <= 1:
+        return list(map(work, parts))
+    threads, most = _shared_threads(os.getpid()), 2 * usable_cores()
+    begun: list[Future[Result]] = []
+    try:
+        for number, part in enumerate(parts):
+            if number >= most:
+                begun[number - most].result()
+            begun.append(threads.submit(work, part))
+        return [future.result() for future in begun]
+    finally:
+        for future in begun:
+            future.cancel()
 
 
 @cache

@@ -191,8 +191,8 @@ def _computed(session: onnxruntime.InferenceSession, feed: dict[str, np.ndarray[
 
 def over_texts(n_texts: int, work: Callable[[range], None]) -> None:
     """Process texts on all usable cores; a few in the calling thread."""
-    n_threads = max(1, min(usable_cores(), n_texts // _AT_LEAST))
-    in_threads(work, [range(first, n_texts, n_threads) for first in range(n_threads)])
+    size = _AT_LEAST if usable_cores() > 1 and n_texts >= 2 * _AT_LEAST else max(1, n_texts)
+    in_threads(work, [range(first, min(first + size, n_texts)) for first in range(0, n_texts, size)])
 
 
 def texts_for_all_cores() -> int:

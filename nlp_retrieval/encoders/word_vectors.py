@@ -210,7 +210,7 @@ def _read_text(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]
             file.readline()
         for number, line in enumerate(file, 2 if header else 1):
             parts = line.removeprefix(b"\xef\xbb\xbf").split() if number == 1 else line.split()
-            if not parts:
+            if not parts and (header or rows):
                 continue
             dimension = dimension or max(len(parts) - 1, 1)
             try:

@@ -22,11 +22,11 @@ _BULLET = re.compile(
 )
 _JSON_BEGINS = re.compile(r"""\s*(?:\[\s*["'{\[]|\{\s*(?:["']|\w+\s*:))""")
 _REFUSAL = re.compile(
-    r"\W*(?:(?:I'?m|I am) (?:very |so )?sorry\b|Sorry, (?:but )?I\b|I apologi[sz]e\b|As an? AI\b|Es tut mir leid\b|Lo siento, "
+    r"\W*(?:(?:I'?m|I am) (?:very |so )?sorry\b|Sorry, (?:but )?I\b|I apologi[sz]e\b|Es tut mir leid\b|Lo siento, "
+    r"|As an? AI(?: language model| assistant| model)?,? I\b"
     r"|Leider kann ich\b|(?:Je suis )?Désolée?, (?:mais )?je\b|Je suis désolée?\b"
     r"|I (?:can ?not|can't|am unable to|am not able to|'m unable to|won't) (?:help|assist|answer|provide|comply|fulfil|generate"
-    r"|create|write|find|access|browse|do)\b)",
-    re.IGNORECASE,
+    r"|create|write|find|access|browse|do)\b)"  # case counts: "I'm Sorry" is a song
 )
 _NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
@@ -165,7 +165,7 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
             yield from _parts(listed, depth + 1)
             return
         plain = [" ".join(line.split()) for line in text.splitlines()]
-        listed_lines = [line for line in plain if _BULLET.match(line)]
+        listed_lines = [line for line in plain if _BULLET.match(line) and not line.endswith(":")]
         for line in listed_lines or plain:
             bare = _BULLET.sub("", line)
             if not bare.endswith(":"):  # "Here are three phrases:"

@@ -90,7 +90,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         return super().provenance() | ({} if self.compiled is None else {str(self.compiled.path): self.compiled.fingerprint})
 
     def extra_state(self) -> dict[str, Any]:
-        return super().extra_state() | {"compiled": self.compiled}
+        return super().extra_state() | {"compiled": self.compiled, "_program": None}
 
 
 # Sub-queries by a language model: it breaks a claim into two or three phrases, each meant to find one of its documents.

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
+from nlp_retrieval.core.processes import in_threads
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers import IVFPQ
 
@@ -149,3 +150,31 @@ def test_threads_that_start_java_at_once_start_it_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _JAVA, str(index)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=TESTS, timeout=300, check=False)
     assert done.stdout == "right\n", done.stderr
+
+
+def test_a_task_of_many_parts_does_not_keep_another_waiting_until_its_end() -> None:
+    order: list[str] = []
+
+    class Parts(list[int]):
+        def __init__(self, n_parts: int) -> None:
+            super().__init__(range(n_parts))
+            self.all_wait = threading.Event()
+
+        def __iter__(self) -> Iterator[int]:
+            yield from range(len(self))
+            self.all_wait.set()
+
+    parts, others = Parts(64 * (os.cpu_count() or 1)), Parts(2)
+    another = threading.Thread(target=in_threads, args=(lambda _: order.append("another"), others))
+
+    def part(number: int) -> int:
+        if number == 0:
+            parts.all_wait.wait(0.5)  # which they do only if all parts wait at once
+            another.start()
+            assert others.all_wait.wait(60)
+        order.append("one")
+        return number
+
+    assert in_threads(part, parts) == list(parts)
+    another.join(60)
+    assert order.index("another") < len(parts) // 2

@@ -34,9 +34,6 @@ TestLateInteraction = configured(
     RerankerRules, LateInteractionReranker, lambda _: LateInteractionReranker(HashedTokens(24), blend="score")
 )
 TestMmr = configured(ListRerankerRules, MmrReranker, lambda _: MmrReranker(HashedWords(24)))
-TestMmrOverIncomingScores = soak(
-    configured(ListRerankerRules, MmrReranker, lambda _: MmrReranker(HashedWords(24), lambda_mult=0.2, relevance="incoming"))
-)
 TestMultiSignal = configured(
     RerankerRules,
     MultiSignalReranker,

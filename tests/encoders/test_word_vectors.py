@@ -124,6 +124,7 @@ def test_a_file_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory
         ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends within word 2 of 2"),
         ("a.txt", b"2 2\n1990 1\nwind 1 2\n", "line 2 has not 2 numbers after a word"),
         ("a.txt", b"the 1 2 3\nwind 1 2\n", "line 2 has not 3 numbers after a word"),
+        ("a.txt", b"\n2 3\nthe 1 2 3\nwind 1 2 3\n", "line 1 has not"),
         ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
         ("a.txt", b"", "and holds 0"),
         ("a.txt", b"the nan 2 3\n", "is not finite"),

@@ -24,6 +24,7 @@ def test_phrases_are_found_in_whatever_form_they_come(subtests: pytest.Subtests)
         "- Stanley Kubrick\n\n- Lolita 1962 film",
         "Here are two search phrases:\n\n* Stanley Kubrick\n* Lolita 1962 film",
         "Phrase 1: Stanley Kubrick\nPhrase 2: Lolita 1962 film",
+        "Search queries:\nStanley Kubrick\nLolita 1962 film",
         '```json\n["Stanley Kubrick", "Lolita 1962 film"]\n```',
         '["Stanley Kubrick", "Lolita 1962 film",]',
         "{'phrases': ['Stanley Kubrick', 'Lolita 1962 film'],}",
@@ -80,6 +81,12 @@ for unit in ("[", "{", " ", "\\n", "; ", '"', "', '", "1. ", "- ", "phrase ", "`
 """
     # all of it takes a second; quadratic time would take minutes
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_titles_and_statements_that_begin_as_a_refusal_does_are_none():
+    for text in ["I'm Sorry", "I Can't Help Myself (Sugar Pie, Honey Bunch)", "As an AI researcher, Hinton left Google."]:
+        assert read_passage(text, CLAIM, 32) == text
+    assert read_passage("As an AI language model, I cannot browse.", CLAIM, 32) is None
 
 
 def test_a_passage_is_one_line_cut_to_length():

@@ -56,6 +56,7 @@ def test_without_passages_or_words_nobody_is_asked(model, server):
         'Here you are:\n```json\n{"answer": "Paris", "citations": "1.2"}\n```',
         "[[ ## reasoning ## ]]\nr\n[[ ## answer ## ]]\nParis\n[[ ## answer ## ]]\nRome",
         "{'Reasoning': 'r', 'Final_answer': 'Paris',}",
+        '{"answer": "Paris", "is_final_answer": true}',
         "**Reasoning:** r\n\n**Citations:** 1.2\n\n**Answer:** Paris",
     ],
 )
