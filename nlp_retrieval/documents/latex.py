@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
+from string import punctuation
 from typing import Any
 
 from nlp_retrieval.core import parse_yaml
@@ -150,9 +151,12 @@ class _Latex:
         macros.append(MacroSpec("lstinline", args_parser=VerbatimArgsParser(verbatim_arg_type="verb-macro")))
         environments = [EnvironmentSpec(name, arguments) for name, arguments in _ENVIRONMENTS.items()]
         context.add_context_category("documents", macros=macros, environments=environments, prepend=True)
+        spoken = {spec.macroname for spec in texts().iter_macro_specs()} | _SYMBOLS.keys() | {*punctuation, " ", "\n", "\t"}
+        self._known = {spec.macroname for spec in context.iter_macro_specs()} | spoken
+        # what stands for text has no option: "95\% [0.5--0.9]", "\ldots [3]"
+        context.add_context_category("signs", macros=[MacroSpec(name, "") for name in spoken])
         context.set_unknown_macro_spec(MacroSpec("", "*["))
         context.set_unknown_environment_spec(EnvironmentSpec("", "["))
-        self._known = {spec.macroname for known in (context, texts()) for spec in known.iter_macro_specs()} | _SYMBOLS.keys()
         nodes, _, _ = LatexWalker(self._text, latex_context=context, tolerant_parsing=True).get_latex_nodes()
         document = next((node for node in nodes if getattr(node, "environmentname", "") == "document"), None)
         for node in nodes if document is not None else ():
@@ -176,8 +180,11 @@ class _Latex:
             self.tree.line = bisect_right(self._starts, node.pos)
             self._read(node, kind)
 
+    def _shown(self, node: Any) -> str:
+        return self._macros.get(_macro(node), ("", ""))[1]
+
     def _cites(self, node: Any) -> bool:
-        return self._macros.get(_macro(node), ("", ""))[1].startswith("cite")
+        return self._shown(node).startswith("cite")
 
     def _read(self, node: Any, kind: str) -> None:  # noqa: PLR0912 -- a branch for each kind of node
         if kind == "LatexCharsNode":
@@ -209,7 +216,7 @@ class _Latex:
                 self.tree.one(TEXT, _plain(node))
 
     def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912
-        tree, shown = self.tree, self._macros.get(name, ("", ""))[1]
+        tree, shown = self.tree, self._shown(node)
         groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
         if shown == "cite":
@@ -251,6 +258,8 @@ class _Latex:
             tree.text(self._terms.get(last, last))
         elif shown in ("num", "unit"):
             tree.text(_quantity(name, shown == "num", [_inner(group) for group in groups]))
+        elif shown == "code" and any(self._shown(each) == "link" for each in groups[-1].nodelist):
+            self._walk(groups[-1:])
         elif shown == "/":
             tree.text("/".join(map(self._text_of, groups)))
         else:
@@ -277,7 +286,10 @@ class _Latex:
             if groups and not plain.strip():
                 self._walk(groups[-1:])
             if node.macro_post_space and name not in self._known:  # "\\bee [1]"
-                self._walk(options)
+                for option in options:
+                    tree.text("[")
+                    self._walk([option])
+                    tree.text("]")
 
     def _text_of(self, group: Any) -> str:
         """Return the text of a group, without its notes."""

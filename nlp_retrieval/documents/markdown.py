@@ -40,13 +40,14 @@ _MOST_UNCLOSED = 9
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _NOTE = re.compile(r"\[\^([^\s\[\]]{1,200}|[0-9]{1,9}(?:[,;] ?\^?[0-9]{1,9}){1,50})\]")
+_ONLY_NUMBERS = re.compile(r"\^?[0-9][0-9, \u2013-]{0,40}")
 _RAISED_BEFORE = re.compile(r"\^[0-9][0-9, \u2013-]{0,40}\Z")
 _NEVER_CLOSED = re.compile(
     r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
     re.IGNORECASE | re.DOTALL,
 )
 _RULE = re.compile(r"(---|\+\+\+)[ \t]{0,80}\n")
-_KEY = re.compile(r"\s{0,9}[\w\"'-]{1,80}\s{0,9}:")
+_KEY = re.compile(r"\s{0,9}[\w\"'-]{1,80}\s{0,9}[:=]")
 _ENDS = {
     "---": re.compile(r"^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE),
     "+++": re.compile(r"^\+\+\+[ \t]{0,80}$", re.MULTILINE),
@@ -129,9 +130,13 @@ def _inline_note(state: StateInline, silent: bool) -> bool:
     end = state.md.helpers.parseLinkLabel(state, state.pos + 1) if state.src.startswith("^[", state.pos) else -1
     if end < 0 or state.src[end + 1 : end + 2] in ("^", "(", "[") or _RAISED_BEFORE.search(state.src, 0, state.pos):
         return False  # a raised mark, ^[2]^, or a link after one, ^2^[Frisch](https://a.example)
+    if _ONLY_NUMBERS.fullmatch(state.src, state.pos + 2, end):
+        return False  # ^[1]
     if not silent:
         note = state.push("inline_note", "", 0)
         note.children = []
+        state.env["notes"] = state.env.get("notes", 0) + 1
+        note.meta = {"name": f"note {state.env['notes']} within the text"}
         state.md.inline.parse(state.src[state.pos + 2 : end], state.md, state.env, note.children)
     state.pos = end + 1
     return True
@@ -243,8 +248,10 @@ def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str, list
     block = text[begin.end() : end.start()]
     try:
         values = parse_yaml(block, "front matter") if begin[1] == "---" else tomllib.loads(block)
-    except (ConfigurationError, tomllib.TOMLDecodeError) as error:
-        note = f"{where}: the YAML at its beginning cannot be read, and is taken for text ({error}); correct or remove it"
+    except (ConfigurationError, ValueError, RecursionError) as error:  # TOML may have more levels or digits than Python reads
+        note = (
+            f"{where}: the front matter at its beginning cannot be read, and is taken for text ({error}); correct or remove it"
+        )
         return {}, text, [note] if _KEY.match(block) else []
     if not isinstance(values, dict):
         return {}, text, []
@@ -352,7 +359,7 @@ def _write(tree: Tree, tokens: Sequence[Token]) -> None:  # noqa: PLR0912 -- a b
             case "myst_role":
                 tree.text(token.content)
             case "inline_note":
-                tree.begin(FOOTNOTE, name=f"note in line {tree.line}")
+                tree.begin(FOOTNOTE, name=token.meta["name"])
                 _write(tree, token.children or [])
                 tree.end(FOOTNOTE)
             case "text":

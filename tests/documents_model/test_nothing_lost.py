@@ -49,6 +49,17 @@ def notes_of(document: Document) -> list[str]:
             r"\newacronym{w}{WHO}{World Health Organization}The \gls{w} \makebox[1cm]{said} \raisebox{2pt}{so}.",
             "The WHO said so.",
         ),
+        (
+            "a.tex",
+            r"It fell by 95\% [0.5--0.9], et al.\ [12], 5\,[kg], \bee [3].",
+            "It fell by 95% [0.5\u20130.9], et al. [12], 5 [kg], [3].",
+        ),
+        (
+            "a.tex",
+            r"\rule{0pt}{2.6ex}Bees\glossary{bee} \textcolor[rgb]{1,0,0}{dance}.\todo[inline]{Fix}",
+            "Bees dance.\n\nFix",
+        ),
+        ("a.tex", r"\colorbox[gray]{0.9}{See} \texttt{\url{https://a.example}}.", "See https://a.example."),
         ("a.tex", r"\begin{frame}{Bees}They \colorbox{red}{dance}.\end{frame}", "Bees\n\nThey dance."),
         (
             "a.tex",
@@ -128,6 +139,19 @@ def test_a_title_is_read_as_the_text_is() -> None:
     assert read_document(written.encode(), "a.tex").title == "On “Bees” at 5 km"
     with pytest.raises(SourceError, match="LaTeX that cannot be parsed"):
         read_document(rb"Text \lstinline", "a.tex")
+
+
+def test_notes_within_the_text_have_names_of_their_own() -> None:
+    read = read_document(b"Bees.^[https://a.example] Ants.^[https://b.example] Frogs.^[1]", "a.md")
+    assert len({*notes_of(read)}) == 2
+    assert "Frogs.^[1]" in read.text
+
+
+@pytest.mark.parametrize("value", ["[" * 60_000, "1" * 6_000, "["])
+def test_broken_toml_is_text_and_named(value: str) -> None:
+    read = read_document(f"+++\nx = {value}\n+++\nBees dance.".encode(), "a.md")
+    assert "Bees dance." in read.text
+    assert [note[:40] for note in read.notes] == ["a.md: the front matter at its beginning "]
 
 
 def test_works_and_roles_of_pandoc_and_sphinx_are_read() -> None:

@@ -223,4 +223,4 @@ def test_front_matter_is_no_text_and_decides_no_url_or_grade(tmp_path):
 def test_hostile_front_matter_is_text(block):
     read = read_document(f"---\n{block}\n---\nText.".encode(), "a.md")
     assert (read.metadata, read.text.endswith("Text.")) == ([], True)
-    assert [note[:45] for note in read.notes] == ["a.md: the YAML at its beginning cannot be read"[:45]]
+    assert [note[:45] for note in read.notes] == ["a.md: the front matter at its beginning cannot be read"[:45]]
