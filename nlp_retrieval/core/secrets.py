@@ -26,16 +26,16 @@ _NOT_SECRET = frozenset({"key", "keys"})
 _PREFIXES = ("sk", "pk", "rk", "hf", "gho", "ghp", "ghs", "ghu", "ghr", "gsk", "glpat", "github_pat", "xai", "pplx", "tvly")
 _SECRET_VALUE = re.compile(
     r"(?:(?<=://)|(?<=:\\/\\/))[^/\s:]*:[^/\s]*(?=@)"  # user and password of a URL, as JSON may write it too
-    r"|(?:(?<=http://)|(?<=https://))[^/\s:@]+(?=@)"  # a token in place of both
+    r"|(?:(?<=http://)|(?<=https://)|(?<=http:\\/\\/)|(?<=https:\\/\\/))[^/\s:@]+(?=@)"  # a token in place of both
     r"|(?<=[?&;#])[\w.-]*(?:key|token|auth|password|passwd|pwd|secret|signature|sig|credential)=[^&;\s\"'\\]+"
     rf"|\b(?:{'|'.join(_PREFIXES)})[-_][A-Za-z0-9_-]{{16,}}"
     r"|\bxox[a-z]-[A-Za-z0-9-]{10,}"  # Slack
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon
     r"|\bAIza[A-Za-z0-9_-]{30,}"  # Google
     r"|\beyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"  # JSON web tokens
-    r"|\bBearer(?:\s|[+:=]|%20|\\++(?:u0020|[tnr]))++[\w.~+/=-]{8,}"
-    r"|(?<=cookie: )[^\r\n\"'\\]+"
-    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]*+",
+    r"|\bBearer(?:\s|[+:=]|%20|\\++(?:u0020|[tnr]))++(?:\d{1,12}(?:\||%7C))?+[\w.~+/=-]{8,}"
+    r"|(?<=cookie: )[^\s=;,\"'\\]+=[^\r\n\"'\\]*"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:[^-]|-(?!----))*+",
     re.IGNORECASE,
 )
 _MARKS = (
@@ -45,12 +45,14 @@ _MARKS = (
 """An ASCII text without any of these, in small letters, has no match of ``_SECRET_VALUE``; looking for them is much faster."""
 _SETTING = re.compile(
     r"((?:(?<![\w.%-])|(?<=%[0-9A-F][0-9A-F]))[\w.-]{0,60}?"  # a name, such as "api_key": or api_key=
-    r"(?:key|token|authorization|bearer|cookie|pwd|passw(?:or)?d|passphrase|secret|credential)s?)"
-    r"(\\*+[\"']?+\s*+(?:[:=]|%3[AD])\s*+)"
+    r"(?:key|token|authorization|bearer|cookie|pwd|pass(?:w(?:or)?d|phrase|code)?|secret(?:_?id)?|credential)s?[0-9]{0,2})"
+    r"(\\*+[\"']?+\s*+(?:[:=]|%3[AD])\s*+(?:[\[(]\s*+|b(?=\\*+[\"']))?+)"
     r"((?P<quote>\\*+[\"'])(?:(?!(?P=quote))(?:\\.|.))*+"
     r"|(?:(?:bearer|basic|token|apikey|digest)[\s+]++)?+(?:(?!%26)[^\s'\"&;,)\\<>|])++)",
     re.IGNORECASE,
 )
+_PART = re.compile(r"\b\w++\s*+=\s*+('(?:[^'\\]|\\.)*+'?|[^\s'\"&;,)]++)")
+"""The value of a setting of an address, whatever its name."""
 _SURE_NAME = re.compile(r"pass|pwd|secret|(?:api|access|auth|bearer|private)[_-]?(?:key|token)|authorization", re.IGNORECASE)
 _OPAQUE = re.compile(r"(?=\D*+\d)\S{8,}+\Z|(?:bearer|basic|token|apikey|digest)\s", re.IGNORECASE)
 """What a key looks like, and no word: eight signs with a digit among them, or a scheme of HTTP before it."""
@@ -92,7 +94,7 @@ def hide_parts(text: str, address: str) -> str:
     user, _, location = address.partition("://")[2].rpartition("@")
     host, _, database = location.partition("/")
     parts = {address, host, host.partition(":")[0], database.partition("?")[0], *user.partition(":")[::2]}
-    parts |= {match[3].strip("'") for match in _SETTING.finditer(address)}
+    parts |= {match[1].strip("'") for match in _PART.finditer(address)}
     parts |= {unquote(part) for part in parts}
     return _hide_values(text, sorted((part for part in parts if len(part) > 2), key=len, reverse=True))
 
@@ -135,7 +137,7 @@ def _hide_setting(match: re.Match[str]) -> str:
     plain = value.removeprefix(quote or "")
     if plain.startswith(("env:", HIDDEN)) or not plain:
         return match[0]
-    is_set = bool(quote) or "=" in sign
+    is_set = "=" in sign or "%3d" in sign.lower() or (bool(quote) and (sign[0] in "\\\"'" or not re.search(r"\s", plain)))
     is_secret = (_SURE_NAME.search(name) is not None and is_set) or (is_secret_name(name) and _OPAQUE.match(plain) is not None)
     return f"{name}{sign}{quote or ''}{HIDDEN}" if is_secret else match[0]
 

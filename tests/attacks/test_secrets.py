@@ -30,7 +30,7 @@ from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets
+from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets, scrub
 from nlp_retrieval.reports.write import write_run_files
 
 SECRET = "tr0ub4dor-and-3-horses"
@@ -95,7 +95,12 @@ SPELLINGS = (
     f"password: {OPAQUE}",
     f"https://a.org/#access_token={OPAQUE}",
     f"https%3A%2F%2Fa.org%3Fapi_key%3D{OPAQUE}%26x",
-    f"-----BEGIN RSA PRIVATE KEY-----\n{OPAQUE}\n-----END RSA PRIVATE KEY-----",
+    *(
+        f"-----BEGIN RSA PRIVATE KEY-----\n{head}{OPAQUE}\n-----END RSA PRIVATE KEY-----"
+        for head in ("", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A\n\n")
+    ),
+    *(f"{name}={OPAQUE}" for name in ("SMTP_PASS", "pass", "passcode", "password2", "secret_id")),
+    f"Authorization: Bearer 1|{OPAQUE}",
 )
 
 
@@ -113,7 +118,11 @@ def test_a_key_is_hidden_in_every_spelling_also_in_json_within_json(subtests: py
                 assert OPAQUE not in json.dumps(shown)
                 if text is not value:
                     json.loads(shown)
-    for value in (f"https:\\/\\/me:{OPAQUE}@a.org", [{"name": "Authorization", "value": OPAQUE}]):
+    for value in (
+        f"https:\\/\\/me:{OPAQUE}@a.org",
+        f"https:\\/\\/{OPAQUE}@a.org",
+        [{"name": "Authorization", "value": OPAQUE}],
+    ):
         assert OPAQUE not in json.dumps(without_secrets(value))
 
 
@@ -124,6 +133,10 @@ def test_prose_about_keys_is_left_as_it_is() -> None:
         "Password: the film of 2016",
         "sort_key=year",
         "the secret: how",
+        "first pass: 12",
+        "Where does the fortune cookie: the snack come from?",
+        'Her secret: "I never learned to swim."',
+        '{"password": {"type": "string"}}',
     ):
         assert without_secrets(text) == text
 
@@ -276,12 +289,25 @@ def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypat
     assert shown == [f"a {HIDDEN}, {HIDDEN}!", "plain-9xy"]
 
 
+def test_a_driver_says_no_part_of_an_address_that_a_variable_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in (
+        f"host=db.internal user=alice dbname=ledger password={SECRET}",
+        "postgresql+psycopg:///ledger?host=db.internal&user=alice",
+    ):
+        monkeypatch.setenv("DBU", value)
+        said = scrub('FATAL: user "alice" at db.internal may not read "ledger"', read_variable("DBU"))
+        assert said == 'FATAL: user "***" at *** may not read "***"'
+
+
 def test_a_password_among_settings_is_hidden_in_any_text(subtests: pytest.Subtests) -> None:
     for text, shown in [
         (f"host=h password={SECRET} dbname=d", "host=h password=*** dbname=d"),
         (f"host=h password = 'a {SECRET}' dbname=d", "host=h password = '***' dbname=d"),
         (f"no file 'host=h sslpassword={SECRET}'", "no file 'host=h sslpassword=***'"),
         (f"Server=h;Pwd={SECRET};Database=d", "Server=h;***;Database=d"),
+        ("https%3A%2F%2Fa.org%3Fpassword%3Dcorrecthorse%26k", "https%3A%2F%2Fa.org%3Fpassword%3D***%26k"),
+        (f'api_keys=["{SECRET}"]', 'api_keys=["***"]'),
+        (f'SECRET_KEY = b"{SECRET}"', 'SECRET_KEY = b"***"'),
         ("password=env:DBU, k=5", "password=env:DBU, k=5"),
     ]:
         with subtests.test(text=text, shown=shown):
