@@ -143,3 +143,21 @@ def test_a_compiled_program_asks_with_its_instructions(played, model, index, cla
 def test_without_a_model_the_error_says_what_to_pass(index):
     with pytest.raises(ConfigurationError, match="lm=LanguageModel"):
         HoverMultiHop([Bm25Retriever()]).open(index)(claim="the island of a king")
+
+
+@pytest.mark.parametrize("hops", [1, 2, 4])
+def test_the_number_of_hops_and_documents_is_a_setting(played, model, index, claims, hops):
+    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=hops, per_hop=3).open(index)
+    (results,) = searcher.search(claims[0].text, 100)
+    assert played.calls == 2 * (hops - 1)
+    assert {key.partition(".")[0] for hit in results for key in hit.signals} == {f"hop{n}" for n in range(1, hops + 1)}
+    assert 3 <= len(results) <= 3 * hops
+
+
+def test_blank_claims_line_up_and_are_not_asked_about(played, model, index, claims):
+    searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
+    with pytest.warns(RetrievalWarning, match="found nothing"):
+        found = searcher.search(["", claims[0].text, "of the"])
+    assert [bool(results) for results in found] == [False, True, False]
+    assert played.calls == 4
+    assert found[1] == searcher.search(claims[0].text)[0]

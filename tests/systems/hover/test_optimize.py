@@ -123,3 +123,19 @@ def test_nothing_to_optimise_on_is_refused(program, wrong):
         optimize(program, EXAMPLES, **wrong)
     with pytest.raises(ConfigurationError, match="cannot be split"):
         optimize(program, EXAMPLES[:1])
+
+
+def test_what_is_worse_than_before_is_not_taken(server, model, index):
+    def worsens(body: dict[str, Any]) -> str:
+        if "`phrases` (" in body["messages"][0]["content"]:
+            told = WISE in body["messages"][0]["content"]
+            return fields(phrases=["velvet copper lantern"] if told else TITLES[asked(body, "claim")])
+        return improves(body)
+
+    server.answer = worsens
+    program = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        report = optimize(program, EXAMPLES, optimizer="miprov2", budget=12)
+    assert report.after >= report.before > 0.5
+    assert WISE not in report.program.decompose.signature.instructions

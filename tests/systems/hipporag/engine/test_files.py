@@ -55,3 +55,11 @@ def test_a_column_that_cannot_be_is_damage_that_names_the_folder(segment: Segmen
     np.save(path, changed)
     with pytest.raises(IndexDamagedError, match=segment.folder.name):
         open_knowledge([segment])
+
+
+def test_a_graph_of_other_nodes_is_damage(segment: SegmentFolder, tmp_path: Path) -> None:
+    other = ITEMS[:5]
+    HippoRagRetriever(HashedWords(8), openie_file(tmp_path / "other.json", other)).index(other, tmp_path / "other")
+    (folder,) = (tmp_path / "other").glob("hipporag-*")
+    with pytest.raises(IndexDamagedError, match="does not match its tables"):
+        open_knowledge([segment]).weighted(folder, passages=True)

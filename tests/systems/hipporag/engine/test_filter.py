@@ -91,3 +91,26 @@ def test_without_usable_entities_those_by_rules_are_linked_and_it_is_told(
     with pytest.warns(RetrievalWarning, match="are linked by the names in them"):
         hits = found(folder, linking="entities", lm=model())
     assert ranking(hits) == ranking(found(folder, linking="entities"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("none of them", "__import__('os').remove('x')", json.dumps([["erik", "is", "here"]])),
+        *([99, 0, -1], "[" + "9" * 5000 + "]", "[" * 10_000),
+    ],
+)
+def test_an_answer_of_something_else_keeps_all_triples_and_is_told(
+    folder: Path, server: ChatServer, model: MakeModel, answer: object
+) -> None:
+    server.answer = lambda body: fields(helpful=answer)
+    with pytest.warns(RetrievalWarning, match="keep all their triples"):
+        hits = found(folder, lm=model(), triple_k=4)
+    assert ranking(hits) == ranking(found(folder, triple_k=4))
+
+
+def test_where_none_helps_passages_are_ranked_by_similarity(folder: Path, server: ChatServer, model: MakeModel) -> None:
+    server.answer = lambda body: fields(helpful=[])
+    similarities = [hit.signals["hipporag.similarity"] for hit in found(folder, lm=model())]
+    assert len(similarities) == len(ITEMS)
+    assert similarities == sorted(similarities, reverse=True)

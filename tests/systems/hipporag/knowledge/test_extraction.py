@@ -216,3 +216,8 @@ def test_a_database_that_goes_away_loses_no_answer_that_was_paid(tmp_path, serve
         assert done.kept + done.calls.cache_hits + done.calls.calls == len(ITEMS)
         assert done.calls.calls <= len(ITEMS) - 11, "the answers before the call that moved the file were paid"
         assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
+
+
+@pytest.mark.parametrize("answer", ['{"entities": ["a"], "triples": []}', '{"3": {"entities": ["a"], "triples": []}}', "[1]"])
+def test_what_may_be_about_either_of_two_passages_is_not_used(answer):
+    assert knowledge_in(2, answer) is None

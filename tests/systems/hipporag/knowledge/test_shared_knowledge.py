@@ -68,3 +68,23 @@ def test_a_manifest_names_the_digest_by_which_the_index_is_opened_without_the_fi
         held.add([SearchableItem(item_id="e", content="Erik Hort lies near Oslo.")], auto_compact=False)
     with pytest.raises(ConfigurationError, match="name the file"):
         searcher(digest).index(ITEMS, tmp_path / "another")
+
+
+def test_links_whose_source_is_not_at_hand_are_kept_where_segments_would_be_joined(tmp_path: Path) -> None:
+    file = openie_file(tmp_path / "openie.json", ITEMS)
+    index = searcher(file)
+    index.index(ITEMS[:2], tmp_path / "index")
+    index.add(ITEMS[2:], auto_compact=False)
+    before = links_of(tmp_path / "index")
+    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text("utf-8"))
+    (config,) = [one["config"] for one in manifest["retrievers"] if one["config"]["name"] == "link_graph"]
+    held = searcher(config["links"][0]["knowledge"]).open(tmp_path / "index")
+    with pytest.warns(RetrievalWarning) as warned:
+        held.add([SearchableItem(item_id=f"e{n}", content="Erik Hort lies near Oslo.") for n in range(6)])
+    assert any("could not be joined (the index holds only a digest" in str(warning.message) for warning in warned)
+    assert links_of(tmp_path / "index") == before
+    with pytest.raises(ConfigurationError, match="only a digest"):
+        held.compact()
+    with pytest.warns(RetrievalWarning, match="nothing is known of 6 of 10 passages"):
+        index.open(tmp_path / "index").compact()
+    assert set(before) <= set(links_of(tmp_path / "index"))

@@ -14,7 +14,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy_iris.base import IRISDialect
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, RetrievalError, SourceError
+from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, SourceError
 from nlp_retrieval.systems.hipporag.knowledge import (
     MAX_CHARACTERS,
     Extraction,
@@ -203,3 +203,15 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     monkeypatch.delenv("STORE_URL")
     with pytest.raises(SourceError, match="STORE_URL"):
         KnowledgeStore("env:STORE_URL")
+
+
+def test_the_password_is_in_no_repr(postgresql):
+    with KnowledgeStore(postgresql.replace("postgres@", "postgres:s3cret-word@"), create=True) as store:
+        assert "***" in repr(store)
+        assert "s3cret" not in f"{store!r}{store._engine!r}"
+
+
+@pytest.mark.parametrize("document_id", ["a\0b", "a\ud800"])
+def test_an_id_that_no_database_stores_is_refused(document_id):
+    with pytest.raises(ItemError, match="holds a character that databases cannot store"):
+        PassageRecord(document_id, "0" * 32, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,7 +17,7 @@ from psycopg import sql as names
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ItemError, ModelError, OutputError, QueryError, SourceError
-from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
+from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation, item_of
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 
 ATTACK = "x'; DROP TABLE doc_chunks; --\"%(a)s :b {c}"
@@ -181,3 +183,48 @@ def test_relations_come_back_and_are_replaced(tables: ChunkTables, sql: psycopg.
 
 def test_no_part_of_what_a_variable_holds_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     check_not_quoted(lambda url: ChunkTablesLoader(url).load(), monkeypatch)
+
+
+def test_a_writer_that_is_killed_leaves_what_was_there(tables: ChunkTables, dsn: str, schema: str) -> None:
+    tables.write(PLANS)
+    script = """
+import os, sys
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.systems.policy.chunk_tables import tables
+def dying():
+    for number in range(20):
+        yield SearchableItem(item_id=f"ke-{number}", content="new", metadata={"document": "ke.pdf"})
+    os._exit(9)
+tables._AT_ONCE = 7
+tables.ChunkTables(sys.argv[1], schema=sys.argv[2]).write(dying())
+"""
+    command = [sys.executable, "-c", script, dsn, schema]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 9, done.stderr
+    assert by_id(tables.stream()) == {one.item_id: one for one in PLANS}
+
+
+def test_of_items_of_which_one_cannot_be_stored_none_is(tables: ChunkTables) -> None:
+    cases: list[tuple[SearchableItem, type[Exception], str]] = [
+        (item("a", "zero \0 in it"), OutputError, "cannot be written: .*nothing was written"),
+        (item("a", "x", item_id="b"), ItemError, "use the metadata key 'item_id' themselves"),
+    ]
+    for wrong, error, said in cases:
+        with pytest.raises(error, match=said):
+            tables.write([*PLANS, wrong])
+        assert tables.counts().chunks == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ('{"a": "\\ud800"}', "half of a surrogate pair"),
+        ('{"a": NaN}', "not a finite number"),
+        ("[1]", r"chunk_data is \[1\], not an object"),
+    ],
+)
+def test_data_that_no_item_can_have_is_an_error_that_names_the_chunk(data: str, said: str) -> None:
+    row = {"id": "a", "content": "x", "doc_id": None, "data": data, "about": None, "filename": None, "country": None}
+    with pytest.raises(SourceError, match=f"^plans, chunk a: .*{said}"):
+        item_of("plans, chunk", row)

@@ -105,3 +105,11 @@ def test_tables_without_vectors_countries_and_data_are_read(dsn: str, theirs: st
     assert list(tables.relations()) == []
     with pytest.raises(QueryError, match="doc_chunks has no vector columns"):
         tables.batch_similarity_calculation(np.ones((1, 5)))
+
+
+@pytest.mark.parametrize(("country", "wanted"), [("Japan", "2"), ("Chile", "3"), (["Kenya", "Japan"], "12")])
+def test_they_are_filtered_by_the_country_that_counts(dsn: str, theirs: str, country: Any, wanted: str) -> None:
+    found = sorted(one.item_id for one in ChunkTables(dsn, schema=theirs).stream(country))
+    assert found == [f"{PREFIX}{number}" for number in wanted]
+    with pytest.raises(QueryError, match="no chunk of 'Peru'"):
+        list(ChunkTables(dsn, schema=theirs).stream("Peru"))

@@ -101,3 +101,11 @@ def test_the_explanation_says_how_much_is_new_and_what_it_takes_up(index: Path) 
     assert "its counterpart there keeps" in told["a-new-1"]
     assert 'with 1 changed quantity; ranked by the rest of the question: "buses and carbon of Alder"' in told["a-new-1"]
     assert "new since" not in told["a-new-0"]
+
+
+def test_a_question_that_asks_for_no_change_is_ranked_as_ever(index: Path) -> None:
+    question = "Which buses run in the capital?"
+    plain = Searcher([HopRetriever(DENSE, changes="none")]).open(index)
+    auto = Searcher([HopRetriever(DENSE)]).open(index)
+    assert ids(auto, question) == ids(plain, question)
+    assert ids(auto, NEW, 4) != ids(plain, NEW, 4)

@@ -56,3 +56,8 @@ def test_damage_is_an_error_that_names_the_file(tmp_path: Path, subtests: pytest
                     np.save(folder / name, damage)
                 with pytest.raises(IndexDamagedError, match=re.escape(name)):
                     RelationTables.open(folder, 3)
+
+
+def test_of_relations_of_one_type_between_the_same_passages_the_surest_stays() -> None:
+    found = list(Relations.of([Relation(1, 0, "CAUSES", 0.3), Relation(1, 0, "CAUSES", 0.6), Relation(1, 0, "SUPPORTS", 0.1)]))
+    assert found == [Relation(1, 0, "SUPPORTS", 0.1), Relation(1, 0, "CAUSES", 0.6)]

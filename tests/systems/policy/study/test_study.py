@@ -8,19 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
-from nlp_retrieval import SearchableItem
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.errors import (
     ConfigurationError,
+    IndexMismatchError,
+    IndexMissingError,
     OutputError,
     QueryError,
 )
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile
+from nlp_retrieval.systems.policy.config import searchers_of
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from nlp_retrieval.systems.policy.log import log_to
 from nlp_retrieval.systems.policy.study import PolicyStudy
 
-from .studies import answers_in, plans, study
+from .studies import HashedWords, answers_in, plans, profile, study
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "policy-answers.schema.json").read_text("utf-8"))
 
@@ -174,3 +179,73 @@ def test_the_log_has_marks_levels_and_no_line_of_its_own_making(asked: PolicyStu
     asked.run(tmp_path / "silent", "Ile")
     assert log.stat().st_size == size, "nobody listens any more"
     assert logging.getLogger("nlp_retrieval.policy").level == logging.NOTSET
+
+
+def test_what_scores_too_little_or_is_the_third_of_its_document_is_left_out(asked: PolicyStudy) -> None:
+    every = asked.ask(1, "Ostland", top_k=50)["vector"]
+    middle = every[len(every) // 2]["score"]
+    assert [hit["id"] for hit in asked.ask(1, "Ostland", top_k=50, min_similarity=middle)["vector"]] == [
+        hit["id"] for hit in every if hit["score"] >= middle
+    ]
+    one_each = asked.ask(1, "Ostland", top_k=50, n_per_document=1)["vector"]
+    firsts = {
+        document: next(hit for hit in every if hit["metadata"]["document"] == document)
+        for document in ("Ostland 2019", "Ostland 2024")
+    }
+    assert {hit["id"] for hit in one_each} == {hit["id"] for hit in firsts.values()}
+
+
+def test_a_signal_that_was_not_computed_is_null_and_never_0(tmp_path: Path) -> None:
+    encoder = HashedWords(32)
+    plain = Searcher([FaissRetriever(encoder)])
+    plain.index(plans(), tmp_path / "index")
+    report = PolicyStudy(profile(), plain).run(tmp_path, "Ile")
+    (file,) = report.answers()
+    for chunk in file.questions["question_1"].top_k_chunks or []:
+        assert chunk.transformer_similarity == chunk.combined_score
+        assert chunk.word2vec_similarity is chunk.regex_score is chunk.fuzzy_score is None
+
+
+@pytest.mark.parametrize(("told", "expected"), [("max_hops: 1", 1), ("", 2)])
+def test_relations_are_followed_as_far_as_a_profile_says(tmp_path: Path, told: str, expected: int) -> None:
+    (tmp_path / "mine.yaml").write_text(f"name: mine\nsubject: country\n{told}\n", "utf-8")
+    Searcher([HopRetriever(Bm25Retriever())]).index(plans(), tmp_path / "index")
+    _, along = searchers_of(tmp_path / "index", str(tmp_path / "mine.yaml"), trust=True)
+    assert along is not None
+    (hop,) = along.retrievers.values()
+    assert hop.config["max_hops"] == expected
+
+
+def test_keywords_are_searched_for_where_they_are_wanted(tmp_path: Path) -> None:
+    queries: list[str] = []
+
+    class Listening(HashedWords):
+        def encode_queries(self, texts: list[str]) -> np.ndarray:
+            queries.extend(texts)
+            return super().encode_queries(texts)
+
+    searcher = Searcher([FaissRetriever(Listening(32))])
+    searcher.index(plans(), tmp_path / "index")
+    PolicyStudy(profile(), searcher, keywords=False).ask(1, "Ile")
+    PolicyStudy(profile(), searcher, keywords=True).ask(1, "Ile")
+    assert queries == ["How does Ile make its power?", "How does Ile make its power? turbine panel"]
+
+
+def test_other_mistakes_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="has no questions"):
+        PolicyStudy(profile(questions=[]), Searcher([FaissRetriever(HashedWords(8))]))
+    closed = PolicyStudy(profile(), Searcher([FaissRetriever(HashedWords(8))]))
+    with pytest.raises(IndexMissingError, match="no index yet"):
+        closed.run(tmp_path / "out")
+    made = study(tmp_path / "index")
+    with pytest.raises(ConfigurationError, match="pass hop=HopRetriever"):
+        made.ask(1, "Ile", "hop")
+    with pytest.raises(QueryError, match=r"metadata 'state'.*country"):
+        PolicyStudy(profile(subject="state"), made.searcher).run(tmp_path / "out")
+    other = Searcher([FaissRetriever(HashedWords(8))])
+    other.index(plans()[:3], tmp_path / "other")
+    with pytest.raises(IndexMismatchError, match="different passages"):
+        PolicyStudy(profile(), made.searcher, other).ask(1, "Ile", "hop")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="is a file"):
+        made.run(tmp_path / "file")
