@@ -146,6 +146,29 @@ def test_a_project_shows_a_token_with_a_filter_its_search_alone(tmp_path: Path) 
         over_http(service.url, PART, ask)
 
 
+def test_a_source_that_a_token_may_not_see_is_hidden_by_each_of_its_urls_in_each_form(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    first, second, seen = "http://a.example/x/", "https://b.example/y", "https://c.example/z"
+    hidden: list[object] = ["https://a.example/x", first, "https://A.example:443/x/?utm_source=q#top", second, f"{second}/"]
+    hidden += [{"eq": first}, {"in": [second]}]
+    filters: list[object] = [{"not": {key: value}} for key in ("url", "metadata.url") for value in hidden]
+    filters += [{"and": [{"not": {"or": [{"url": second}]}}]}, {"url": f"{seen}/#top"}]
+    tokens = {f"token-number-{number:010}": where for number, where in enumerate(filters)}
+    rows: dict[str, object] = {"all": {"sha256": hashed(ALL)}}
+    rows |= {token: {"sha256": hashed(token), "where": where} for token, where in tokens.items()}
+    with running([tmp_path, "--as", "project", "-r", "bm25", "--tokens", written(tmp_path, rows)]) as service:
+        with service.client(ALL) as everything:
+            given = [(first, "The river is secret."), (second, "The river is secret."), (seen, "The river is long.")]
+            everything.post("/index", json={"documents": [{"url": url, "content": content} for url, content in given]})
+            (found,) = everything.post("/search", json={"query": "river", "where": {"url": first}}).json()["passages"]
+            assert found["url"] == first
+        for token, where in tokens.items():
+            with subtests.test(where=where), service.client(token) as part:
+                answer = part.post("/search", json={"query": "river", "where": {"start": 0}}).json()
+                assert [passage["url"] for passage in answer["passages"]] == [seen]
+
+
 def test_a_file_of_tokens_that_is_wrong_is_refused_with_its_place(tmp_path: Path, subtests: pytest.Subtests) -> None:
     good = {"sha256": hashed(ALL)}
     for rows, said in (

@@ -288,6 +288,10 @@ class EvidenceStore:
         """Return every version of every URL, in the order of adding."""
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
+    def newest_at(self, canonicals: Sequence[str]) -> list[str]:
+        """Return the SHA-256 of the texts that are the newest versions of some URLs."""
+        return [version.sha256 for version in self._among("v.canonical", canonicals) if version.newest]
+
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
         """Return how texts are shown, by their SHA-256, in the order of adding.
 

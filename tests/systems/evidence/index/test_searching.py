@@ -16,6 +16,8 @@ from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, told, two_sources
 
+MIRROR = "https://mirror.example/lake"
+
 
 def held_ids(index):
     return {item.item_id for item in open_generation(index.index_path).items.stream_live()}
@@ -140,6 +142,30 @@ def test_a_new_grade_counts_at_once_where_it_is_worse_and_after_building_where_i
     index.build_index()
     assert [found.quality for found in index.search("town founded", min_quality="A")] == ["A"]
     assert [found.quality for found in index.search("lake freezes")] == ["E"]
+
+
+@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
+def test_a_text_is_found_by_each_of_its_urls_in_each_form(tmp_path, subtests):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, MIRROR)
+    index.build_index()
+    for where, urls in (
+        ({"url": LAKE}, {LAKE}),
+        ({"url": MIRROR}, {LAKE}),
+        ({"url": "http://mirror.example/lake/#top"}, {LAKE}),
+        ({"metadata.url": {"in": [MIRROR, TOWN]}}, {LAKE, TOWN}),
+        ({"url": {"in": [MIRROR], "gte": "a"}, "title": "Lakes"}, {LAKE}),
+        ({"not": {"url": MIRROR}}, {TOWN}),
+        ({"or": [{"url": MIRROR}, {"url": TOWN}], "and": [{"start": 0}]}, {LAKE, TOWN}),
+        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, set()),
+        ({"url": "nowhere"}, set()),
+    ):
+        with subtests.test(where=where):
+            assert {found.url for found in index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where=where)} == urls
+    index.add_document("The lake was drained.", LAKE)
+    index.build_index()
+    assert [found.content for found in index.search("lake", where={"url": LAKE})] == ["The lake was drained."]
+    assert [found.content for found in index.search("lake", where={"url": MIRROR})] == [LAKE_TEXT]
 
 
 @pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
