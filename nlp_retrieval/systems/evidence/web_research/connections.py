@@ -267,18 +267,19 @@ def _plain(parts: Iterable[bytes], headers: dict[str, str], max_bytes: int, wher
 
 
 def _unpacked(parts: Iterable[bytes], max_bytes: int, where: str) -> Iterator[bytes]:
-    received = 0
+    received, left = 0, b""
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         for part in parts:
             received += len(part)
             if received > max_bytes:
                 raise _too_large(max_bytes, where)
-            pending = part
+            pending, left = left + part, b""
             while pending:
                 if unpacking.eof and pending.startswith(_GZIP):  # another member
                     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
                 elif unpacking.eof:
+                    left = pending if pending == _GZIP[:1] else b""  # its first byte may end a part
                     break
                 yield unpacking.decompress(pending, _STEP)
                 pending = unpacking.unconsumed_tail or unpacking.unused_data

@@ -11,6 +11,7 @@ import pytest
 from soaking import mostly_soaked
 
 from nlp_retrieval.errors import ConfigurationError, DependencyError, FetchError, FetchRefusedError
+from nlp_retrieval.systems.evidence.web_research.connections import _unpacked
 from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher
 
 from ..web_server import Page, WebServer, html, redirect
@@ -336,6 +337,13 @@ def test_a_compressed_page_is_unpacked(web: WebServer) -> None:
     assert fetcher().fetch(f"{web.url}/a").content == body
     web.pages["/b"] = Page(gzip.compress(body[:9_000]) + gzip.compress(body[9_000:]), headers={"Content-Encoding": "gzip"})
     assert fetcher().fetch(f"{web.url}/b").content == body  # two members
+
+
+def test_a_page_of_two_members_is_whole_wherever_its_parts_end() -> None:
+    packed = gzip.compress(b"Foxes ") + gzip.compress(b"sleep.")
+    for size in range(1, len(packed) + 1):
+        parts = [packed[begin : begin + size] for begin in range(0, len(packed), size)]
+        assert b"".join(_unpacked(parts, 1_000, "here")) == b"Foxes sleep.", size
 
 
 def test_a_bomb_is_not_unpacked(web: WebServer) -> None:
