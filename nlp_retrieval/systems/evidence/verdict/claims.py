@@ -41,14 +41,20 @@ _AGENCIES = (
     "Press Association|PA Media|PA", "United Press International|UPI", "Xinhua News Agency|Xinhua", "TASS", "Bloomberg", "EFE",
     "ANSA", "PRNewswire", "BUSINESS WIRE", "GlobeNewswire|GLOBE NEWSWIRE",
 )  # fmt: skip
+_OWN_MARKS = {
+    "Reuters": r"\bReuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
+    "Agence France-Presse|AFP": r"\bAFP\s+[-\u2013\u2014]",
+    "PRNewswire": r"/PRNewswire[^/\n]{0,30}/\s*[-\u2013\u2014]",
+}
 
 
 def _wire(names: str) -> re.Pattern[str]:
     """Return a pattern for an agency at the end of a dateline, or in a credit; a text that only names it may be original."""
     dash = r"\.?(?:\s+[-\u2013\u2014_]|--|-(?=\s)|[\u2013\u2014])"
     marks = [rf"\((?:{names})\){dash}", rf"^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\((?:{names})\)", rf"\A\s*\((?:{names})\)"]
-    marks += [rf"/(?:{names})/", rf"\A(?:{names})\s+[-\u2013\u2014]"]
-    if full := "|".join(name for name in names.split("|") if re.search(r"[a-z][ -][A-Z]", name)):
+    marks += [rf"(?<!\S)/(?:{names})(?:-\w+)?/(?![\w/])", rf"\A(?:{names})\s+[-\u2013\u2014]"]
+    marks += [_OWN_MARKS[names]] if names in _OWN_MARKS else []
+    if full := "|".join(name for name in names.split("|") if re.search("[A-Z].*[A-Z][a-z]", name)):
         credit = rf"(?:[Tt]he )?(?:{full})"
         marks += [
             rf"(?:\b[Bb]y|\b[Vv]ia) {credit}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{credit}",

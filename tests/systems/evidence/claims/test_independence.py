@@ -49,7 +49,10 @@ def test_one_wire_story_in_forty_outlets_is_one_origin() -> None:
 @pytest.mark.parametrize(
     "mark",
     [
-        "DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "/PRNewswire/ -- ", "(AFP) ", "DAMTOWN, May 3. /TASS/. ",
+        "DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "(AFP) ", "DAMTOWN, May 3. /TASS/. ",
+        "/PRNewswire/ -- ", "DAMTOWN /PRNewswire-USNewswire/ The", "May 3, 2024/PRNewswire via XYZ/ -- ",
+        "Dam breaks\nReuters - ", "Dam breaks. AFP \u2013 ", "Reporting by Ada Winter; Editing by Bo Frost. ",
+        "By Ada Winter, PA Media\n", "By Ada Winter, GlobeNewswire\n",
         "By Ada Winter, Associated Press\n", "Source: Xinhua News Agency\n",
         "Copyright 2024 The Associated Press. All rights. ",
         "The Associated Press contributed to this report. ", "Nobody knew, United Press International reported. ",
@@ -65,6 +68,7 @@ def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
     [
         "Action potentials (AP) travel along the axon. ", "The Bloomberg (Bloomberg) tower. ",
         "The mayor told the Associated Press so. ", "Two photographers of Agence France-Presse were hurt. ",
+        "Its site is https://x.gov/PA/ and grows. ", "See x.gov/2024/AP/. ", "The file is /PA/notes. ",
     ],
 )  # fmt: skip
 def test_letters_in_parentheses_and_an_agency_that_is_only_named_are_no_mark(words: str) -> None:
