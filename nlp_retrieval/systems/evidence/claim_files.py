@@ -6,9 +6,12 @@ A file is read to its end, and anything wrong in it reported with its line, befo
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 from nlp_retrieval.core import refuse_lone_surrogates
@@ -17,11 +20,16 @@ from nlp_retrieval.loaders import JsonObject, quoted, read_json_lines, read_line
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
 MOST_CLAIMS, LONGEST_CLAIM = 100_000, 10_000
+_LONGEST_INPUT = 2**30
+"""Longest standard input, in bytes."""
 
 _BATCH = 16
 """Number of claims that the verifier judges together."""
 
 _TABLES, _JSON_LINES, _TEXTS = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson"), (".txt", ".text", ".md", "")
+_DASHED = re.compile(r"^\s{0,40}[-*+\u2022\u2013]\s+")
+_NUMBERED = re.compile(r"^\s{0,40}([0-9]{1,6})[.)]\s+")
+_ITEM = re.compile(rf"{_DASHED.pattern}|{_NUMBERED.pattern}")
 
 ClaimType = Literal["C1", "C2", "C3"]
 
@@ -38,7 +46,7 @@ class FiledClaim:
 
 def is_claim_file(text: str) -> bool:
     """Return whether a text is no claim, but the path of a file of claims; a SourceError for one that does not exist."""
-    if os.path.exists(text):  # noqa: PTH110 -- unlike Path's, it takes a long claim
+    if text == "-" or os.path.exists(text):  # noqa: PTH110 -- unlike Path's, it takes a long claim
         return True
     name = text.strip().lower().removesuffix(".gz")
     if name.endswith((*_TABLES, *_JSON_LINES, ".txt")) and not any(char.isspace() for char in name):
@@ -50,7 +58,29 @@ def is_claim_file(text: str) -> bool:
 
 
 def read_claims(path: str, claim_type: ClaimType = "C2") -> list[FiledClaim]:
-    """Return the claims of a CSV, TSV, JSON lines or text file; a SourceError names the line."""
+    """Return the claims of a CSV, TSV, JSON lines or text file, or of standard input (``-``); a SourceError names the line."""
+    if path != "-" and os.path.isfile(path):  # noqa: PTH113 -- unlike Path's, it does not raise
+        return _read(path, claim_type)
+    with TemporaryDirectory() as folder:  # a pipe is read once
+        copy = Path(folder) / "claims"
+        try:
+            _copy(path, copy)
+            return _read(str(copy), claim_type)
+        except OSError as error:
+            raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except SourceError as error:
+            raise SourceError(str(error).replace(str(copy), "standard input" if path == "-" else path)) from None
+
+
+def _copy(path: str, copy: Path) -> None:
+    with sys.stdin.buffer if path == "-" else Path(path).open("rb") as source, copy.open("wb") as file:
+        while block := source.read(2**20):
+            if file.tell() + len(block) > _LONGEST_INPUT:
+                raise SourceError(f"{copy}: longer than {_LONGEST_INPUT >> 20:,} MiB; split it up")
+            file.write(block)
+
+
+def _read(path: str, claim_type: ClaimType) -> list[FiledClaim]:
     filled = (each for each in _rows(path) if any(str(value or "").strip() for value in each[1].values()))
     claims = [_claim_of(number, where, row, claim_type) for number, (where, row) in enumerate(filled, start=1)]
     if not claims:
@@ -61,16 +91,23 @@ def read_claims(path: str, claim_type: ClaimType = "C2") -> list[FiledClaim]:
 def _rows(path: str) -> Iterator[tuple[str, JsonObject]]:
     """Yield where each row of a file is, and its values."""
     suffix = Path(path.lower().removesuffix(".gz")).suffix
-    if suffix in _TABLES:
-        return read_rows(path, None if suffix == ".csv" else "\t", '"' if suffix == ".csv" else None)
-    if suffix in _JSON_LINES:
-        return read_json_lines(path)
-    if suffix not in _TEXTS:
+    if suffix not in (*_TABLES, *_JSON_LINES, *_TEXTS):
         raise SourceError(
             f"{path}: claims are read from CSV (.csv, .tsv), JSON lines (.jsonl) and text with a claim a line (.txt), not from "
             f"{suffix}; save it as one of these"
         )
-    return ((f"{path}, line {number}", {"claim": line}) for number, line in read_lines(path) if line.strip())
+    first = "" if suffix else next((line.strip().lower() for _, line in read_lines(path) if line.strip()), "")
+    names_columns = any("claim" in [cell.strip().strip('"') for cell in first.split(mark)] for mark in ",;\t|")
+    if suffix in _TABLES or names_columns:
+        tab = suffix in (".tsv", ".tab")
+        return read_rows(path, "\t" if tab else None, None if tab else '"')
+    if suffix in _JSON_LINES or first.startswith("{"):
+        return read_json_lines(path)
+    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
+    numbers = [int(found[1]) for _, line in lines if (found := _NUMBERED.match(line))]
+    # "3. Mai war nass." begins with no number of a list
+    mark = _ITEM if len(numbers) > 1 and numbers == list(range(1, len(numbers) + 1)) else _DASHED
+    return ((f"{path}, line {number}", {"claim": mark.sub("", line, count=1)}) for number, line in lines)
 
 
 def _claim_of(number: int, location: str, row: JsonObject, claim_type: ClaimType) -> FiledClaim:

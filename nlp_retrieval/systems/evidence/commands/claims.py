@@ -59,8 +59,8 @@ def verify(
     claim: Annotated[
         str,
         typer.Argument(
-            help="One statement; or a file of claims: CSV with a column claim, JSON lines, text with a claim a line. "
-            "What names a file that exists is a file."
+            help="One statement; or a file of claims: CSV with a column claim, JSON lines, text with a claim a line; - for "
+            "standard input. What names a file that exists is a file."
         ),
     ],
     claim_type: Annotated[

@@ -67,6 +67,8 @@ CLAIMS = [("1", CLAIM, "C2"), ("2", OTHER, "C2")]
         ("a.jsonl", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}", "id": 2}}\n'),
         ("a.txt", f"{CLAIM}\r\n\r\n{OTHER}"),
         ("a", f"{CLAIM}\n{OTHER}\n"),
+        ("a", f'"id","claim"\n1,{CLAIM}\n,{OTHER}\n'),
+        ("a", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}"}}\n'),
     ],
 )
 def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Path) -> None:
@@ -74,6 +76,23 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
     path.write_text(content, newline="")
     assert is_claim_file(str(path))
     assert [(each.id, each.claim, each.claim_type) for each in read_claims(str(path))] == CLAIMS
+
+
+@pytest.mark.parametrize(
+    ("content", "claims"),
+    [
+        ("1. Rain fell.\n2) Wind rose.\n\n3. May was dry.\n", ["Rain fell.", "Wind rose.", "May was dry."]),
+        (
+            "- Rain fell.\n  * Wind rose - a lot.\n\u2022 May was dry.\n- \n",
+            ["Rain fell.", "Wind rose - a lot.", "May was dry."],
+        ),
+        ("3. Mai war trocken.\n1. Mai war nass.\n", ["3. Mai war trocken.", "1. Mai war nass."]),
+        ("Rain - much of it - fell.\n-5 degrees fell.\n", ["Rain - much of it - fell.", "-5 degrees fell."]),
+    ],
+)
+def test_marks_of_a_list_are_no_part_of_its_claims(content: str, claims: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(content)
+    assert [each.claim for each in read_claims(str(tmp_path / "a.md"))] == claims
 
 
 @pytest.mark.parametrize(
@@ -93,6 +112,13 @@ def test_a_file_that_cannot_be_used_is_told_with_the_line(name: str, content: by
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=said):
         read_claims(str(tmp_path / name))
+
+
+def test_standard_input_says_by_its_first_line_what_it_is_and_is_named_in_errors(world: Path) -> None:
+    done = run("evidence", "verify", "project", "-", folder=world, stdin=f"claim,id\n{CLAIM},x\n")
+    assert done.stdout.startswith("SUPPORTED")
+    done = run("evidence", "verify", "project", "-", folder=world, stdin="claim,id\nx,1\n,2\n")
+    refused(done, 2, 'standard input, line 3: "claim" has no text')
 
 
 @pytest.mark.parametrize("text", [CLAIM, "It is in claims.csv", "GPT-4.5", "x" * 10_000, "Vienna"])
