@@ -123,11 +123,6 @@ class JudgingService(BaseService):
     def is_ready(self) -> bool:
         return self.recognizes(self._project.path)
 
-    def figures(self) -> Mapping[str, float]:
-        """Return how many pairs there are to judge, and how many are judged."""
-        progress = self._project.progress(self._judge)
-        return {"pairs": progress.chosen, "judged": progress.judged}
-
     def close(self) -> None:
         self._project.close()
 

@@ -204,21 +204,21 @@ class _Reading:
         moved = () if canonical_url(page.url) == canonical_url(url) else (page.url,)
         said = replace(said, fetch_date=said.fetch_date or page.fetch_date, aliases=(*said.aliases, *moved))
         read = read_document(page.content, name=page.url, media_type=page.media_type)
-        return self._document(read, f"{row.where}, {printable(page.url)}", said.url, said)
+        return self._document(read, f"{row.where}, {printable(page.url)}", said)
 
     def _file(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> SourceDocument:
         read = read_document(read_file(path, follow_link), name=str(path))
         url = self.url or Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
-        return self._document(replace(read, title=read.title or path.stem), printable(str(path)), url, said)
+        said = said or SourceDocument("", url, quality="")
+        return self._document(replace(read, title=read.title or path.stem), printable(str(path)), said)
 
-    def _document(self, read: Document, shown: str, url: str, said: SourceDocument | None) -> SourceDocument:
+    def _document(self, read: Document, shown: str, said: SourceDocument) -> SourceDocument:
         """Return a source with the values of a manifest, else of its page."""
         for why, text in read.left_out:
             self.outside += len(text.split()) if why == "outside the main text" else 0
             self.left_out.detail(shown, why, text)
         for note in read.notes:
             self.left_out.add("notes on how files were read", note)
-        said = said or SourceDocument("", url, quality="")
         title = clean_title(said.title or read.title)[0]
         return self._graded(replace(said, content=read.text, title=title, pages=read.pages), shown, read.removed)
 

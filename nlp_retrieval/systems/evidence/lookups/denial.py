@@ -12,7 +12,7 @@ from nlp_retrieval.text import as_latin, sentences_of
 
 _NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
 _IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\bnot only\b|\brather than\b", re.IGNORECASE)
-"""A claim that denies one thing and says another is denied by no single negation."""
+"""A claim that denies one thing and says another: a source contradicts it only by the other way round."""
 _WITH = re.compile(r"\bwith\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
