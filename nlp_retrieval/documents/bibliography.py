@@ -115,7 +115,7 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
     _refuse_twice(begins, where)
     with errors.capture() as found:
         try:
-            data = Parser(encoding="utf-8").parse_string(text)
+            data = Parser(encoding="utf-8", person_fields=()).parse_string(text)
         except RecursionError:
             raise InputError(f"{where}: its braces are nested too deeply; remove some of them") from None
     undefined = [problem for problem in found if isinstance(problem, UndefinedMacro)]
@@ -139,12 +139,13 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
 
 
 def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Reference:
-    fields, editors = _fields_of(entry), entry.persons.get("editor")
+    from pybtex.bibtex.utils import split_name_list
+
+    fields = _fields_of(entry)
     for name in ("crossref", "xdata"):  # the volume that a chapter is in, and what several entries share
         if (other := entries.get(fields.get(name, ""))) is not None and other is not entry:
-            fields = {key: value for key, value in _fields_of(other).items() if key != "title"} | fields
-            editors = editors or other.persons.get("editor")
-    surnames = [_surname(person) for person in entry.persons.get("author") or editors or []]
+            fields = {key: value for key, value in _fields_of(other).items() if key not in ("author", "title")} | fields
+    surnames = [_surname(name) for name in split_name_list(fields.get("author") or fields.get("editor", ""))]
     surnames = [name for name in surnames if name and name.casefold() != "others"]
     surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
     year = _YEAR_OR_NONE.search(fields.get("year", "") or fields.get("date", "") or fields.get("pubstate", ""))
@@ -156,13 +157,22 @@ def _fields_of(entry: Any) -> dict[str, str]:
     return {name.lower(): value.strip() for name, value in entry.fields.items()}
 
 
-def _surname(person: Any) -> str:
+def _surname(name: str) -> str:
     """Return the surname of a person; all of a name of several words without a comma, which may be that of a group."""
+    from pybtex import errors
+    from pybtex.database import Person
+
+    with errors.capture():  # too many commas
+        person = Person(name)
     given = " ".join([*person.first_names, *person.middle_names])
     if named := re.match(r"family=([^,=]{1,200})", " ".join(person.last_names)):  # as biber writes a name in parts
         return _plain_text(named[1])
     is_group = (
-        not person.prelast_names and len(given.split()) > 1 and "." not in given and all(len(w) > 2 for w in given.split())
+        not person.prelast_names
+        and "," not in name
+        and len(given.split()) > 1
+        and "." not in given
+        and all(len(w) > 2 for w in given.split())
     )
     names = [given] if is_group else person.prelast_names
     return _plain_text(" ".join([*names, *person.last_names]))

@@ -108,6 +108,7 @@ def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesI
     styles = _xml(archive, _STYLES_PART, where) if _STYLES_PART in names else etree.Element(f"{_W}styles")
     for style in styles.iter(f"{_W}style"):
         style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
+        style.set(f"{_W}styleId", style.get(f"{_W}styleId", ""))  # the reader needs one
     aligned = _inherited(styles, f"{_W}rPr/{_W}vertAlign")
     looks = [(key, "sup") for key, align in aligned.items() if align.get(f"{_W}val") == "superscript"]
     for strike in ("strike", "dstrike"):
@@ -241,7 +242,7 @@ def _is_on(setting: Any) -> bool:
 
 def _inherited(styles: Any, path: str) -> dict[str, Any]:
     """Return a setting of each style that has it, itself or by the styles that it is based on."""
-    by_key = {style.get(f"{_W}styleId", ""): style for style in styles.iter(f"{_W}style")}
+    by_key = {key: style for style in styles.iter(f"{_W}style") if (key := style.get(f"{_W}styleId"))}
     found: dict[str, Any] = {}
     for key, own in by_key.items():
         style, steps = own, 0

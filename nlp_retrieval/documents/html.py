@@ -235,9 +235,13 @@ class _Page:
                 labels.add(label)
                 self._names[target] = label
         for counted in {target.getparent() for target in self._targets.values() if target.tag == "li"}:
-            for number, item in enumerate(counted.iterchildren("li"), 1):  # [1]\u2013[3] leads to the first and the last
+            start = counted.get("start") or ""
+            for number, item in enumerate(
+                counted.iterchildren("li"), int(start) if start.isdecimal() else 1
+            ):  # [1]\u2013[3] leads to the first and the last
                 if counted.tag == "ol" and item not in self._names and str(number) not in labels:
                     self._names[item] = str(number)
+                    labels.add(str(number))
 
     def read(self) -> None:
         """Read the body, to blocks and the elements that they are of."""

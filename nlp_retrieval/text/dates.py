@@ -29,7 +29,13 @@ januari februari mars april maj juni juli augusti september oktober november dec
 )
 _ELSEWHERE = {name: number for line in _OTHER_LANGUAGES for number, name in enumerate(line.split(), 1)}
 _NAME = rf"(?:{'|'.join([*_MONTHS, *map(str.upper, _MONTHS)])}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
-_OTHER_NAME = rf"(?i:{'|'.join(_ELSEWHERE)})"
+_ALSO_ENGLISH = {"mars", "mai", "mayo", *map(str.lower, _MONTHS)}
+"""Names that are months of other languages in lower case alone: "5 Mars orbiters", "It rose to 12. August 2019 was hot."."""
+
+_OTHER_NAME = (
+    rf"(?:(?i:{'|'.join(name for name in _ELSEWHERE if name not in _ALSO_ENGLISH)})"
+    rf"|{'|'.join(name for name in _ELSEWHERE if name in _ALSO_ENGLISH)}|(?<=\.\s)Mai|Mai(?=\s(?:1[5-9]|20|21)\d\d))"
+)
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TO = r"\s?(?:[-\u2013\u2014,/&]|to\b|and\b|or\b)\s?"
 _DAYS = rf"{_DAY}(?:{_TO}{_DAY}){{0,3}}"

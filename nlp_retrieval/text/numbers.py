@@ -63,9 +63,12 @@ _NUMBER = re.compile(
 )
 _CARDINALS = {*_SMALL[1:], *_TENS}
 _SIZES = {word: SCALES[word] for word in ("hundred", "thousand", "million", "billion", "trillion")}
+_AFTER_TENS = f"(?:{either([*_CARDINALS, *(_WORDS.keys() & _ORDINALS[1:10])])})"
 _NEXT_WORD = re.compile(
     rf"(?:[\s-]|(?<=hundred)\sand\s)"
-    rf"(?P<word>{either([*_CARDINALS, *_SIZES, *(_WORDS.keys() & _ORDINALS[1:10])])}|(?<=-)second)\b",
+    rf"(?P<word>{either(_SIZES)}|(?<=-)(?:{_AFTER_TENS}|second)"
+    # "forty third-party vendors", "two million five-year-olds"
+    rf"|{_AFTER_TENS}(?!-(?!(?:{either([*_CARDINALS, *_SIZES, *_ORDINALS])})\b)[^\W\d_]))\b",
     re.IGNORECASE,
 )
 _AND_A_HALF = re.compile(r"\sand\sa\shalf\b", re.IGNORECASE)
@@ -81,7 +84,9 @@ _POWER = re.compile(
 )
 _OF_TEN = re.compile(r"(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))")
 _TOGETHER = re.compile(f"[{_WRITTEN_TOGETHER}]")
-_ONE_SCALE = rf"({either(SCALES)})(?:(?<=[{_WRITTEN_TOGETHER}])|(?!\w))\.?"
+_KILO = "(?<![千兆](?=[米克瓦卡伏赫帕焦]|字节|比特))"
+"""Not of a prefix of a unit: kilometre, megawatt."""
+_ONE_SCALE = rf"({either(SCALES)}){_KILO}(?:(?<=[{_WRITTEN_TOGETHER}])|(?!\w))\.?"
 _SCALE = re.compile(rf"[\s-]?{_ONE_SCALE}(?:\s{_ONE_SCALE})?", re.IGNORECASE)
 _SHORT_SCALE = re.compile(r"\s?(mm|mn|bn|tn|m|k|b|t)(?![\w/])", re.IGNORECASE)
 _ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{_WRITTEN_TOGETHER}]|(?![\w/\u00b2\u00b3₂]))")
@@ -246,7 +251,8 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
         if other.key in seen:
             continue
         seen.add(other.key)
-        split = [part for part in other.parts if all(_named(wanted, one) for one in other.parts)]
+        in_words = any(map(str.isalpha, other.written))  # "4 out of 10" names 10, while 1:5 does not name 5
+        split = [part for part in other.parts if in_words or all(_named(wanted, one) for one in other.parts)]
         for position, number in list(missing.items()):
             left = parts.get(position)
             pieces = [] if number.parts and not number.others else split  # 5:1 does not match the 5 of 1:5

@@ -133,7 +133,8 @@ def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced
         return True
     word_match = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
     following = word_match[1] if word_match else ""
-    if following.islower() and following[0].isalpha():
+    is_name = any(map(str.isdigit, following)) or "\u10d0" <= following[:1] <= "\u10ff"  # p53; Georgian has one case
+    if following.islower() and not is_name:
         return False
     mark = text[match.start() : match.start("closers")]
     if mark != ".":

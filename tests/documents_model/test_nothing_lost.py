@@ -258,6 +258,7 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
         ("link={https://a.example/x}", "", "https://a.example/x"),
         ("xdata={all}", "", ANTS),
         ("author={World Health Organization}, year={2021a}", "World Health Organization (2021a). T", ""),
+        ("author={Watson, Mary Jane and {Bee Fund of Orlau}}, year=1999", "Watson & Bee Fund of Orlau (1999). T", ""),
         ("author={family=Doe, given=Jane}, year={in press}", "Doe (in press). T", ""),
     ],
 )

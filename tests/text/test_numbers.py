@@ -191,6 +191,9 @@ def unmatched_numbers(claim: str, passage: str) -> list[Number]:
     [
         ("two hundred patients", [200]),
         ("twenty-five trials", [25]),
+        ("forty third-party vendors, twenty first-time mothers, two million five-year-olds", [40, 3, 20, 1, 2e6, 5]),
+        ("one hundred twenty-five, the twenty-first, a forty-three-year-old, five million-dollar homes", [125, 21, 43, 5e6]),
+        ("5千米, 500兆瓦, 5千人", [5, 500, 5000]),
         ("in 1998 and in the 19th century", [1998, 19]),
         ("95% CI 1.2-3.4", [95, 1.2, 3.4]),
         ("COVID-19, H2O and p53 are names", []),
@@ -209,6 +212,7 @@ def test_numbers_are_read_as_they_are_meant(text: str, values: list[float]) -> N
         ("It is 40 km long.", "It is 40,000 metres long."),
         ("It took 12 months.", "It took one year."),
         ("It cost \u00a35m.", "It cost 5 million pounds sterling."),
+        ("It saw 10 patients.", "It helped 4 out of 10 patients."),
         ("In 2015 patients were asked.", "In 2015 households were asked."),
     ],
 )

@@ -20,6 +20,7 @@ from nlp_retrieval.text.quantities import changed_quantities, quantities_of, sam
         ("45 per cent, 46% and 3 percentage points", [(45, "%"), (46, "%"), (3, "points")]),
         ("COVID-19 and H2O in 2030, with 12 of them", []),
         ("a mission to 3 Mtoes, 4 halls and 5 kgs", []),
+        ("12 tags, 12 metro lines; 12 Tage, 5 metros", [(12, "day"), (5, "m")]),
     ],
 )
 def test_numbers_are_scaled_to_the_base_of_their_unit(text: str, found: list[tuple[float, str]]) -> None:

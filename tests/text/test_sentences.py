@@ -22,6 +22,7 @@ def sentences(text: str) -> list[str]:
         ["Mme. Curie a payé env. 30 euros.", "Le XIXe siècle av. J.-C. fut long.", "W 1990 r. źle było."],
         ["La Sra. López vive en EE. UU.", "Véase pág. 12.", "Il dott. Verdi parla.", "Dhr. Jansen is er."],
         ["The ratio is 1.5.", "Next comes the sum.", "1.2 Methods are old."],
+        ["Cells died.", "p53 was active.", "დედა მოვიდა.", "მამა წავიდა."],
         ["People have MS.", "Ruth Ellerby does not.", "It has the notes C, E, and G.", "Advance sells parts."],
     ],
 )

@@ -38,9 +38,10 @@ _NUMBER = r"[0-9]{1,9}"
 _DASHES = "\u2010-\u2015\u2212-"
 _DASH = f"[{_DASHES}]"
 _PLACE = rf"(?:pp?|pages?|s|sec|sections?|ch|chapters?|figs?|figures?|tables?|paras?|§{{1,2}}|l|lines?)\.? ?(?:[0-9][0-9.{_DASHES}]{{0,15}}|[ivxlc]{{1,6}}\b)"  # noqa: E501
+_RANGE = rf"(?: ?(?:{_DASH}|~|\.{{2,3}}|…) ?| (?:to|bis|à|al|hasta) )"
 _ITEM = re.compile(
     rf"{_SEE}(?P<word>{SOURCE_WORDS}(?=[\W_]|[0-9]))?[.: #_-]{{0,3}}(?P<prefix>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<first>{_NUMBER})"
-    rf"(?:(?: ?(?:{_DASH}|~|\.{{2,3}}|…) ?| (?:to|bis|à|al|hasta) )(?P<again>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<last>{_NUMBER}))?"
+    rf"(?:{_RANGE}(?P<again>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<last>{_NUMBER}))?"
     rf"(?:[:] ?[0-9][0-9.{_DASHES}]{{0,15}}|:? {_PLACE}|\u2020[^\u2020]{{0,120}})?",
     re.IGNORECASE,
 )
@@ -67,14 +68,14 @@ _CANDIDATE = re.compile(
 _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079")
 _LOWERED = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u207b\u02d2 ", "1230456789-,,")
 _NARROW = str.maketrans("\uff3b\uff3d\uff08\uff09\uff1b\uff1a\uff0c０１２３４５６７８９", "[]();:,0123456789")  # noqa: RUF001
-_ONLY_NUMBERS = re.compile(rf"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?(?: ?[,;] ?{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?)*")
+_ONLY_NUMBERS = re.compile(rf"{_NUMBER}(?:{_RANGE}{_NUMBER})?(?: ?[,;&+] ?{_NUMBER}(?:{_RANGE}{_NUMBER})?)*")
 _MAY_BE_RAISED_AFTER = re.compile(
     r"(?:[^\W\d_]{3}|(?<![0-9.,])(?:19|20)[0-9]{2}|[0-9][,\u2009\u00a0 ][0-9]{3}"
     r"|[%.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z"  # noqa: RUF001
 )
 _SURELY_RAISED_AFTER = re.compile(r"(?:[%.;:!?)\]\"\u201d»。]|(?<![0-9.,])(?:19|20)[0-9]{2}|(?<![^\W\d_])[^\W\d_]{5,40})\Z")
 _NO_POWER, _NO_SURNAMES = word_set("with_powers"), word_set("no_surnames")
-_PAIR = re.compile(rf"{_NUMBER} ?[,;{_DASHES}] ?{_NUMBER}")
+_PAIR = re.compile(rf"{_NUMBER}(?: ?[,;] ?|{_RANGE}){_NUMBER}")
 _BEFORE_INTERVAL = re.compile(
     r"(?:\b(?:c\.?i\.?|cri|hdi|hpd|ki|kis|ic|iqr|pi|loa|interval(?:s|o|os|le|les|l|le)?|intervall[eo]?|ranges?|range of|between|scale"  # noqa: E501
     r"|domain|bounds?|limits?|zwischen|bereich|plage|rango|区间|[0-9]{1,2}(?:\.[0-9]{1,2})? ?%(?: (?:c\.?i\.?|ki|ic))?)"

@@ -220,6 +220,8 @@ Frogs fell [<a href="#r1">1</a>\u2013<a href="#r3">3</a>].</p><ol>{entries}</ol>
         ("2", ANTS, "Frogs fell."),
         ("3", WHO, "Frogs fell."),
     ]
+    page = page.replace("<ol>", "<ol start=5>").replace(">1</a>\u2013", ">5</a>\u2013").replace(">3<", ">7<")
+    assert urls(read_report(read_as("html", page.encode(), "a.html"))) == [WEB, DANCE, ANTS, WHO]
     page = f"<p>Fish grew [1].<h2>References</h2><dl><dt>[1]<dd>A. {DANCE}<dt>[2]<dd>B. <a href='//b.example/x'>x</a></dl>"
     report = read_report(read_as("html", page.encode(), "a.html"))
     assert (urls(report), [one.url for one in report.unused]) == ([DANCE], ["https://b.example/x"])
@@ -278,6 +280,11 @@ def test_a_docx_that_unpacks_to_far_more_than_a_document_is_refused() -> None:
 def test_a_docx_that_declares_a_document_type_is_refused() -> None:
     with pytest.raises(SourceError, match=r"a\.docx: word/styles\.xml declares a document type"):
         docx_report("<w:p/>", styles=ENTITY)
+
+
+def test_a_hidden_style_without_a_name_hides_nothing_else() -> None:
+    styles = f"<w:styles {W}><w:style><w:rPr><w:vanish/></w:rPr></w:style></w:styles>"
+    assert read_as("docx", docx_of(f"<w:p>{run('Bees dance.')}</w:p>", styles=styles), "a.docx").text == "Bees dance."
 
 
 def test_footnotes_of_a_docx_are_read_and_what_a_field_shows() -> None:

@@ -213,6 +213,11 @@ def test_what_looks_like_a_citation_and_has_no_entry_is_missing(mark, names):
     assert [(one.mark, one.url, one.sentence) for one in report.missing] == [(name, "", "Bees dance.") for name in names]
 
 
+@pytest.mark.parametrize("interval", ["a median 5 [3 to 8] days", "95% CI [2 to 5]", "aged (1 to 3)", "it has (1 + 3)"])
+def test_intervals_in_words_do_not_cite(interval):
+    assert cited(f"Bees dance [1]. It was {interval}.{LIST}") == [("1", "Bees dance.")]
+
+
 def test_numbers_in_round_brackets_cite_where_no_others_do():
     assert cited(f"Bees dance (1). Ants do not (2, 3).{LIST}") == [
         ("1", "Bees dance."),
