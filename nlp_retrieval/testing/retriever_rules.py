@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -405,9 +407,8 @@ class IndexRules(RetrieverChecks):
         for path in folder.iterdir():
             is_plain = path.is_file() and not path.is_symlink()
             self.require(is_plain, "an index is a flat folder of plain files", f"{path.name!r} is a folder, a link or a device")
-            begin = path.read_bytes()[:2]
-            is_pickle = path.suffix in _PICKLES or (begin[:1] == b"\x80" and begin[1:] in _PICKLE_PROTOCOLS)
-            self.require(not is_pickle, "no file of an index is a pickle, which runs code when it is read", path.name)
+            rule = "no file of an index is a pickle or an array of objects, which run code when they are read"
+            self.require(not _runs_code(path.name, path.read_bytes()), rule, path.name)
 
     def test_a_corpus_of_one_item_or_without_text_is_a_corpus(self) -> None:
         silent = [SearchableItem(item_id=f"silent {number}", content=text) for number, text in enumerate(("", " \n", "?!"))]
@@ -424,6 +425,20 @@ def _state(path: Path) -> dict[str, tuple[int, int, int]]:
     """Return a state that shows whether a file was rewritten; the store's own lock may change."""
     files = ((file, file.stat()) for file in path.rglob("*") if file.is_file() and not file.name.startswith(".lock"))
     return {str(file.relative_to(path)): (actual.st_ino, actual.st_size, actual.st_mtime_ns) for file, actual in files}
+
+
+def _runs_code(name: str, content: bytes) -> bool:
+    """Return whether a file, or a member of an archive, is a pickle or an array of objects."""
+    if content.startswith(b"PK") and zipfile.is_zipfile(io.BytesIO(content)):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return any(_runs_code(member, archive.read(member)) for member in archive.namelist())
+    if content.startswith(b"\x93NUMPY"):
+        try:
+            np.load(io.BytesIO(content), allow_pickle=False)
+        except ValueError:
+            return True
+    is_pickle = content[:1] == b"\x80" and content[1:2] in _PICKLE_PROTOCOLS and content.endswith(b".")
+    return is_pickle or name.endswith(_PICKLES)
 
 
 # Rules for filters: every result passes the filter, and k results are returned if k items match.

@@ -13,6 +13,8 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, Query
 
 SEED = 11
 ITEMS = [f"d{number}" for number in range(12)]
+WORDS = "blue whale krill swarm depth heron river stork".split()
+TEXTS = {name: f"{WORDS[number % 8]} {WORDS[number % 5]}" for number, name in enumerate(ITEMS)}
 
 
 def search(query: str, *results: str, tokens: int | None = None) -> AgentStep:
@@ -25,11 +27,13 @@ def wandering(question: int, agent: str, generator: np.random.Generator) -> Traj
     for _ in range(generator.integers(0, 7)):
         found = generator.choice(ITEMS, generator.integers(0, 4), replace=False).tolist()
         if generator.random() < 0.7:
-            steps.append(search(f"  Query {generator.integers(3)}", *found, tokens=int(generator.integers(0, 50))))
+            steps.append(search("  ".join(generator.choice(WORDS, 2)), *found, tokens=int(generator.integers(0, 50))))
         else:
             steps.append(AgentStep(kind="open", item_id=generator.choice(ITEMS).item(), input_tokens=3))
     cited = generator.choice(ITEMS, generator.integers(0, 3), replace=False).tolist()
-    return Trajectory(question_id=f"q{question}", agent=agent, steps=tuple(steps), citations=tuple(cited))
+    return Trajectory(
+        question_id=f"q{question}", question=WORDS[question % 8], agent=agent, steps=tuple(steps), citations=tuple(cited)
+    )
 
 
 def plainly(trajectory: Trajectory, gold: set[str], limit: int) -> dict[str, float]:
@@ -47,6 +51,13 @@ def plainly(trajectory: Trajectory, gold: set[str], limit: int) -> dict[str, flo
     complete = gold <= union
     last = next((number for number in range(1, len(steps) + 1) if complete and gold <= set().union(*came[:number])), None)
     cited = list(trajectory.citations or ())
+    opened = [{step.item_id} if step.kind == "open" else set() for step in steps]
+    by_read = opened if any(opened) else came
+    read = [{word for item in set().union(*by_read[:number]) for word in TEXTS[item].split()} for number in range(len(steps))]
+    asked = [set((step.query or "").split()) for step in steps]
+    new = [asked[number] - {trajectory.question}.union(*asked[:number]) for number in range(len(steps))]
+    counted = [number for number in searches if read[number]]
+    n_new = sum(len(new[number]) for number in counted)
     return {
         "recall": len(gold & union) / len(gold),
         "perfect_recall": float(complete),
@@ -56,6 +67,7 @@ def plainly(trajectory: Trajectory, gold: set[str], limit: int) -> dict[str, flo
         "citation_recall": len(gold & set(cited)) / len(gold),
         "cited_unseen": sum(item not in union for item in cited) / len(cited) if cited else 0.0,
         "searched_on": sum(number >= last for number in searches) / len(searches) if last is not None and searches else 0.0,
+        "words_read": sum(len(new[number] & read[number]) for number in counted) / n_new if n_new else np.nan,
         "searches": len(searches),
         "last_gold_step": np.nan if last is None else last,
         "tokens": sum(step.input_tokens or 0 for step in steps) if steps else np.nan,
@@ -66,7 +78,7 @@ def test_every_measure_is_what_its_definition_says_for_agents_that_wander() -> N
     generator = np.random.default_rng(SEED)
     gold = {f"q{n}": set(generator.choice(ITEMS, generator.integers(1, 4), replace=False).tolist()) for n in range(60)}
     trajectories = [wandering(n, agent, generator) for agent in ("one", "two") for n in range(60)]
-    evaluation = evaluate_trajectories(trajectories, gold)
+    evaluation = evaluate_trajectories(trajectories, gold, texts=TEXTS)
     assert evaluation.limit == max(len(trajectory.searches) for trajectory in trajectories)
     table = evaluation.to_arrow().to_pylist()
     assert len(table) == 120

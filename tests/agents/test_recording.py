@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -143,6 +144,22 @@ def test_a_kill_loses_no_answered_search_and_tears_nothing_that_is_read(index, t
     with pytest.warns(RetrievalWarning, match="torn"):
         (trajectory,) = read_trajectories(folder)
     assert [step.query for step in trajectory.steps] == [*(line["query"] for line in before), "after"]
+
+
+def test_processes_and_threads_share_a_session(tmp_path):
+    code = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from nlp_retrieval.agents import Recorder
+recorder = Recorder(sys.argv[1])
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(lambda n: recorder.session("s").add({"kind": "note", "text": f"{sys.argv[2]} {n}"}), range(100)))
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code, tmp_path, name]) for name in "ab"]
+    assert [process.wait(100) for process in processes] == [0, 0]
+    lines = lines_of(tmp_path)["s"]
+    assert len(lines) == 200
+    assert {line["text"] for line in lines} == {f"{name} {number}" for name in "ab" for number in range(100)}
 
 
 @pytest.mark.parametrize("joined", [False, True])

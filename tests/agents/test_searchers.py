@@ -203,6 +203,15 @@ def test_what_threads_ask_at_the_same_time_is_all_in_the_file(index: Path, tmp_p
     assert asked == set(TEXTS[:2])
 
 
+def test_a_question_that_went_otherwise_replaces_its_line(index: Path, tmp_path: Path) -> None:  # noqa: F811
+    runs = iter(range(100))
+    searcher = opened(index, lambda question, tools: str(next(runs)), record=tmp_path / "a.jsonl")
+    searcher.search(TEXTS)
+    searcher.search(TEXTS[:2])
+    answers = [json.loads(line)["answer"] for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
+    assert answers == ["8", "9", "2", "3", "4", "5", "6", "7"]
+
+
 def test_nothing_else_is_overwritten(index: Path, tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "own.jsonl").write_text('{"mine": 1}\n')
     with pytest.raises(SourceError, match=r"own\.jsonl: line 1 is no trajectory"):

@@ -11,10 +11,12 @@ from cli.commands import COMMAND
 
 from nlp_retrieval import (
     Bm25Retriever,
+    JsonlLoader,
     OverlapReranker,
     SearchableItem,
     Searcher,
 )
+from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.errors import ConfigurationError, QueryError
 
 HALVES = ["\ud800", "fox \udcff", "\udfff\ud83d"]
@@ -42,6 +44,25 @@ def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(
         for half in HALVES:
             with subtests.test(way=way, half=half), pytest.raises(QueryError, match="holds half of a surrogate pair"):
                 attempt(half)
+
+
+def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest.Subtests) -> None:
+    for where in [
+        {"kind": "\ud800"},
+        {"\ud800": "x"},
+        {"kind": {"gt": "\udcff"}},
+        {"kind": {"in": ["x", "\udcff"]}},
+        {"not": {"kind": "\ud800"}},
+    ]:
+        with subtests.test(where=where), pytest.raises(QueryError, match="holds half of a surrogate pair"):
+            searcher.search("fox", where=where)
+
+
+def test_half_a_pair_in_a_parameter_or_a_configuration_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="JsonlLoader: path holds half of a surrogate pair"):
+        JsonlLoader(Path("caf\udce9.jsonl"))
+    with pytest.raises(ConfigurationError, match=r"line 2: .*found invalid Unicode character escape code"):
+        parse_yaml('a: 1\nb: "\\ud800"', "sweep.yaml")
 
 
 @pytest.mark.parametrize("path", ["caf\udce9", "a\0b"])

@@ -90,3 +90,13 @@ def test_everything_that_is_written_says_that_corpora_differ(first: Path, larger
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [one["items"] for one in manifest["corpora"].values()] == [80, 81]
     assert "corpus" not in manifest
+
+
+def test_what_was_compared_across_corpora_keeps_saying_so(first: Path, larger: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_run_files(compare_runs(read_sources([str(first), str(larger)], across_corpora=True)), out)
+    assert DIFFERENT in printed(compare_runs(read_sources([str(out)], across_corpora=True), baseline="larger"))
+    for sources in ([str(out)], [f"{out}:bm25", str(larger)]):
+        with pytest.raises(SourceError, match="across-corpora"):
+            read_sources(sources)
+    assert DIFFERENT not in printed(compare_runs(read_sources([f"{out}:larger", str(larger)])))

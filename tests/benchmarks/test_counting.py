@@ -17,7 +17,9 @@ from nlp_retrieval.cli.app import app
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.view import view_of
+from nlp_retrieval.reports.write import write_run_files
 
 TEXTS = {"a": "cats purr loudly", "b": "cats purr at night", "c": "dogs bark loudly", "d": "whales sing"}
 
@@ -78,6 +80,24 @@ def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, queries: 
     assert run.report.configurations[0].measures["recall@2"] == pytest.approx(recall)
     assert run.report.query_counts[""] == queries
     assert "'gone'" in view_of(run.report).counted
+
+
+def test_every_table_says_what_was_counted(tmp_path: Path) -> None:
+    wanted = gold(q1={"a": 1}, q2={"c": 0}, elsewhere={"d": 1})
+    run = ran(tmp_path, PLAIN, wanted)
+    report = write_run_files(run, tmp_path / "out")
+    line = view_of(report).counted
+
+    assert line.startswith("Counted: 2 queries; 1 of them without a relevant document score 0 (first: 'q2')")
+    assert "1 query without judgements (first: 'q3')" in line
+    assert "1 judged query that is not asked (first: 'elsewhere')" in line
+    assert "Counted: 2 queries" in markdown_table(report)
+    assert "Counted: 2 queries" in latex_table(report)
+    assert "Counted: 2 queries" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    results = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
+    assert (results["counted"]["without_relevant"], results["counted"]["unjudged"], results["counted"]["note"]) == (1, 1, line)
+    written = ir_measures.read_trec_qrels(str(tmp_path / "out" / "trec" / "qrels.txt"))
+    assert {one.query_id for one in written} == {"q1", "q2"}
 
 
 PASSAGES = [Query(query_id=item_id, text=text) for item_id, text in TEXTS.items()]

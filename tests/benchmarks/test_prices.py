@@ -22,11 +22,30 @@ from nlp_retrieval.benchmarks.cost import (
 )
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.runs import read_run_folder
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.rules import Chain
 from nlp_retrieval.reports.figures import price_columns
 
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "sweep.yaml: prices: expected prices by model, such as {openai/gpt-4o-mini: {input: 0.15, output: 0.60}}"),
+        ({"openai/a": 0.15}, "sweep.yaml: prices: openai/a: expected settings (input, output), found 0.15"),
+        ({"openai/a": {"input": 1, "ouput": 1}}, "openai/a: unknown key 'ouput'; did you mean 'output'"),
+        ({"openai/a": {"input": "0.15", "output": 1}}, "openai/a: input: expected a number, found '0.15'"),
+        ({"openai/a": {"input": 1, "output": -0.5}}, "openai/a: output: expected a number of at least 0, found -0.5"),
+        ({"gpt-4o-mini": {"input": 1, "output": 1}}, "sweep.yaml: prices: 'gpt-4o-mini' is not a language model; name it as"),
+        ({"currency": 3, "openai/a": {"input": 1, "output": 1}}, "sweep.yaml: prices: currency: 3 is not a currency"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_in_a_sentence(value: object, said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_prices(value, "sweep.yaml: prices")
+    assert said in str(caught.value)
 
 
 def test_a_price_is_that_of_the_tokens_of_each_model() -> None:

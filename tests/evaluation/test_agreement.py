@@ -101,7 +101,7 @@ class Stored(BaseQueryLoader):
         self._judged = judged
 
     def queries(self) -> list[Query]:
-        return [Query(query_id=each.query_id, text=each.query_id) for each in self._judged]
+        return [Query(query_id=each.query_id, text=each.query_id, metadata={"id": each.query_id}) for each in self._judged]
 
     def gold(self) -> list[Gold]:
         return self._judged
@@ -122,15 +122,17 @@ def results_of(hits: Sequence[tuple[str, float]]) -> list[RetrievalResult]:
     return [RetrievalResult(item=SearchableItem(item_id=name, content=name), score=score) for name, score in hits]
 
 
-def by_gate(folder: Path, judged: list[Gold], run: Run, relevant_from: int) -> dict[str, tuple[float, float]]:
-    """The means of an accepted baseline, and of the same searcher beside it."""
+def by_gate(folder: Path, judged: list[Gold], run: Run, relevant_from: int) -> dict[str, list[tuple[float, float]]]:
+    """The values of an accepted baseline by query, each a group of its own, and of the same searcher beside it."""
     names = [name for name in MEASURES if Measure.read(name).cutoff is not None]
-    settings = GateSettings(folder / "baseline.jsonl", Stored(judged), dict.fromkeys(names, 0.02), relevant_from=relevant_from)
+    margins = dict.fromkeys(names, 0.02)
+    settings = GateSettings(folder / "baseline.jsonl", Stored(judged), margins, relevant_from=relevant_from, group_by="id")
     (folder / "baseline.jsonl").unlink(missing_ok=True)  # a new baseline, compared with none
     gate = Gate(settings, Replaying(run))
     gate.update("these", accept_losses=True)  # a measure may be 0
-    found = {each.measure: (each.before, each.now) for each in gate.check().measures}
-    return {name: found[str(Measure.read(name))] for name in names}
+    found = {(each.measure, each.group): (each.before, each.now) for each in gate.check().measures}
+    groups = [f"id={each.query_id}" for each in judged] if len(judged) > 1 else [""]  # what holds all queries is no group
+    return {name: [found[str(Measure.read(name)), group] for group in groups] for name in names}
 
 
 def disagreements(folder: Path, draw: random.Random, *, everywhere: bool) -> list[str]:
@@ -165,9 +167,9 @@ def disagreements(folder: Path, draw: random.Random, *, everywhere: bool) -> lis
         wrong += different(searched.per_query, of_asked, "evaluate(search)")
         of_gate = by_gate(folder, judged, run, relevant_from) if any(run.get(query_id) for query_id in qrels) else {}
         wrong += [
-            f"gate: {key} is {means}, expected {np.mean(expected[name][key])}"
-            for key, means in of_gate.items()
-            if np.abs(np.array(means) - np.mean(expected[name][key])).max() > 1e-9
+            f"gate: {key} is {values}, expected {expected[name][key]}"
+            for key, values in of_gate.items()
+            if np.abs(np.array(values) - np.array(expected[name][key])[:, None]).max() > 1e-9
         ]
     return wrong + (_of_benchmarks(folder, judged, runs, expected, relevant_from, draw) if everywhere else [])
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import beta
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.evaluation.resampling import bootstrap_interval, bootstrap_intervals
+from nlp_retrieval.evaluation.resampling import bootstrap_interval, bootstrap_intervals, family_numbers, whole_numbers
 
 VALUES = np.random.default_rng(2).beta(2.0, 1.0, 120)
 ALONE: list[str | None] = [None] * len(VALUES)
@@ -82,6 +84,29 @@ def test_an_interval_is_the_same_alone_and_among_others() -> None:
     assert together == [
         list(interval(row, families, (low, high), resamples=700)) for row, (low, high) in zip(values, bounds, strict=True)
     ]
+
+
+@given(
+    row=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40),
+    times=st.lists(st.integers(0, 39), min_size=1, max_size=40),
+)
+def test_whole_numbers_are_the_values_within_rounding_and_their_sums_are_exact(row: list[float], times: list[int]) -> None:
+    (whole,), (exponent,) = whole_numbers(np.array([row]))
+    assert np.ldexp(whole.astype(float), exponent) == pytest.approx(np.array(row), abs=max(map(abs, row)) * 2**-43)
+    drawn = [int(whole[at % len(row)]) for at in times[: len(row)]]
+    assert int(np.array(drawn, np.float64).sum()) == sum(drawn)
+    assert abs(sum(drawn)) <= 2**51
+
+
+@given(families=st.lists(st.none() | st.sampled_from(["a", "b", "", "0", "None"]), max_size=12))
+def test_families_are_numbered_in_order_of_appearance_and_a_query_without_one_stands_alone(families: list[str | None]) -> None:
+    keys: list[object] = []
+    for place, family in enumerate(families):
+        key = family if family is not None else place
+        if key not in keys:
+            keys.append(key)
+    wanted = [keys.index(family if family is not None else place) for place, family in enumerate(families)]
+    assert family_numbers(families).tolist() == wanted
 
 
 @pytest.mark.parametrize(("values", "families"), [([], []), ([1.0], []), ([1.0], ["a", "b"])])

@@ -179,6 +179,15 @@ class TestGroups:
         assert self.got.means()["recall@1"] == 2 / 3
         assert self.got.means(np.array([True, True, False]))["recall@1"] == 0.5
 
+    def test_a_group_without_queries_has_no_mean(self) -> None:
+        with pytest.raises(GoldError, match="no query is in this group, so it has no mean; leave the group out"):
+            self.got.means(np.zeros(3, np.bool_))
+
+    @pytest.mark.parametrize("mask", [np.array([True]), np.array([0, 1, 2])])
+    def test_a_mask_is_one_bool_per_query(self, mask: NDArray[np.bool_]) -> None:
+        with pytest.raises(GoldError, match="it must be one bool for each of 3 queries"):
+            self.got.means(mask)
+
 
 class TestRefusals:
     @pytest.mark.parametrize(

@@ -88,6 +88,32 @@ def section(found: Pairwise, values: dict[str, dict[str, Scores]] | None = None)
     return source.partition('aria-labelledby="pairs"')[2].partition("</section>")[0]
 
 
+def cells(source: str) -> list[list[str]]:
+    body = re.findall(r"<tbody.*?</tbody>", source, re.S)[0]
+    return [re.findall(r"<td.*?</td>", row, re.S) for row in body.split("</tr>")[:-1]]
+
+
+def test_the_matrix_marks_what_the_test_bears_out_and_nothing_else() -> None:
+    found = pairs()
+    source = section(found)
+    both, marked = found.both_ways(), 0
+    ranked = sorted(LEVELS, key=lambda name: -per_query()[name][MEASURE].mean())
+    for name, row in zip(ranked, cells(source), strict=True):
+        assert len(row) == 5
+        for other, cell in zip(ranked, row, strict=True):
+            if name == other:
+                assert "better" not in cell
+                assert "worse" not in cell
+                continue
+            told = verdict(both[name, other])
+            assert ("\N{BLACK UP-POINTING TRIANGLE}" in cell) == (told == "better")
+            assert ("\N{BLACK DOWN-POINTING TRIANGLE}" in cell) == (told == "worse")
+            assert f"{told}, p " in cell
+            marked += told != "not distinguishable"
+    assert marked == 14
+    assert "10 comparisons" in source
+
+
 def test_where_no_difference_could_have_been_borne_out_it_says_why() -> None:
     source = section(pairs(queries=4), per_query(queries=4))
     assert "\N{BLACK UP-POINTING TRIANGLE}<" not in source

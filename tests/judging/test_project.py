@@ -215,6 +215,14 @@ def test_by_title_any_passage_of_a_title_stands_for_it(tmp_path):
     assert all(len(set(ranking.tolist())) == len(ranking) for lists in pool.systems.values() for ranking in lists)
 
 
+@pytest.mark.parametrize("design", ["decisive", "depth-k"])
+def test_every_design_hands_out_what_it_chose(tmp_path, design):
+    project = make(tmp_path / "judging", design=design, budget=12, seed=2)
+    pool = JudgingProject(project.path).pool()
+    assert 0 < pool.chosen.sum() < len(pool.chosen)
+    assert sorted(numbers(project.next_pairs("Ann", 100))) == np.flatnonzero(pool.chosen).tolist()
+
+
 def test_exports_are_read_by_others(project, tmp_path):
     first, second = project.next_pairs("Ann", 2)
     project.judge(first.number, 3, "Ann", note='=HYPERLINK("x")', seconds=4.26)

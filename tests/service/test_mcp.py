@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS, describe_filter
 
-from .asking_mcp import called, over_stdio, refused
+from .asking_mcp import called, over_http, over_stdio, refused
 from .running import COMMAND, item, make_index, running
 
 TOKEN = "0123456789abcdef-token"
@@ -110,8 +110,34 @@ def check_refused(words: Sequence[str | Path], rows: Sequence[tuple[str, dict[st
         assert str(words[0]) not in said
 
 
+def check_refused_over_http(url: str, rows: Sequence[tuple[str, dict[str, Any], str]]) -> None:
+    """Check the same over HTTP, where what is too large or deep is refused before it is read."""
+    before_it_is_read = {"larger than", "nested deeper than 100"}
+
+    async def ask(client: Client) -> list[tuple[str, str]]:
+        return [
+            (expected, await refused(client, name, **given))
+            for name, given, expected in rows
+            if expected not in before_it_is_read
+        ]
+
+    for expected, said in over_http(url, TOKEN, ask):
+        assert expected in said
+    (name, given) = next((name, given) for name, given, expected in rows if expected == "larger than")
+
+    async def too_much(client: Client) -> None:
+        with pytest.raises(MCPError):
+            await client.call_tool(name, given)
+
+    over_http(url, TOKEN, too_much)
+
+
 def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(index):
     check_refused([index], REFUSED)
+
+
+def test_over_http_the_same_is_refused_and_what_is_too_large_or_deep_before_it_is_read(http):
+    check_refused_over_http(http.url, REFUSED)
 
 
 # who may ask over HTTP

@@ -95,3 +95,13 @@ def test_markup_in_ids_and_texts_is_data_and_never_markup() -> None:
     assert "sha256-" in policy(page)
     data = data_of(source)
     assert (data["configurations"][0], data["texts"], data["ids"][0]) == (ATTACK, [ATTACK], ATTACK)
+
+
+def test_names_that_are_no_clean_text_still_give_data() -> None:
+    lists = lists_of({"\ud800half": [plain(["a"])], "日本語": [plain(["a"])]}, {"q0": {"a": 1}}, 1)
+    lists.texts[0] = "\x00\x1b[31mred 日本語"
+    report = report_of(configuration("\ud800half", measures_like(0.3)), configuration("日本語", measures_like(0.3)))
+    values = {name: {"recall@21": np.array([0.3])} for name in ("\ud800half", "日本語")}
+    data = data_of(render_page(report, lists, values))
+    assert data["configurations"] == ["\ufffdhalf", "日本語"]
+    assert data["texts"] == ["\ufffd\ufffd[31mred 日本語"]

@@ -6,12 +6,17 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from benchmarks.small_benchmark import QUERIES, benchmarker
+from benchmarks.test_benchmarker import read
 from rich.console import Console
 
+from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.figures import by_figure, mark_of, p_text
+from nlp_retrieval.evaluation.comparison import compare, verdict
+from nlp_retrieval.reports.figures import by_chance, by_figure, mark_of, p_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
@@ -19,6 +24,16 @@ from nlp_retrieval.reports.view import view_of
 from reports.report_data import compared_report, usual_report
 
 from .test_page import Page
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Path]:
+    """A run in which two queries each are of one family."""
+    folder = tmp_path_factory.mktemp("significance")
+    queries = [query.model_copy(update={"family": f"f{place // 2}"}) for place, query in enumerate(QUERIES)]
+    run = benchmarker(folder / "index", queries=queries).run()
+    write_run_files(run, folder / "run")
+    return run, folder
 
 
 def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8", *, verbose: bool = True) -> str:
@@ -30,6 +45,29 @@ def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8", 
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_a_run_compares_everything_with_the_baseline_over_all_queries_and_by_group(finished: tuple[BenchmarkRun, Path]) -> None:
+    run = finished[0]
+    assert list(run.report.comparisons) == ["", "hops=2", "hops=3", "hops=4"]
+    every = sum(len(comparisons) for comparisons in run.report.comparisons.values())
+    wanted = compare(run.per_query, "bm25", run.families, seed=0, drawn_for=every)
+    assert run.report.comparisons[""] == wanted
+    assert {(one.system, one.comparisons, one.families) for one in wanted} == {("dense", 2, 10), ("hybrid + overlap", 2, 10)}
+    chosen = [place for place, query in enumerate(QUERIES) if query.metadata["hops"] == 3]
+    alone = {name: {key: values[chosen] for key, values in one.items()} for name, one in run.per_query.items()}
+    families = [run.families[place] for place in chosen]
+    assert run.report.comparisons["hops=3"] == compare(alone, "bm25", families, seed=0, drawn_for=every)
+
+
+def test_results_json_holds_every_comparison_with_its_verdict(finished: tuple[BenchmarkRun, Path]) -> None:
+    run, folder = finished
+    results = read(folder / "run" / "results.json")
+    assert len(results["comparisons"]) == 4 * 2 * 21
+    for found in results["comparisons"]:
+        one = by_figure(run.report)[found["group"], found["measure"], found["system"]]
+        assert (found["p_holm"], tuple(found["interval"]), found["wins"]) == (one.p_holm, one.interval, one.wins)
+        assert found["verdict"] == verdict(one)
 
 
 @pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
@@ -47,6 +85,21 @@ def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what
     assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
     assert f"expect false positives in up to {0.05 * len(pairs):.3g} of these" in said
     assert f"together, {marked - 1} of the {marked} marked differences remain significant" in said
+
+
+def test_marks_are_not_said_to_fall_where_the_resamples_are_too_few_to_correct_for_all_comparisons() -> None:
+    report = compared_report()
+    n = len(by_figure(report))
+
+    def drawn(resamples: int) -> str:
+        compared = {
+            group: [replace(one, exact=False, resamples=resamples, p=max(one.p, 1 / (resamples + 1))) for one in comparisons]
+            for group, comparisons in report.comparisons.items()
+        }
+        return by_chance(replace(report, comparisons=compared))
+
+    assert drawn(20 * n - 2).endswith(f"Too little was drawn to correct for all {n:,} together; leave 'resamples' out.")
+    assert drawn(20 * n - 1).endswith("marked differences remain significant.")
 
 
 def test_the_page_has_every_verdict_of_the_main_measures_and_marks_figures_for_eye_and_ear() -> None:

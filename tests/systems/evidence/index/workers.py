@@ -1,4 +1,4 @@
-"""A process that adds sources, and the same aliases as everybody else: ``python workers.py PROJECT NAME COUNT``."""
+"""A process that adds sources, or builds after each: ``python workers.py TASK PROJECT NAME COUNT``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from systems.evidence.index.sources import lexical
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", RetrievalWarning)
-    project, name, count = sys.argv[1:]
+    task, project, name, count = sys.argv[1:]
     index = lexical(Path(project))
     for number in range(int(count)):
         index.add_document(f"Text {number} of {name}.", f"https://{name}.example/{number}")
-        index.add_document(f"Shared text {number}.", f"https://{name}.example/shared/{number}")
+        if task == "add":
+            index.add_document(f"Shared text {number}.", f"https://{name}.example/shared/{number}")
+            continue
+        if number % 3 == 2:
+            index.delete(f"https://{name}.example/{number - 2}")
+        index.build_index()
