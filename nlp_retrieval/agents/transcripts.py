@@ -438,7 +438,7 @@ def _as_object(arguments: object) -> dict[str, Any] | None:
     if isinstance(arguments, str):
         text = arguments.strip()
         if text[:1] not in ("{", "["):
-            return {"input": text} if text else {}
+            return {"input": text} if text not in ("", "null") else {}
         try:
             arguments = parse_json(text)
         except ValueError:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.files.frames import ArrowStream, is_table, rows_of
-from nlp_retrieval.core.files.records import as_id, kind, quoted, typed
+from nlp_retrieval.core.files.records import as_id, kind, plain_name, quoted, typed
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.results import RankedList, RankedLists
@@ -196,7 +196,7 @@ def _rankings_of_rows(rows: Any) -> dict[str, Ranking]:
     scores: dict[str, dict[str, float]] = {}
     ranks: dict[str, dict[str, float]] = {}
     for location, row in rows_of(rows, "result", QueryError, ("qid", "docno", "score", "rank")):
-        has_score = any(name.strip().lower() in _SCORE_NAMES for name in row)
+        has_score = any(plain_name(name) in _SCORE_NAMES for name in row)
         last: dict[str, tuple[str, ...]] = {"score": _SCORE_NAMES} if has_score or "rank" not in row else {"rank": ("rank",)}
         columns = columns_named(location, list(row), {"query": NAMES["query"], "item": _ITEM_NAMES} | last)
         query_id, item_id = (as_id(location, name, row[name]) for name in columns[:2])

@@ -77,7 +77,9 @@ def command(
 
     console = Console(highlight=False)
     if draw is not None:
-        write_drawing(configured(Path(name or ""), of_kind), draw)
+        if name is None:
+            raise ConfigurationError("--draw needs a configuration: nlp-retrieval components BENCHMARK.yaml --draw FILE")
+        write_drawing(configured(Path(name), of_kind), draw)
     elif name is None:
         console.print(_overview())
     elif of_kind is not None:

@@ -59,10 +59,8 @@ def one_line(text: str) -> str:
 
 def echo(lines: Iterable[str]) -> None:
     """Print lines that hold names or texts of others."""
-    from nlp_retrieval.text.printing import not_a_command
-
     for line in lines:
-        typer.echo(not_a_command(line))
+        typer.echo("\n".join(map(one_line, line.split("\n"))))
 
 
 def _as_option(setting: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ context variable. Threads see it if they run in a copy of the caller's context.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
@@ -177,7 +178,7 @@ def search_steps(queries: Iterable[str], k: int, where: Mapping[str, Any] | None
 # services collect them and send them with the answer.
 
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 def add_note(note: str) -> None:

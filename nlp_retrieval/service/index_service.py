@@ -41,7 +41,7 @@ class ItemSearchArguments(RequestBody):
     """A search in an index."""
 
     query: QueryText = Field(description="A question, or keywords.")
-    k: ResultCount = Field(default=10, description="At most this many results.")
+    k: ResultCount = Field(default=10, description="At most this many results per query.")
     where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this filter.")
 
 

@@ -174,10 +174,14 @@ def serve(
 
 
 def _application(service: BaseService, settings: ServiceSettings) -> Observer:
-    """Return the application, with its models loaded by a first query if they are to be."""
+    """Return the application, with its models loaded by a first query if they are to be; if that fails, requests try again."""
+    log = logging.getLogger(__name__)
     if settings.warm:
-        service.warm()
-    logging.getLogger(__name__).info("ready")
+        try:
+            service.warm()
+        except Exception as error:  # models may raise anything, and may answer again later
+            log.warning("the first query failed: %s", without_secrets(str(error) or type(error).__name__))
+    log.info("ready")
     return create_app(service, settings)
 
 

@@ -88,12 +88,13 @@ def test_words_of_queries_are_looked_for_in_the_corpus_of_the_configuration(fold
     assert "words" not in run("evaluate", "reads.jsonl", "--qrels", "qrels.txt")
 
 
-def test_no_line_is_a_command_to_a_runner_of_ci(folder: Path) -> None:
-    named = Trajectory(question_id="q1", question="::set-env::x", agent="::error::1", steps=(search("::a::", "p1"),))
+def test_no_line_is_a_command_to_a_runner_of_ci_or_a_terminal(folder: Path) -> None:
+    named = Trajectory(question_id="q1", question="::set-env::x", agent="::error::1\x1b\x07", steps=(search("::a::", "p1"),))
     write_trajectories("named.jsonl", [named, named.model_copy(update={"agent": "::b"})])
     shown = run("evaluate", "named.jsonl", "--qrels", "qrels.txt")
     assert "error::1" in shown
     assert not any(line.lstrip().startswith("::") for line in shown.splitlines())
+    assert not {"\x1b", "\x07"} & {*shown}
 
 
 def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path) -> None:

@@ -367,6 +367,7 @@ SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": 
             ),
             [("search", "krill", (), "")],
         ),
+        (asked_and_answered(MCP_CALL | {"arguments": "null"}), [("search", "", ("whale",), "")]),
         (asked_and_answered({"type": "code_interpreter_call", "id": "c", "code": "1 + 1"}), [("other", "", (), "")]),
         ([CHAT[1], OLDER, {"role": "function", "content": '{"error": "1 shard", "results": [{"id": "w"}]}'}, CHAT[-1]],
          [("search", "krill", ("w",), "")]),

@@ -256,6 +256,7 @@ def test_the_stages_of_a_searcher_are_drawn(folder: Path, tmp_path: Path) -> Non
     assert run("search", str(folder / "index"), "x", "-r", "bm25", "--draw", "b.svg", folder=tmp_path).returncode == 0
     pictures = [(tmp_path / name).read_text() for name in ("a.svg", "b.svg")]
     assert [(picture.startswith("<svg"), "overlap" in picture) for picture in pictures] == [(True, True), (True, False)]
+    refused(run("components", "--draw", "c.svg", folder=tmp_path), 2, "--draw needs a configuration")
 
 
 def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None:

@@ -117,6 +117,8 @@ class IndexWriter:
         self.checkpoints = Checkpoints(directory)
         self.builders: Sequence[Builder] = ()
         """Those whose data elsewhere is settled at the end."""
+        self.there = {file.name for file in directory.iterdir()}
+        """What was there before; without a manifest nobody knows whose it is."""
 
     def new_scratch(self) -> Path:
         """Return a new scratch folder, empty."""
@@ -178,11 +180,12 @@ class IndexWriter:
     def remove_unused(self) -> None:
         """Remove published folders that are not in the manifest and not held by a reader, and the engines' data elsewhere.
 
-        A later writer removes what is still held. If the manifest cannot be read, nothing is removed.
+        A later writer removes what is still held. If the manifest cannot be read, nothing is removed; without
+        one, only what this writer published.
         """
         with suppress(OSError, IndexStateError):
             manifest = read_manifest(self.directory)
-            _remove_others(self.directory, set(manifest.folders) if manifest else set())
+            _remove_others(self.directory, set(manifest.folders) if manifest else self.there)
         for builder in {builder.name: builder for builder in self.builders}.values():
             try:
                 builder.settle(self.directory)

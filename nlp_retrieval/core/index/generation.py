@@ -36,7 +36,7 @@ MANIFEST_FILE = "manifest.json"
 """The name of the manifest in an index directory."""
 
 FORMAT = 5
-_MOST_BYTES = 2**24
+_MOST_BYTES = 2**26
 _DELETED_FILE = "rows.npy"
 _FOLLOWED_BLINDLY = (".faiss",)
 """Endings of files whose contents are compared at opening: their reader follows whatever numbers it finds in them."""
@@ -158,10 +158,19 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a directory atomically."""
+    """Replace the manifest of a directory atomically.
+
+    Raises:
+        ConfigurationError: it is too large to be read again.
+    """
     content = manifest.model_dump(mode="json")
-    stated = canonical_json(content | {"checksum": _checksum(content)})
-    write_atomically(directory / MANIFEST_FILE, f"{stated}\n".encode())
+    stated = f"{canonical_json(content | {'checksum': _checksum(content)})}\n".encode()
+    if len(stated) > _MOST_BYTES:
+        raise ConfigurationError(
+            f"the manifest of {directory} would have {len(stated):,} bytes, and at most {_MOST_BYTES:,} are read; join its "
+            "segments with compact(), or shorten the settings of its retrievers"
+        )
+    write_atomically(directory / MANIFEST_FILE, stated)
 
 
 def manifest_state(directory: Path) -> tuple[int, int, int] | None:
@@ -216,7 +225,8 @@ def read_manifest(directory: Path) -> Manifest | None:
         return Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise damaged(path, ".".join(map(str, first["loc"])) + f" {first['msg']}".removeprefix(" Value error,")) from None
+        where, fault = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        raise damaged(path, f"{where} {fault}".strip()) from None
 
 
 def require_manifest(directory: Path) -> Manifest:

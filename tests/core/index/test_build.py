@@ -14,6 +14,7 @@ from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, read_manifest, verify_index
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import (
+    ConfigurationError,
     IndexConflictError,
     IndexDamagedError,
     IndexMismatchError,
@@ -173,6 +174,34 @@ def test_a_first_build_that_breaks_leaves_nothing(path, breaks, was_there):
     assert (names(path) if path.exists() else None) == (set() if was_there else None)
 
 
+def test_a_build_that_breaks_leaves_folders_whose_manifest_is_not_there_yet(built):
+    (built / MANIFEST_FILE).rename(built.parent / MANIFEST_FILE)
+    before = state(built)
+    with pytest.raises(RuntimeError):
+        Fails().index(ALPHA, built)
+    assert state(built) == before
+    (built.parent / MANIFEST_FILE).rename(built / MANIFEST_FILE)
+    assert found(built) == ["d0", "d1"]
+
+
+def test_a_manifest_that_is_written_can_be_read(path, monkeypatch):
+    class Large(TermCount):
+        name = "large"
+        size = 20 * 2**20
+
+        @property
+        def identity(self):
+            return {**super().identity, "words": "x" * self.size}
+
+    Large().index(ALPHA, path)
+    assert read_manifest(path).corpus.n_items == 3
+    before = state(path)
+    monkeypatch.setattr(Large, "size", 2**26)
+    with pytest.raises(ConfigurationError, match=r"the manifest of .* would have 6.,"):
+        Large().index(OTHER, path, replace=True)
+    assert state(path) == before
+
+
 # readers beside writers
 
 
@@ -327,7 +356,7 @@ def test_what_is_no_manifest_is_damage_that_replace_cures(built, content):
 
 def test_a_manifest_that_names_a_folder_twice_is_damage(built):
     rewrite(built, lambda content: content["retrievers"].extend(content["retrievers"] * 1000))
-    with pytest.raises(IndexDamagedError, match="a folder is named twice"):
+    with pytest.raises(IndexDamagedError, match="damaged: a folder is named twice"):
         found(built)
 
 

@@ -6,12 +6,14 @@ import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import nlp_retrieval
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents, terms
-from nlp_retrieval.core.context import record_stages
+from nlp_retrieval.core.context import add_note, record_stages
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError, RetrievalWarning
@@ -343,3 +345,10 @@ def test_opening_one_index_holds_up_no_other_searcher(tmp_path):
 def test_searching_a_retriever_says_what_to_wrap_it_in():
     with pytest.raises(ConfigurationError, match=r"Searcher\(\[TermCount\(\)\]\)"):
         TermCount().search("fox")
+
+
+def test_a_note_warns_at_the_line_of_a_plug_in_whose_folder_begins_with_the_name_of_this_package():
+    plugin = str(Path(nlp_retrieval.__file__).parent) + "_plugin/stage.py"
+    with pytest.warns(RetrievalWarning) as caught:
+        exec(compile("note('seen')", plugin, "exec"), {"note": add_note})
+    assert caught[0].filename == plugin
