@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -107,12 +107,15 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
         except BaseException as error:
             done.put(error)
 
-    for _ in range(min(at_once, len(parts))):  # threads that end with the process, which those of a pool would not
-        threading.Thread(target=copy_context().run, args=(work,), name="nlp_retrieval-endpoint", daemon=True).start()
     made: dict[int, MadeT] = {}
     try:
+        for _ in range(min(at_once, len(parts))):  # threads that end with the process, unlike those of a pool
+            threading.Thread(target=copy_context().run, args=(work,), name="nlp_retrieval-endpoint", daemon=True).start()
         while len(made) < len(parts):
-            one = done.get()
+            try:
+                one = done.get(timeout=1)  # Ctrl-C just before a wait without an end would be noticed only after it
+            except Empty:
+                continue
             if isinstance(one, BaseException):
                 raise one
             made[one[0]] = one[1]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+
 import pytest
 
 from nlp_retrieval import HttpEncoder, HttpReranker, LanguageModel, OpenAIEncoder
 from nlp_retrieval.core.components.registry import asked_for, build, plan
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm import ModelEndpoint
+from nlp_retrieval.lm.endpoint import side_by_side
 
 URL = "http://localhost:8000/v1"
 CLASSES = [
@@ -54,3 +59,21 @@ def test_a_manifest_sets_limits_and_neither_address_nor_key(subtests: pytest.Sub
             assert "send the key in the environment variable 'SERVER_KEY'" in asked
             assert "endpoint" not in asked
             assert cls is OpenAIEncoder or URL in asked
+
+
+def test_ctrl_c_that_another_thread_gets_ends_what_is_asked_side_by_side():
+    ended, both = threading.Event(), threading.Barrier(2)
+
+    def ask(part, wanted):
+        both.wait(60)
+        if part == 0:
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        for _ in range(200):
+            if not wanted():
+                ended.set()
+                return
+            time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(ask, [0, 1], 2)
+    assert ended.wait(5)

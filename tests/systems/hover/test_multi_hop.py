@@ -161,3 +161,15 @@ def test_blank_claims_line_up_and_are_not_asked_about(played, model, index, clai
     assert [bool(results) for results in found] == [False, True, False]
     assert played.calls == 4
     assert found[1] == searcher.search(claims[0].text)[0]
+
+
+def test_an_endpoint_that_dies_half_way_costs_what_it_had_not_answered_and_nothing_is_asked_twice(played, model, index, claims):
+    texts = [claim.text for claim in claims[:6]]
+    played.answer = lambda body: plays(body) if played.calls <= 3 else 401
+    with pytest.warns(RetrievalWarning, match="no usable answer"):
+        found = MultiHopSearcher([Bm25Retriever()], model(calls_at_once=1, retries=0)).open(index).search(texts, 21)
+    assert all(found)
+    played.answer = plays
+    again = model()
+    MultiHopSearcher([Bm25Retriever()], again).open(index).search(texts, 21)
+    assert (again.counts.cache_hits, again.counts.degraded) == (3, 0)
