@@ -88,7 +88,7 @@ def measured(data: Data, name: str, folder: Path) -> tuple[str, str]:
     if name == "demo":  # whose questions are those of the profile
         for row in (ALONE, DESCRIBED, OWN):
             rows[f"{row}, with keywords"] = _evaluated(evaluator, with_keywords, candidates()[row]).per_query
-    found = Figures(rows, list(families), list(families), {})
+    found = Figures(rows, list(families), list(families))
     cells = {
         row: [
             *(f"{found.mean(row, key):.3f}" for key in (measure, MEASURE)),

@@ -74,7 +74,7 @@ from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import without_missing
 from nlp_retrieval.evaluation.rankings import ListsBuilder, are_passages, own_ids
-from nlp_retrieval.evaluation.trec import written_scores
+from nlp_retrieval.evaluation.trec import checked_scores
 from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.text.printing import counted
@@ -225,7 +225,7 @@ class _Benchmark:
             with no_collection():
                 rankings = self.corpus.rankings(results)
         for query_id, ranking in zip(self.ids, rankings, strict=True):
-            written_scores(query_id, [score for _, score in ranking])  # what no file can hold fails here, and alone
+            checked_scores(query_id, [score for _, score in ranking])  # what no file can hold fails here, and alone
         rows = [[self.corpus.rows[item_id] for item_id, _ in ranking] for ranking in rankings]
         evaluation = self.evaluator.evaluate_lists(rows)
         if answered is not None and (right := self.settings.right_answers):

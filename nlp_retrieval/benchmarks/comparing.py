@@ -14,6 +14,7 @@ from nlp_retrieval.benchmarks.runs import SavedRun, Sources, corpora_record, dep
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.models import SYNTHETIC
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
+from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.measures import (
     OF_ANSWERS,
@@ -33,7 +34,7 @@ def compare_runs(
     sources: Sources,
     k_values: Sequence[int] | None = None,
     baseline: str | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     *,
     measures: Sequence[str] | None = None,
     main: str | None = None,
@@ -48,7 +49,7 @@ def compare_runs(
         sources: the runs.
         k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20.
         baseline: by default the first run, or the baseline of the only folder.
-        seed: seed of tests and intervals.
+        seed: seed of tests and intervals; by default that of the only folder, or 0.
         measures: names of measures instead of cutoffs; by default those of the first folder.
         main: the measure to sort, test pairs and draw by; by default that of the first folder, or the first of ``measures``.
         relevant_from: the lowest grade of a relevant document; by default that of the first folder, or 1.
@@ -71,14 +72,14 @@ def compare_runs(
         raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
     saved = sources.saved
     own = _whole(sources)
-    chosen = _baseline(names, own.baseline if own is not None and baseline is None else baseline)
+    chosen = _baseline(names, own.baseline if own is not None and baseline is None and own.baseline in names else baseline)
     wanted = _measures_of(saved, k_values, measures)
     lowest = relevant_from_of(saved) if relevant_from is None else check_relevant_from(relevant_from)
     left_out = own.counted.own_ids if own is not None and own.counted is not None else 0
     same = measures is None and not k_values and lowest == relevant_from_of(saved) and bool(sources.own_ids) == bool(left_out)
     if own is not None and same:
         wanted = [Measure.parse(name) for name in own.configurations[0].measures]  # also those of answers
-        evaluations, cautions = saved[0].evaluations, list[str]()
+        evaluations, cautions = {name: saved[0].evaluations[name] for name in names}, list[str]()
     else:
         evaluations, cautions = evaluated(sources, wanted, lowest)
     chosen_measures = measures is not None or (not k_values and bool(saved) and bool(saved[0].report.manifest.get("measures")))
@@ -113,15 +114,20 @@ def compare_runs(
         counted=_counted(sources, lowest),
         prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
     )
-    report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
+    recorded = own.manifest if own is not None else {}
+    seed = int((recorded.get("significance") or {}).get("seed", 0)) if seed is None else seed
+    asked = recorded.get("resamples")
+    resamples = asked if isinstance(asked, int) and 1 <= asked <= MOST_RESAMPLES else None
+    report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed, resamples)
     return BenchmarkRun(report, lists, {name: evaluation.per_query for name, evaluation in evaluations.items()})
 
 
 def _whole(sources: Sources) -> BenchmarkReport | None:
-    """Return the report of the folder that all runs are of, if they are all of its configurations."""
+    """Return the report of the folder that all runs are of; None if they are not all of one folder."""
     results = sources.saved[0].report.configurations if len(sources.saved) == 1 else []
-    theirs = [(result.name, result.fingerprint) for result in results]
-    return sources.saved[0].report if theirs == [(name, one.fingerprint) for name, one in sources.entrants.items()] else None
+    theirs = {(result.name, result.fingerprint) for result in results}
+    ours = {(name, one.fingerprint) for name, one in sources.entrants.items()}
+    return sources.saved[0].report if ours <= theirs else None
 
 
 def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int) -> tuple[dict[str, Evaluation], list[str]]:

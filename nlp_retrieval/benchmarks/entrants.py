@@ -161,7 +161,7 @@ def lists_of(run: Mapping[str, Ranking], query_ids: Sequence[str], where: str) -
     if len(missing) == len(query_ids):
         first = f", the first is {next(iter(run))!r}" if run else ""
         raise SourceError(
-            f"{where}: none of the {len(query_ids):,} queries is in it (it has {len(run):,}{first}; asked for is "
+            f"{where}: none of the queries is in it (it has {len(run):,}{first}; asked for is "
             f"{query_ids[0]!r}); was it made for other queries?"
         )
     if missing:

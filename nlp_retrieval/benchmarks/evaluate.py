@@ -107,7 +107,7 @@ def evaluate(
     unjudged = rankings.keys() - set(judged)
     if rankings and len(unjudged) == len(rankings):
         raise QueryError(
-            f"none of the {len(rankings):,} queries of the results ({quoted(list(rankings)[:3])}) is judged "
+            f"no query of the results ({quoted(list(rankings)[:3])}) is judged "
             f"({quoted(judged[:3])}); are both of the same collection?"
         )
     named = [asked] if isinstance(asked, str) else asked

@@ -273,6 +273,12 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
     ]
     for first, other in ((saved[0], other) for other in saved[1:]):
         both, one, two = f"{first.folder} and {other.folder}", first.report, other.report
+        ours, theirs = _partition(first), _partition(other)
+        if changed := [query_id for query_id, family in ours.items() if theirs[query_id] != family]:
+            cautions.append(
+                f"Families, by which differences are tested, are other ones in {other.folder} than in {first.folder} for "
+                f"{len(changed):,} of {len(ours):,} queries (the first: {changed[0]!r}); those of {first.folder} are taken."
+            )
         if one.manifest.get("filters") != two.manifest.get("filters"):
             cautions.append(f"{both} were searched with different filters, and a difference may be one of these.")
         if one.manifest.get("ignore_identical_ids") != two.manifest.get("ignore_identical_ids"):
@@ -280,6 +286,13 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
         if depth_of(one) != depth_of(two):
             cautions.append(f"{both} were searched to depths of {depth_of(one)} and {depth_of(two)}.")
     return list(dict.fromkeys(cautions))
+
+
+def _partition(saved: SavedRun) -> dict[str, str]:
+    """Each query with the first of its family, independent of the family's name."""
+    firsts: dict[str, str] = {}
+    pairs = sorted(zip(saved.lists.query_ids, saved.lists.families, strict=True), key=lambda pair: pair[0])
+    return {query_id: query_id if family is None else firsts.setdefault(family, query_id) for query_id, family in pairs}
 
 
 def cautions_in(report: BenchmarkReport) -> list[str]:

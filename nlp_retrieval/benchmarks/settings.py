@@ -359,10 +359,10 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
         refuse_lone_surrogates([query.query_id, query.text, query.family], f"query {query.query_id!r}", QueryError)
     judged = [query for query in queries if query.query_id in by_id]
     if not by_id:
-        raise GoldError(f"the {len(queries):,} queries come without judgements; give them, such as qrels of the loader topics")
+        raise GoldError("the queries come without judgements; give them, such as qrels of the loader topics")
     if not judged:
         raise GoldError(
-            f"none of the {len(queries):,} queries has gold (the first: {queries[0].query_id!r}; gold is of "
+            f"no query has gold (the first: {queries[0].query_id!r}; gold is of "
             f"{', '.join(map(repr, list(by_id)[:3]))}); are both of the same collection?"
         )
     return judged, [by_id[query.query_id] for query in judged]
@@ -482,7 +482,7 @@ def read_benchmark_config(
 
     Args:
         path: the file; paths in it are relative to the working directory.
-        measures: instead of those of the file, with its cutoffs and main measure.
+        measures: instead of those of the file, with its cutoffs; its main measure stays if it is one of them.
         main: instead of that of the file.
         workers: processes that encode and search; see :class:`BenchmarkSettings`.
         ray: a cluster that does.
@@ -504,7 +504,10 @@ def read_benchmark_config(
         values["query_loader"] = {key: value for key, value in queries.items() if key != "where_from"}
         values["where_from"] = queries["where_from"]
     if measures:
-        values = {key: value for key, value in values.items() if key not in ("k_values", "main")} | {"measures": list(measures)}
+        named = list(map(str, read_measures(measures)))
+        values = {key: value for key, value in values.items() if key != "k_values"} | {"measures": named}
+        if not isinstance(values.get("main"), str) or str(Measure.read(values["main"])) not in named:
+            values.pop("main", None)
     values |= {"workers": workers, "ray": ray} | ({} if main is None else {"main": main})
     if isinstance(values.get("k_values"), int):
         values["k_values"] = [values["k_values"]]

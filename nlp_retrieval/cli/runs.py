@@ -1,4 +1,4 @@
-"""Commands of benchmarks and their runs: ``benchmark``, ``compare``, ``diff``, ``report``; and the table that they print."""
+"""Commands of benchmarks and their runs: ``benchmark``, ``compare``, ``diff``; and the table that they print."""
 
 from __future__ import annotations
 
@@ -200,6 +200,7 @@ def _check_output(folder: Path, trackers: Sequence[WandbSettings | MlflowSetting
     from nlp_retrieval.core.files.atomic import check_folder_for_output
 
     check_folder_for_output(folder)
+    check_folder_for_output(folder / "trec")
     for tracker in trackers:
         from nlp_retrieval.reports.trackers import check_tracker
 
@@ -268,6 +269,7 @@ def compare(
 
     if output is not None:
         check_folder_for_output(output)
+        check_folder_for_output(output / "trec")
     sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")

@@ -56,9 +56,7 @@ def judged_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dict[
             documents[key] = max((grade, name), documents.get(key, (grade, name)))
     if not any(grade >= relevant_from for documents in wanted for grade, _ in documents.values()):
         least = "above 0" if relevant_from == 1 else f"of at least {relevant_from} (relevant_from)"
-        raise GoldError(
-            f"none of the {len(gold)} queries has gold with a grade {least}, so nothing can be measured; check the judgements"
-        )
+        raise GoldError(f"no query has gold with a grade {least}, so nothing can be measured; check the judgements")
     return wanted
 
 

@@ -159,14 +159,14 @@ def _lists(queries: pa.Table, hits: pa.Table, names: list[str], passages: dict[s
 def _configurations(hits: pa.Table, path: Path) -> list[str]:
     try:
         about = parse_json((hits.schema.metadata or {})[_ABOUT])
-        names, number = about["configurations"], about["format"]
+        names, number = [str(name) for name in about["configurations"]], about["format"]
     except (KeyError, ValueError, TypeError):
         names, number = [], None
     if number != FORMAT:
         raise SourceError(f"{path} is of format {number}, and this version reads {FORMAT}; run the benchmark again")
     if not set(pc.unique(hits.column("configuration")).to_pylist()) <= set(names):
         raise SourceError(f"{path} has hits of configurations that it does not name; run the benchmark again")
-    return list(names)
+    return names
 
 
 def _packed(signals: dict[str, Scores], n_hits: int) -> pa.MapArray:

@@ -31,7 +31,7 @@ from nlp_retrieval.core.files.records import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
-__all__ = ["Run", "ranked", "read_run", "write_qrels", "write_run", "written_scores"]
+__all__ = ["Run", "checked_scores", "ranked", "read_run", "write_qrels", "write_run"]
 
 NO_DOCUMENT = "no-document"
 """Stands in the judgements that a benchmark writes for a query without any."""
@@ -96,8 +96,8 @@ def _qrels_lines(query_id: str, grades: Mapping[str, int]) -> str:
     return "".join(f"{query} 0 {_encode(item_id)} {int(grade)}\n" for item_id, grade in grades.items())
 
 
-def written_scores(query_id: str, scores: list[float]) -> list[str]:
-    """The scores as text, each below the one before it as a 32-bit float, and therefore as a 64-bit float too."""
+def checked_scores(query_id: str, scores: list[float]) -> NDArray[np.float32]:
+    """The scores as 32-bit floats, finite and best first."""
     single = _as_single(scores)
     if not np.isfinite(single).all():
         rank = int(np.flatnonzero(~np.isfinite(single))[0]) + 1
@@ -112,6 +112,12 @@ def written_scores(query_id: str, scores: list[float]) -> list[str]:
             f"the list of query {query_id!r} is not best first: rank {rank} has score {scores[rank - 1]}, "
             f"rank {rank + 1} has {scores[rank]}; sort results by their scores"
         )
+    return single
+
+
+def written_scores(query_id: str, scores: list[float]) -> list[str]:
+    """The scores as text, each below the one before it as a 32-bit float, and therefore as a 64-bit float too."""
+    single = checked_scores(query_id, scores)
     texts = [repr(score) for score in scores]
     if (single[1:] < single[:-1]).all():
         return texts

@@ -274,15 +274,13 @@ class Gate:
         self._opened = True
 
     def _found(self, reason: str) -> Baseline:
-        """Search, and return the first k results of each query as a baseline, without measures."""
+        """Search, and return the first k results of each query as a baseline."""
         if not self._opened:
             self._open()
         own, k = self._own_ids(), self.settings.k
         found = self.searcher.search([query.text for query in self.queries], k + any(own))
         if not any(found):
-            raise QueryError(
-                f"the searcher found nothing for any of {len(self.queries):,} queries; is its index the right one?"
-            )
+            raise QueryError("the searcher found nothing for any query; is its index the right one?")
         queries = {}
         self._items = {}
         for query, hits, own_id in zip(self.queries, found, own, strict=True):

@@ -207,13 +207,12 @@ def judged_queries(
     hopeless = sum(not any(grade > 0 for grade in judgements[query.query_id].values()) for query in judged)
     if not judged:
         raise SourceError(
-            f"{judged_in}: none of its {len(judgements):,} judged queries ({quoted(unknown[:3])}) is among the "
+            f"{judged_in}: no judged query ({quoted(unknown[:3])}) is among the "
             f"{len(locations):,} of {source} ({quoted(list(locations)[:3])}); are both of the same collection?"
         )
     if hopeless == len(judged):
         raise SourceError(
-            f"{judged_in}: none of its {len(judgements):,} judged queries has an item with a grade above 0; "
-            "no ranking can find anything for them"
+            f"{judged_in}: no judged query has an item with a grade above 0; no ranking can find anything for them"
         )
     if ids:
         name, other = next(iter(ids.items()))

@@ -100,3 +100,10 @@ def test_what_was_compared_across_corpora_keeps_saying_so(first: Path, larger: P
         with pytest.raises(SourceError, match="across-corpora"):
             read_sources(sources)
     assert DIFFERENT not in printed(compare_runs(read_sources([f"{out}:larger", str(larger)])))
+
+
+def test_other_families_of_queries_are_told_of(first: Path, tmp_path: Path) -> None:
+    related = [one.model_copy(update={"family": "f"}) if place in {7, 8} else one for place, one in enumerate(QUERIES)]
+    write_run_files(ran(tmp_path / "index", "other", queries=related), tmp_path / "run")
+    (told,) = read_sources([str(first), str(tmp_path / "run")]).cautions
+    assert "for 1 of 20 queries" in told

@@ -166,3 +166,9 @@ def test_what_is_wrong_is_said_with_its_place_and_the_nearest_valid_name(
 def test_what_is_no_configuration_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         read_benchmark_config(written(tmp_path, text))
+
+
+def test_measures_of_the_command_keep_the_main_one_of_the_file_if_it_is_among_them(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    path = written(tmp_path, design | {"main": "recall@5"})
+    assert read_benchmark_config(path, measures=["ndcg@10", "R@5"]).settings().main == "recall@5"
+    assert read_benchmark_config(path, measures=["ndcg@10"]).settings().main is None

@@ -46,7 +46,16 @@ def test_a_folder_alone_is_shown_as_it_was_measured(finished: tuple[BenchmarkRun
     assert (alone.baseline, alone.failed, alone.manifest["grid"]) == ("dense", [failed], grid)
     assert [one.measures for one in alone.configurations] == [one.measures for one in answered]
     of_two = compare_runs(read_sources([f"{tmp_path / 'run'}:{name}" for name in ("bm25", "dense")])).report
-    assert (of_two.baseline, of_two.failed, "grid" in of_two.manifest) == ("bm25", [], False)
+    assert (of_two.baseline, of_two.failed, of_two.manifest["grid"]) == ("dense", [failed], grid)
+    assert [one.measures["answer_em"] for one in of_two.configurations] == [1.0, 1.0]
+
+
+def test_a_folder_alone_is_tested_with_its_own_seed_and_resamples(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path / "index", seed=7, resamples=200).run()
+    write_run_files(run, tmp_path / "run")
+    again = compare_runs(read_sources([str(tmp_path / "run")])).report
+    assert [one.intervals for one in again.configurations] == [one.intervals for one in run.report.configurations]
+    assert again.manifest["significance"] == run.report.manifest["significance"]
 
 
 def test_configurations_and_trec_files_are_compared_over_the_same_queries(finished: tuple[BenchmarkRun, Path]) -> None:

@@ -85,6 +85,7 @@ WRONG: list[tuple[dict[str, Any], int, str]] = [
     ({"corpus": {"loader": "beir", "path": "nowhere.jsonl"}}, 2, "nowhere.jsonl: no such file"),
     ({"corpus": {"loader": "beir", "path": "empty.jsonl"}}, 2, "the corpus is empty"),
     ({"wandb": {"mode": "online"}}, 2, "wandb.mode is online, and no API key is configured; run wandb login"),
+    ({"output": "begun"}, 1, "begun/trec"),
     ({"output": "claims.json/run"}, 1, "a part of the path is a file, not a folder; choose another path"),
 ]
 
@@ -92,6 +93,8 @@ WRONG: list[tuple[dict[str, Any], int, str]] = [
 def test_what_is_wrong_is_said_before_anything_is_done(tmp_path: Path, subtests: pytest.Subtests) -> None:
     clean = {"WANDB_API_KEY": "", "HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc")}
     (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "trec").touch()
     for changed, code, said in WRONG:
         config = written(tmp_path, **changed)
         before = files(tmp_path)

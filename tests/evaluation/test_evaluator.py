@@ -199,7 +199,7 @@ class TestRefusals:
                 "1 query ids occur more than once in the gold (first: 'q1'); give one Gold per query, with all of its "
                 "relevance",
             ),
-            (gold(q2={"d1": 0, "d2": -1}, q3={}), "none of the 2 queries has gold with a grade above 0"),
+            (gold(q2={"d1": 0, "d2": -1}, q3={}), "no query has gold with a grade above 0"),
             (
                 gold(q1={"d1": 1, "x1": 1, "x2": 2}, q2={"x1": 1}, q3={"d3": 1}),
                 "3 of 5 relevant documents, of 2 of 3 queries, are not in the corpus of 12 items (first: item id 'x1' "

@@ -112,9 +112,10 @@ def test_files_that_are_missing_damaged_or_of_another_kind_are_refused(tmp_path:
     pq.write_table(hits_table(lists).drop_columns(["signals"]), tmp_path / HITS)
     with pytest.raises(SourceError, match="does not have the columns"):
         read_lists(tmp_path)
-    pq.write_table(hits_table(lists).replace_schema_metadata({}), tmp_path / HITS)
-    with pytest.raises(SourceError, match="of format None"):
-        read_lists(tmp_path)
+    for metadata in ({}, {"nlp_retrieval": '{"format": 1, "configurations": 5}'}):
+        pq.write_table(hits_table(lists).replace_schema_metadata(metadata), tmp_path / HITS)
+        with pytest.raises(SourceError, match="of format None"):
+            read_lists(tmp_path)
     (tmp_path / HITS).write_bytes(whole)
     pq.write_table(queries_table(lists).slice(1), tmp_path / QUERIES)
     with pytest.raises(SourceError, match="not of one run"):
