@@ -65,16 +65,12 @@ GOOD: dict[str, list[list[str]]] = {
         ["run:bm25", "run:reranked", "--qrels", "run/qrels.txt", "--baseline", "bm25"],
     ],
     "diff": [
-        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2", "--whole"],
+        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2"],
         ["run:bm25", "other.trec", "--measure", "mrr"],
-    ],
-    "report": [
-        ["run", "--output", "reported", "--only", "bm25", "--baseline", "bm25"],
-        ["run", "--output", "reported", "--format", "csv", "--columns", "recall,cost"],
     ],
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
     "gate": [
-        *(["gate.yaml", *options] for options in (["--update", "--reason", "x"], ["--judge"])),
+        ["gate.yaml", "--update", "--reason", "x"],
         ["hostile.yaml", "--markdown", "a.md", "--junit", "a.xml"],
     ],
     "judge": [
@@ -86,7 +82,6 @@ GOOD: dict[str, list[list[str]]] = {
     "agents": [
         ["evaluate", "agents.jsonl", "--config", "sweep.yaml", "--page", "a.html"],
         ["evaluate", "agents.jsonl", "folder", "--qrels", "run/qrels.txt", "--tool", "kb=search", "--csv", "a.csv"],
-        ["show", "agents.jsonl", "--question", "c1", "-c", "sweep.yaml"], ["show", "agents.jsonl", "-q", "c1"],
         ["replay", "agents.jsonl", "--index", "index", "-k", "2", "-o", "again.jsonl", "--where", '{"year": 3}'],
     ],
     "components": [["retrievers", "bm25"], []],
