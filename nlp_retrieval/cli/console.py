@@ -13,6 +13,7 @@ from nlp_retrieval.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.components.component import Component
+    from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.lm.language_model import LanguageModel
 
 T = TypeVar("T", bound="Component")
@@ -166,3 +167,16 @@ def language_model(text: str) -> LanguageModel:
 def megabytes(n_bytes: int) -> str:
     """Return a size in readable form."""
     return f"{n_bytes / 1e6:,.1f} MB"
+
+
+def default_lexical_retriever() -> BaseRetriever:
+    """Return Lucene's BM25 if pyserini and a recent enough Java are installed, else bm25."""
+    from nlp_retrieval.retrievers.pyserini.jvm import available
+
+    if available() is None:
+        from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
+
+        return PyseriniRetriever()
+    from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
+
+    return Bm25Retriever()

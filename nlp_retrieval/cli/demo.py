@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.console import default_lexical_retriever, say
 from nlp_retrieval.cli.runs import VerboseOption, refuse_failures, run_benchmark
 
 CLAIM = "The discoverer of the dwarf planet that has a heart-shaped plain of frozen nitrogen was born in Kansas."
@@ -57,7 +57,6 @@ def write_demo(folder: Path, claims: list[dict[str, Any]]) -> Path:
         OutputError: the folder cannot be written.
     """
     from nlp_retrieval.core.files.atomic import write_output
-    from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     config = folder / "sweep.yaml"
     write_output(folder / "corpus.jsonl", _shipped("corpus.jsonl"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, built, megabytes, parse_options, say
+from nlp_retrieval.cli.console import Trust, built, default_lexical_retriever, megabytes, parse_options, say
 from nlp_retrieval.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def index(
     """
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher
-    from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     source = corpus_loader(corpus, loader, option)
     chosen = [built(BaseRetriever, "--retriever", text) for text in retriever or []]

@@ -53,8 +53,8 @@ def searches_and_evaluates(folder: Path) -> None:
         Searcher,
         write_run_files,
     )
+    from nlp_retrieval.cli.console import default_lexical_retriever
     from nlp_retrieval.processors.rules import ClauseSplit
-    from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     shipped = Path(str(resources.files("nlp_retrieval.demo")))
     assert default_lexical_retriever() == Bm25Retriever()
