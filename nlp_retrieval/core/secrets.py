@@ -61,6 +61,9 @@ _SHORTEST = 12
 _SHORTEST_READ = 4
 """The same for a variable that was read as a secret; one shorter than ``_SHORTEST`` is hidden only as a whole word."""
 
+_NO_KEYS = frozenset({"none", "null", "empty", "dummy", "test", "local"})
+"""What people set where a server asks for no key: words that settings and texts have, too."""
+
 _read: set[str] = set()
 
 
@@ -80,7 +83,8 @@ def without_secrets(value: Any) -> Any:
 def read_variable(name: str) -> str:
     """Return the value of an environment variable, or nothing; from now on it is hidden in all output of the process."""
     value = os.environ.get(name, "")
-    _read.update({value, value.strip()})
+    if value.strip().lower() not in _NO_KEYS:
+        _read.update({value, value.strip()})
     return value
 
 

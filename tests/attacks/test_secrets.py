@@ -287,6 +287,8 @@ def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypat
     assert [read_variable(name) for name in ("DBU", "OTHER", "NO_SUCH_NAME")] == ["plain-9x", "correct horse battery", ""]
     shown = without_secrets(["a plain-9x, correct horse battery!", "plain-9xy"])
     assert shown == [f"a {HIDDEN}, {HIDDEN}!", "plain-9xy"]
+    monkeypatch.setenv("KEY_OF_A_LOCAL_SERVER", "none")
+    assert without_secrets(f"weighting={read_variable('KEY_OF_A_LOCAL_SERVER')}") == "weighting=none"
 
 
 def test_a_driver_says_no_part_of_an_address_that_a_variable_holds(monkeypatch: pytest.MonkeyPatch) -> None:
