@@ -60,7 +60,7 @@ class StoredTokens(BaseTokenEncoder):
         return int(self._stored().shape[1])
 
     def _stored(self) -> Vectors:
-        """The tokens, mapped anew each time: what stays mapped would count as memory of whoever is measured."""
+        """The tokens, mapped anew each time: what stays mapped would count as memory of the retriever that is measured."""
         stored: Vectors = np.load(Path(self.folder) / "tokens.npy", mmap_mode="r")
         return stored
 

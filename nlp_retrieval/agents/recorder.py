@@ -125,7 +125,7 @@ class Session:
                 )
         about = {"question_id": _told(question_id or name), "question": without_secrets(question), "agent": _told(agent)}
         self.name = _told(name or uuid.uuid4().hex)
-        """Its name; one that looks like a secret is told by its digest, as are those of its question and agent."""
+        """Its name; one that looks like a secret is replaced by its digest, as are those of its question and agent."""
         self.steps: list[AgentStep] = []
         """Steps of this object; another process may have recorded more of the session."""
         self._about = {field: value for field, value in about.items() if value}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from os.path import expanduser
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.checksums import sha256_of
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 
@@ -81,4 +81,4 @@ class TrajectoryRun(TrecRun):
 
     @property
     def _place(self) -> Path:
-        return Path(expanduser(self.path))  # noqa: PTH111 -- unlike Path's, it never raises
+        return expanded(self.path)

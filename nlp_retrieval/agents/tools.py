@@ -208,7 +208,7 @@ def reason_of(error: Exception) -> str:
     return str(without_secrets(text if isinstance(error, RetrievalError) else f"{type(error).__name__}: {text}"))
 
 
-def clean_text(text: object, most: int = _LONGEST) -> str:
+def clean_text(text: object) -> str:
     """Return a text of the agent for a step: cut, and without halves of surrogate pairs."""
     shown = text if isinstance(text, str) else repr(text)
-    return shown[:most].encode("utf-8", "replace").decode()
+    return shown[:_LONGEST].encode("utf-8", "replace").decode()

@@ -72,6 +72,7 @@ def compare_runs(
         raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
     saved = sources.saved
     own = _whole(sources)
+    recorded = own.manifest if own is not None else {}
     chosen = _baseline(names, own.baseline if own is not None and baseline is None and own.baseline in names else baseline)
     wanted = _measures_of(saved, k_values, measures)
     lowest = relevant_from_of(saved) if relevant_from is None else check_relevant_from(relevant_from)
@@ -109,12 +110,11 @@ def compare_runs(
         | describe_environment()
         | ({"hardware": hardware[0]} if saved and alike else {})
         | ({"synthetic": synthetic} if synthetic else {})
-        | ({key: own.manifest[key] for key in ("grid", "latency") if key in own.manifest} if own is not None else {}),
+        | {key: recorded[key] for key in ("grid", "latency", "resamples") if key in recorded},
         failed=own.failed if own is not None else [],
         counted=_counted(sources, lowest),
         prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
     )
-    recorded = own.manifest if own is not None else {}
     seed = int((recorded.get("significance") or {}).get("seed", 0)) if seed is None else seed
     asked = recorded.get("resamples")
     resamples = asked if isinstance(asked, int) and 1 <= asked <= MOST_RESAMPLES else None

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
@@ -22,6 +21,7 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.core.files.frames import BaseLoader, Items
+from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.generation import Generation, RetrieverRecord
 from nlp_retrieval.core.index.items import ItemsDigest
@@ -110,7 +110,7 @@ class TrecRun(Component):
             SourceError: it cannot be read.
         """
         try:
-            content = sha256_of(Path(expanduser(self.path)))  # noqa: PTH111 -- unlike Path's, it never raises
+            content = sha256_of(expanded(self.path))
         except OSError as error:
             raise SourceError(f"{self.path}: cannot be read ({error.strerror or error})") from error
         except ValueError:

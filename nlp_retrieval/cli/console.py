@@ -48,20 +48,24 @@ def say(message: str) -> None:
 
     DISPLAY.clear()
     message = _SETTING.sub(_as_option, message)
-    typer.echo("\n".join(map(one_line, str(without_secrets(message)).split("\n"))), err=True)
+    typer.echo(_harmless(str(without_secrets(message))), err=True)
 
 
 def one_line(text: str) -> str:
-    """Return a text of others as a line, or a part of one, that neither a terminal nor a runner of CI obeys."""
+    """Return untrusted text as a line, or part of one, that neither a terminal nor a CI runner takes for a command."""
     from nlp_retrieval.text.printing import not_a_command, printable
 
     return not_a_command(printable(text))
 
 
 def echo(lines: Iterable[str]) -> None:
-    """Print lines that hold names or texts of others."""
+    """Print lines that contain names or text from outside."""
     for line in lines:
-        typer.echo("\n".join(map(one_line, line.split("\n"))))
+        typer.echo(_harmless(line))
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(map(one_line, text.split("\n")))
 
 
 def _as_option(setting: re.Match[str]) -> str:

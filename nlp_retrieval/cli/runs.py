@@ -264,12 +264,10 @@ def compare(
     """
     from nlp_retrieval.benchmarks.comparing import compare_runs
     from nlp_retrieval.benchmarks.runs import read_sources
-    from nlp_retrieval.core.files.atomic import check_folder_for_output
     from nlp_retrieval.reports.write import write_run_files
 
     if output is not None:
-        check_folder_for_output(output)
-        check_folder_for_output(output / "trec")
+        _check_output(output, ())
     sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")

@@ -67,7 +67,7 @@ def threads_of(n: int) -> dict[str, str]:
 def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
     """Return the results of parts of one task, computed in the threads that all searches of this process share.
 
-    Few parts wait at a time, so that one of many parts does not keep another task waiting until its end.
+    Only a few parts are queued at a time, so that a task of many parts does not hold up the others until it ends.
     """
     if len(parts) <= 1:
         return list(map(work, parts))
@@ -137,8 +137,10 @@ class Lock:
 _locks: WeakSet[Lock] = WeakSet()
 
 
-FAULTS = () if sys.platform == "win32" else (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 """Signals of a fault of the processor."""
+
+_sigaction = ctypes.CDLL(None).sigaction
 
 SignalActions = dict[int, ctypes.Array[ctypes.c_char]]
 """For each signal a ``struct sigaction``, in more bytes than it has on any platform."""
@@ -148,14 +150,14 @@ def signal_actions(signals: Iterable[signal.Signals]) -> SignalActions:
     """Return what this process does at these signals, also where a library has set it without Python's knowledge."""
     actions = {int(number): ctypes.create_string_buffer(512) for number in signals}
     for number, action in actions.items():
-        ctypes.CDLL(None).sigaction(number, None, action)
+        _sigaction(number, None, action)
     return actions
 
 
 def set_signal_actions(actions: SignalActions) -> None:
     """Let this process do at signals what :func:`signal_actions` returned."""
     for number, action in actions.items():
-        ctypes.CDLL(None).sigaction(number, action, None)
+        _sigaction(number, action, None)
 
 
 def inherited(module: str) -> bool:

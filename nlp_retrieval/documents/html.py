@@ -234,12 +234,12 @@ class _Page:
                 label = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
                 labels.add(label)
                 self._names[target] = label
-        for counted in {target.getparent() for target in self._targets.values() if target.tag == "li"}:
+        items = [target for target in self._targets.values() if target.tag == "li"]
+        for counted in {item.getparent() for item in items if item.getparent().tag == "ol"}:
             start = counted.get("start") or ""
-            for number, item in enumerate(
-                counted.iterchildren("li"), int(start) if start.isdecimal() else 1
-            ):  # [1]\u2013[3] leads to the first and the last
-                if counted.tag == "ol" and item not in self._names and str(number) not in labels:
+            first = int(start) if re.fullmatch(r"[0-9]{1,9}", start) else 1
+            for number, item in enumerate(counted.iterchildren("li"), first):  # [1]\u2013[3] leads to the first and the last
+                if item not in self._names and str(number) not in labels:
                     self._names[item] = str(number)
                     labels.add(str(number))
 
@@ -418,8 +418,8 @@ class _Page:
         ]
         n_heads = [*heads, False].index(False)
         first, below = cells[0] if cells else [], cells[n_heads:]
-        if not n_heads and any(_span(cell, "colspan") > 1 for cell in first):  # two levels of heads, marked as none
-            n_heads = max(_span(cell, "rowspan") for cell in first) % len(rows)
+        if not n_heads and any(span(cell, "colspan") > 1 for cell in first):  # two levels of heads, marked as none
+            n_heads = max(span(cell, "rowspan") for cell in first) % len(rows)
             heads[:n_heads] = [True] * n_heads
         is_keyed = bool(below) and all([cell.tag for cell in own] == ["th", "td"] for own in below)
         filled = list(self._filled(rows, cells, heads))
@@ -446,10 +446,10 @@ class _Page:
                 if cell is None:
                     break
                 pieces = self._inner(cell, line)
-                rows_down = _span(cell, "rowspan") - 1
+                rows_down = span(cell, "rowspan") - 1
                 copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
                 copied = copied if sum(len(piece.text) for piece in copied) <= _LONGEST_SPANNED else []
-                for number in range(_span(cell, "colspan")):
+                for number in range(span(cell, "colspan")):
                     if rows_down and len(filled) < _MOST_SPANNED:
                         below[len(filled)] = rows_down, [] if number else copied
                     filled.append(pieces if not number else copied if is_head else [])
@@ -459,7 +459,7 @@ class _Page:
                 yield line, filled
 
 
-def _span(cell: Any, name: str) -> int:
+def span(cell: Any, name: str) -> int:
     """Return how many rows or columns a cell takes up: 0 rows stand for all that follow, and what is absurd for 1."""
     text = cell.get(name) or ""
     if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) > _MOST_SPANNED:

@@ -1,7 +1,7 @@
 r"""Reading LaTeX: sections, lists, tables, footnotes, links, ``\cite`` and its kin, quantities, and ``thebibliography``.
 
 Nothing is compiled and no other file is read (``\input``, ``.bib``). Of the macros that a document defines those that cite are
-understood; the others, and those that nobody knows, are named in a note, and what stands in their braces is read as text.
+understood; the others, and unknown ones, are named in a note, and the text in their braces is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
-from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, TEXT, Tree
+from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, TEXT, Tree, span
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
@@ -258,7 +258,7 @@ class _Latex:
             tree.text(self._terms.get(last, last))
         elif shown in ("num", "unit"):
             tree.text(_quantity(name, shown == "num", [_inner(group) for group in groups]))
-        elif shown == "code" and any(self._shown(each) == "link" for each in groups[-1].nodelist):
+        elif shown == "code" and any(self._shown(each) == "link" for each in getattr(groups[-1], "nodelist", ())):
             self._walk(groups[-1:])
         elif shown == "/":
             tree.text("/".join(map(self._text_of, groups)))
@@ -373,13 +373,12 @@ def _settle(table: Any) -> None:
     for number, row in enumerate(rows):
         column = 0
         for cell in list(row):
-            span = int(cell.get("colspan") or 1) if (cell.get("colspan") or "1").isdecimal() else 1
             if below.get(column, 0) and not "".join(cell.itertext()).strip():
                 below[column] -= 1
                 row.remove(cell)
             elif (cell.get("rowspan") or "").isdecimal():
-                below[column] = int(cell.get("rowspan")) - 1
-            column += span
+                below[column] = span(cell, "rowspan") - 1
+            column += span(cell, "colspan")
             cell.tag = "th" if number < n_heads else "td"
 
 

@@ -1,7 +1,7 @@
 """Reading Markdown: what its readers see, with the line of each block and of each piece of it.
 
-Beyond CommonMark the parser knows tables, struck-out text, footnotes, definitions, roles that cite, and bare addresses in the
-text, which are kept as written. A code fence, comment or ``<pre>`` that is never closed hides nothing: it
+Beyond CommonMark the parser knows tables, struck-out text, footnotes, also within a sentence, definitions, roles that cite, and
+bare addresses in the text, which are kept as written. A code fence, comment or ``<pre>`` that is never closed hides nothing: it
 is text. Struck text and images are left out.
 """
 
@@ -40,8 +40,9 @@ _MOST_UNCLOSED = 9
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _NOTE = re.compile(r"\[\^([^\s\[\]]{1,200}|[0-9]{1,9}(?:[,;] ?\^?[0-9]{1,9}){1,50})\]")
-_ONLY_NUMBERS = re.compile(r"\^?[0-9][0-9, \u2013-]{0,40}")
-_RAISED_BEFORE = re.compile(r"\^[0-9][0-9, \u2013-]{0,40}\Z")
+_RAISED_NUMBERS = r"[0-9][0-9, \u2013-]{0,40}"
+_ONLY_NUMBERS = re.compile(rf"\^?{_RAISED_NUMBERS}")
+_RAISED_BEFORE = re.compile(rf"\^{_RAISED_NUMBERS}\Z")
 _NEVER_CLOSED = re.compile(
     r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
     re.IGNORECASE | re.DOTALL,
@@ -128,7 +129,8 @@ def _note(state: StateInline, silent: bool) -> bool:
 def _inline_note(state: StateInline, silent: bool) -> bool:
     """Parse a footnote within a sentence, ``^[See Frisch.]``."""
     end = state.md.helpers.parseLinkLabel(state, state.pos + 1) if state.src.startswith("^[", state.pos) else -1
-    if end < 0 or state.src[end + 1 : end + 2] in ("^", "(", "[") or _RAISED_BEFORE.search(state.src, 0, state.pos):
+    before = max(0, state.pos - 42)  # as long as a raised mark may be
+    if end < 0 or state.src[end + 1 : end + 2] in ("^", "(", "[") or _RAISED_BEFORE.search(state.src, before, state.pos):
         return False  # a raised mark, ^[2]^, or a link after one, ^2^[Frisch](https://a.example)
     if _ONLY_NUMBERS.fullmatch(state.src, state.pos + 2, end):
         return False  # ^[1]
@@ -239,7 +241,7 @@ def _as_line(pieces: Sequence[Piece]) -> str:
 def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str, list[str]]:
     """Return the YAML or TOML before a text by its keys, the text after it, whose lines keep their numbers, and notes.
 
-    What is not plain YAML (tags, too many aliases, a key twice) belongs to the text, and a note says so.
+    What is neither plain YAML (tags, too many aliases, a key twice) nor TOML belongs to the text, and a note says so.
     """
     begin = _RULE.match(text)
     end = _ENDS[begin[1]].search(text, begin.end()) if begin else None

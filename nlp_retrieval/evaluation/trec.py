@@ -97,7 +97,7 @@ def _qrels_lines(query_id: str, grades: Mapping[str, int]) -> str:
 
 
 def checked_scores(query_id: str, scores: list[float]) -> NDArray[np.float32]:
-    """The scores as 32-bit floats, finite and best first."""
+    """The scores as 32-bit floats, each below the one before it: one that ties becomes the next smaller float."""
     single = _as_single(scores)
     if not np.isfinite(single).all():
         rank = int(np.flatnonzero(~np.isfinite(single))[0]) + 1
@@ -112,23 +112,21 @@ def checked_scores(query_id: str, scores: list[float]) -> NDArray[np.float32]:
             f"the list of query {query_id!r} is not best first: rank {rank} has score {scores[rank - 1]}, "
             f"rank {rank + 1} has {scores[rank]}; sort results by their scores"
         )
+    if not (single[1:] < single[:-1]).all():
+        for position in range(1, len(single)):
+            if single[position] >= single[position - 1]:
+                with np.errstate(all="ignore"):
+                    single[position] = np.nextafter(single[position - 1], np.float32(-np.inf))
+        if not np.isfinite(single[-1]):
+            raise EngineError(f"the list of query {query_id!r} ties at {scores[-1]}, below which 32-bit floats have no score")
     return single
 
 
 def written_scores(query_id: str, scores: list[float]) -> list[str]:
     """The scores as text, each below the one before it as a 32-bit float, and therefore as a 64-bit float too."""
-    single = checked_scores(query_id, scores)
-    texts = [repr(score) for score in scores]
-    if (single[1:] < single[:-1]).all():
-        return texts
-    for position in range(1, len(single)):
-        if single[position] >= single[position - 1]:
-            with np.errstate(all="ignore"):
-                single[position] = np.nextafter(single[position - 1], np.float32(-np.inf))
-            texts[position] = str(single[position])
-    if not np.isfinite(single[-1]):
-        raise EngineError(f"the list of query {query_id!r} ties at {scores[-1]}, below which 32-bit floats have no score")
-    return texts
+    kept = checked_scores(query_id, scores)
+    unchanged = kept == _as_single(scores)
+    return [repr(score) if same else str(one) for score, one, same in zip(scores, kept, unchanged, strict=True)]
 
 
 def _as_single(scores: Iterable[float]) -> NDArray[np.float32]:

@@ -262,9 +262,8 @@ def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> ob
     if isinstance(field, str):
         return _part(text, field, outputs)
     found = read_object(text) or {}
-    fields = [name.lower() for name in field]
-    keys = sorted(found, key=lambda key: key.lower() in fields)  # the last match stays: that of the whole name
-    parts = {name: found[key] for name in field for key in keys if key.lower().endswith(name.lower())}
+    keys = sorted(found, key=lambda key: key.lower() in field)  # the last match stays: that of the whole name
+    parts = {name: found[key] for name in field for key in keys if key.lower().endswith(name)}
     return parts or {name: part for name in field if (part := _part(text, name, outputs)) is not None} or None
 
 

@@ -165,11 +165,9 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
             yield from _parts(listed, depth + 1)
             return
         plain = [" ".join(line.split()) for line in text.splitlines()]
-        listed_lines = [line for line in plain if _BULLET.match(line) and not line.endswith(":")]
-        for line in listed_lines or plain:
-            bare = _BULLET.sub("", line)
-            if not bare.endswith(":"):  # "Here are three phrases:"
-                yield bare
+        plain = [line for line in plain if not line.endswith(":")]  # "Here are three phrases:"
+        for line in [line for line in plain if _BULLET.match(line)] or plain:
+            yield _BULLET.sub("", line)
     elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:
         for part in answer.values() if isinstance(answer, Mapping) else answer:
             yield from _parts(part, depth + 1)

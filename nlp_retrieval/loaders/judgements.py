@@ -186,7 +186,7 @@ def _by_number(names: Iterable[str]) -> dict[str, list[str]]:
 def judged_queries(
     source: str | Path, queries: Iterable[tuple[str, Query]], judgements: Judgements, judged_in: str | Path
 ) -> tuple[list[Query], list[Gold]]:
-    """Return the queries that are judged, in their order, and the gold of each; warnings count those that are odd."""
+    """Return the queries that are judged, in their order, and the gold of each; warnings count what is missing."""
     locations: dict[str, str] = {}
     likely_judged: list[Query] = []
     numbers = {name.lstrip("0") for name in judgements if name.isascii() and name.isdigit()}

@@ -129,10 +129,8 @@ def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callabl
 
     async def answered(**given: Any) -> object:
         if log_bodies and "body" in given:
-            said = str(without_secrets(given["body"].model_dump_json(exclude_unset=True)))[
-                :_LONGEST_BODY
-            ]  # first whole, then cut
-            _log.info("body", extra={"path": endpoint.path, "body": said})
+            said = str(without_secrets(given["body"].model_dump_json(exclude_unset=True)))  # before it is cut
+            _log.info("body", extra={"path": endpoint.path, "body": said[:_LONGEST_BODY]})
         values = tuple(given.values())
         argument = values if len(values) > 1 else next(iter(values), None)
         return Response(await pool.run(functools.partial(endpoint.run, argument)), media_type=endpoint.media)

@@ -231,8 +231,9 @@ class IndexService(BaseService):
         kinds = {key: kind for key, kind in items.kinds.items() if keys is None or key in keys}
         if allowed is None:
             return kinds
-        masks = {key: items.mask({"and": [allowed, {f"metadata.{key}": {"exists": True}}]}) for key in kinds}
-        return {key: kinds[key] for key, mask in masks.items() if mask is not None and mask.any()}
+        visible = items.mask(allowed) if kinds else None
+        masks = {key: items.mask({f"metadata.{key}": {"exists": True}}) for key in kinds}
+        return {key: kinds[key] for key, mask in masks.items() if mask is not None and mask[visible].any()}
 
     def _search(self, body: SearchBody) -> bytes:
         results, notes = self._found(body.texts, body.k, body.where)

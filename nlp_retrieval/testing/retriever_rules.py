@@ -429,6 +429,8 @@ def _state(path: Path) -> dict[str, tuple[int, int, int]]:
 
 def _runs_code(name: str, content: bytes) -> bool:
     """Return whether a file, or a member of an archive, is a pickle or an array of objects."""
+    if name.endswith(_PICKLES):
+        return True
     if content.startswith(b"PK") and zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return any(_runs_code(member, archive.read(member)) for member in archive.namelist())
@@ -437,8 +439,7 @@ def _runs_code(name: str, content: bytes) -> bool:
             np.load(io.BytesIO(content), allow_pickle=False)
         except ValueError:
             return True
-    is_pickle = content[:1] == b"\x80" and content[1:2] in _PICKLE_PROTOCOLS and content.endswith(b".")
-    return is_pickle or name.endswith(_PICKLES)
+    return content[:1] == b"\x80" and content[1:2] in _PICKLE_PROTOCOLS and content.endswith(b".")
 
 
 # Rules for filters: every result passes the filter, and k results are returned if k items match.

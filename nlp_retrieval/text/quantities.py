@@ -254,7 +254,7 @@ def _measured(text: str) -> Iterator[tuple[Number, Number]]:
     lower: Number | None = None
     for number in islice(read_numbers(text), _MOST_READ):
         first, lower = lower or number, None
-        measured = number if number.percent or number.unit else first  # a currency stands before a range
+        measured = number if number.percent or number.unit else first  # a currency is before a range
         if number.goes_on:
             lower = number
         elif (

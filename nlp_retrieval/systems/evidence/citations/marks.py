@@ -250,7 +250,7 @@ class MarkReader:
         """Authors with a year that were not taken for a citation, as no entry has them."""
 
         self.unread: dict[str, None] = {}
-        """What stands in square brackets, looks like a citation and is none that is known."""
+        """Text in square brackets that looks like a citation but is not one of a known form."""
 
         self.has_keys = False
         """Whether a mark in brackets was a key: ``[@key]``."""

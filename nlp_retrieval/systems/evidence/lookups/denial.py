@@ -42,7 +42,7 @@ class Denial(NamedTuple):
 
 def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     """Return the sentence nearest to a claim that denies it, or what it denies; it says most of what the claim says."""
-    wanted = frozenset(word for word in content(claim) if not word.isdigit())  # a date may stand elsewhere
+    wanted = frozenset(word for word in content(claim) if not word.isdigit())  # a date may be elsewhere
     mine = negated(claim)
     denying = content(" ".join(claim[begin:end] for begin, end in sentences_of(claim) if negated(claim[begin:end])))
     if len(denying) >= _FEWEST_DENIED and denying != wanted:  # one of several sentences of the claim denies something
