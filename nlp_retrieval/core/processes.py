@@ -139,7 +139,6 @@ _locks: WeakSet[Lock] = WeakSet()
 
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 """Signals of a fault of the processor."""
-
 _sigaction = ctypes.CDLL(None).sigaction
 
 SignalActions = dict[int, ctypes.Array[ctypes.c_char]]

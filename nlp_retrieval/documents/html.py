@@ -234,8 +234,9 @@ class _Page:
                 label = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
                 labels.add(label)
                 self._names[target] = label
-        items = [target for target in self._targets.values() if target.tag == "li"]
-        for counted in {item.getparent() for item in items if item.getparent().tag == "ol"}:
+        for counted in {
+            item.getparent() for item in self._targets.values() if item.tag == "li" and item.getparent().tag == "ol"
+        }:
             start = counted.get("start") or ""
             first = int(start) if re.fullmatch(r"[0-9]{1,9}", start) else 1
             for number, item in enumerate(counted.iterchildren("li"), first):  # [1]\u2013[3] leads to the first and the last

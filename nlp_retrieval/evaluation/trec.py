@@ -124,9 +124,8 @@ def checked_scores(query_id: str, scores: list[float]) -> NDArray[np.float32]:
 
 def written_scores(query_id: str, scores: list[float]) -> list[str]:
     """The scores as text, each below the one before it as a 32-bit float, and therefore as a 64-bit float too."""
-    kept = checked_scores(query_id, scores)
-    unchanged = kept == _as_single(scores)
-    return [repr(score) if same else str(one) for score, one, same in zip(scores, kept, unchanged, strict=True)]
+    columns = zip(scores, checked_scores(query_id, scores), _as_single(scores), strict=True)
+    return [repr(score) if kept == single else str(kept) for score, kept, single in columns]
 
 
 def _as_single(scores: Iterable[float]) -> NDArray[np.float32]:

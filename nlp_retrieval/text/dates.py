@@ -30,8 +30,7 @@ januari februari mars april maj juni juli augusti september oktober november dec
 _ELSEWHERE = {name: number for line in _OTHER_LANGUAGES for number, name in enumerate(line.split(), 1)}
 _NAME = rf"(?:{'|'.join([*_MONTHS, *map(str.upper, _MONTHS)])}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 _ALSO_ENGLISH = {"mars", "mai", "mayo", *map(str.lower, _MONTHS)}
-"""Months of other languages that are read in lower case only, "Mai" also after a day with its stop or before a year:
-"5 Mars orbiters" and "It rose to 12. August 2019 was hot." have none of them."""
+"""Months of other languages in lower case only ("Mai" also with a day's stop or a year): "5 Mars orbiters" has none."""
 
 _OTHER_NAME = (
     rf"(?:(?i:{'|'.join(name for name in _ELSEWHERE if name not in _ALSO_ENGLISH)})"

@@ -208,8 +208,8 @@ class _Reading:
 
     def _file(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> SourceDocument:
         read = read_document(read_file(path, follow_link), name=str(path))
-        url = self.url or Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
-        said = said or SourceDocument("", url, quality="")
+        absolute = os.path.abspath(path)  # noqa: PTH100 -- Path's own follows no ..
+        said = said or SourceDocument("", self.url or Path(absolute).as_uri(), quality="")
         return self._document(replace(read, title=read.title or path.stem), printable(str(path)), said)
 
     def _document(self, read: Document, shown: str, said: SourceDocument) -> SourceDocument:

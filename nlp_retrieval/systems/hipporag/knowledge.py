@@ -143,7 +143,7 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
     return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, nothing_read)
 
 
-_PLACES = {"subject": 0, "head": 0, "object": 2, "tail": 2, "type": 2, "entity_type": 2}
+_PLACES = {"subject": 0, "head": 0, "type": 2, "entity_type": 2, "object": 3, "tail": 3}
 """Places of the values of an object; those of other keys come between."""
 
 
@@ -155,13 +155,17 @@ def _parts(value: JsonValue) -> list[JsonValue]:
 
 def _entity(value: JsonValue) -> tuple[str, str] | None:
     """Return a name and its type; None if it is not a name."""
-    name, type_, *_ = [*map(_phrase, _parts(value)), None, None]
+    parts = _parts(value)
+    if isinstance(value, dict):  # the type, wherever it is
+        parts = [*parts[:1], *(value[key] for key in value if _PLACES.get(key.lower()) == 2), *parts[1:]]
+    name, type_, *_ = [*map(_phrase, parts), None, None]
     return None if name is None else (name, (type_ or "").lower())
 
 
 def _triple(value: JsonValue) -> Triple | None:
-    parts = [part for part in map(_phrase, _parts(value)) if part]
-    return Triple(*parts) if len(parts) == len(_parts(value)) == 3 else None
+    given = _parts(value)
+    parts = [part for part in map(_phrase, given) if part]
+    return Triple(*parts) if len(parts) == len(given) == 3 else None
 
 
 def _phrase(value: JsonValue) -> str | None:

@@ -472,12 +472,11 @@ class HippoRagRetriever(BaseRetriever):
         ((linked, dense, ranked),) = self._ranked([query])
         near = [f'"{knowledge.shown(triple)}"' for triple in linked.triples.tolist()]
         near = near or [f'"{knowledge.phrase(entity)}"' for entity in linked.entities.tolist()]
-        places = {row: place for place, row in enumerate(dense.rows.tolist(), 1)}
         explained: list[Explanation | None] = []
         visited = self._visited(ranked, rows, _MOST_TOLD)
         for row, item, names in zip(rows.tolist(), items.items(rows), visited, strict=True):
             walk = f"the query is near {' and '.join(near)}, and the walk from there visits {' and '.join(map(repr, names))}"
-            found = walk if names else f"similarity ranks it {places[row]} of {len(places)}"
+            found = walk if names else f"similarity ranks it {np.flatnonzero(dense.rows == row)[0] + 1} of {len(dense.rows)}"
             explained.append(Explanation(item, found, (), float(ranked.ranks[row])))
         return explained
 

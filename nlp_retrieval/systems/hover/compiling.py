@@ -144,7 +144,7 @@ def split_by_family(examples: Sequence[Any], seed: int = 0) -> tuple[list[Any], 
     if len(distinct) < 2:
         raise ConfigurationError(f"{len(distinct)} families of examples cannot be split; give more examples")
     random.Random(seed).shuffle(distinct)  # noqa: S311 -- a split, no secret
-    first = set(distinct[: max(1, round(len(distinct) / 2))])
+    first = set(distinct[: round(len(distinct) / 2)])
     sides: tuple[list[Any], list[Any]] = ([], [])
     for family, example in zip(families, examples, strict=True):
         sides[family not in first].append(example)

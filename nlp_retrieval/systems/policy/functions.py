@@ -268,9 +268,9 @@ def _vector(parts: Sequence[object], name: str, prompt: str) -> Vectors | None:
 
 def _with_vectors(searcher: BaseSearcher, prompt: str, given: Embedded | None) -> BaseSearcher:
     """Return a searcher that takes given vectors for those of a prompt."""
-    parts = _parts(searcher)
     if given is None:
         return searcher
+    parts = _parts(searcher)
     if not isinstance(given, tuple | list) or len(given) != len(_MODELS):
         raise QueryError(
             f"embedded prompts are two vectors, of transformer and word2vec, found {given!r:.80}; use embed_prompt()"

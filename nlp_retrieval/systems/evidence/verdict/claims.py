@@ -36,24 +36,22 @@ _COPIED = 20
 """Runs of five words that two passages must share to count as copied: a sentence or two may be in many texts."""
 
 
-_AGENCIES = (
-    "Reuters", "Associated Press|AP", "Agence France-Presse|AFP", "Deutsche Presse-Agentur|dpa",
-    "Press Association|PA Media|PA", "United Press International|UPI", "Xinhua News Agency|Xinhua", "TASS", "Bloomberg", "EFE",
-    "ANSA", "PRNewswire", "BUSINESS WIRE", "GlobeNewswire|GLOBE NEWSWIRE",
-)  # fmt: skip
-_OWN_MARKS = {
+_AGENCIES = {
     "Reuters": r"\bReuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
-    "Agence France-Presse|AFP": r"\bAFP\s+[-\u2013\u2014]",
-    "PRNewswire": r"/PRNewswire[^/\n]{0,30}/\s*[-\u2013\u2014]",
-}
+    "Associated Press|AP": "", "Agence France-Presse|AFP": r"\bAFP\s+[-\u2013\u2014]", "Deutsche Presse-Agentur|dpa": "",
+    "Press Association|PA Media|PA": "", "United Press International|UPI": "", "Xinhua News Agency|Xinhua": "", "TASS": "",
+    "Bloomberg": "", "EFE": "", "ANSA": "", "PRNewswire": r"/PRNewswire[^/\n]{0,30}/\s*[-\u2013\u2014]", "BUSINESS WIRE": "",
+    "GlobeNewswire|GLOBE NEWSWIRE": "",
+}  # fmt: skip
+"""Names of agencies, with a mark of its own where one has it."""
 
 
-def _wire(names: str) -> re.Pattern[str]:
+def _wire(names: str, own: str) -> re.Pattern[str]:
     """Return a pattern for an agency at the end of a dateline, or in a credit; a text that only names it may be original."""
     dash = r"\.?(?:\s+[-\u2013\u2014_]|--|-(?=\s)|[\u2013\u2014])"
     marks = [rf"\((?:{names})\){dash}", rf"^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\((?:{names})\)", rf"\A\s*\((?:{names})\)"]
     marks += [rf"(?<!\S)/(?:{names})(?:-\w+)?/(?![\w/])", rf"\A(?:{names})\s+[-\u2013\u2014]"]
-    marks += [_OWN_MARKS[names]] if names in _OWN_MARKS else []
+    marks += [own] if own else []
     if full := "|".join(name for name in names.split("|") if re.search("[A-Z].*[A-Z][a-z]", name)):
         credit = rf"(?:[Tt]he )?(?:{full})"
         marks += [
@@ -64,7 +62,7 @@ def _wire(names: str) -> re.Pattern[str]:
     return re.compile("|".join(marks), re.MULTILINE)
 
 
-_WIRE = {names.split("|")[0]: _wire(names) for names in _AGENCIES}
+_WIRE = {names.split("|")[0]: _wire(names, own) for names, own in _AGENCIES.items()}
 _HEAD, _TAIL = 1500, 600
 
 

@@ -33,7 +33,7 @@ with KnowledgeStore("store.db", create=True) as store:
 
 
 class Killer:
-    """Answers by the rule; ends the process that asks when it has asked so often, and then answers as if never."""
+    """Answers by the rule; after a number of calls it ends the process that asks, and answers no more until the next run."""
 
     def __init__(self, server: ChatServer, sent: signal.Signals) -> None:
         self.server, self.sent, self.at, self.told = server, sent, 0, False

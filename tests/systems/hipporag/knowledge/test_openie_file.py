@@ -90,6 +90,10 @@ def test_objects_are_read_by_their_keys():
     read = knowledge_from_json([{"type": "person", "name": "Ann"}], triples)
     assert read.types == {"Ann": "person"}
     assert read.knowledge.triples == (Triple("A", "in", "B"), Triple("C", "in", "D"))
+    read = knowledge_from_json(
+        [{"name": "Ann", "type": "person", "description": "a painter"}], [{"head": "A", "tail": "B", "type": "in"}]
+    )
+    assert (read.types, read.knowledge.triples) == ({"Ann": "person"}, (Triple("A", "in", "B"),))
 
 
 def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
