@@ -5,9 +5,6 @@ from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as
 from nlp_retrieval.systems.evidence.reviews import Reviews as Reviews
 from nlp_retrieval.systems.evidence.source_files import FetchedPage as FetchedPage
 from nlp_retrieval.systems.evidence.testing import VerifierRules as VerifierRules
-from nlp_retrieval.systems.evidence.trajectories import JudgedCitation as JudgedCitation
-from nlp_retrieval.systems.evidence.trajectories import accuracy_by_calls as accuracy_by_calls
-from nlp_retrieval.systems.evidence.trajectories import audit_trajectories as audit_trajectories
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier as ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier as BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import Judgement as Judgement

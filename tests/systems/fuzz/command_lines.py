@@ -29,7 +29,6 @@ GOOD: dict[str, list[list[str]]] = {
         ["verify", "project", "fox", "--verifier", "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:9'}"],
         ["audit", "project", "report.md", "--html", "page.html", "--json", "audit.json", "--fail-on", "not-indexed"],
         ["audit", "project", "report.md", "--threshold", "0.4", "--verifier", "lexical:calibration=broken.json"],
-        ["trajectories", "agents.jsonl", "--corpus", "corpus.jsonl", "--verifier", "lexical", "--threshold", "0.5", "--json"],
         ["research", "project", "Where do foxes sleep?", "--search", "searxng:url=http://127.0.0.1:9", "--fetch", "http"],
         ["research", "new", "fox", "--search", "searxng:url=http://127.0.0.1:9", "--fetch", "http:robots=true,ports=[80]", "-r",
          "bm25", "--pages", "2", "-k", "2", "--rules", "broken.yaml", "--refetch", "--json"],

@@ -8,7 +8,6 @@ from nlp_retrieval.systems.evidence.commands.claims import verify
 from nlp_retrieval.systems.evidence.commands.demonstration import demo
 from nlp_retrieval.systems.evidence.commands.reports import audit, review
 from nlp_retrieval.systems.evidence.commands.sources import add, delete, export, list_sources, research, search, stats
-from nlp_retrieval.systems.evidence.commands.trajectories import trajectories
 from nlp_retrieval.systems.evidence.commands.verifiers import calibrate, train_verifier
 
 app = typer.Typer(
@@ -23,7 +22,6 @@ for each in (
     verify,
     audit,
     review,
-    trajectories,
     stats,
     export,
     calibrate,
