@@ -1,8 +1,7 @@
 """Fingerprints of models, which identify the indexes and stages that are made with them.
 
 Every file in a model's folder counts, whatever its suffix, also behind links, except those that only describe the model to
-people. The settings of a model may lead its loaders only to its own files; code of another repository, if the user trusts it,
-is looked up and counts too.
+people. The settings of a model may lead its loaders only to its own files.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -43,7 +42,7 @@ class ModelFiles:
     Args:
         folder: the folder that holds them.
         fingerprint: SHA-256 over their names and contents.
-        trust_remote_code: whether code of other repositories that the model names is loaded with it and counts too.
+        trust_remote_code: whether Python code that the model names is run with it.
 
     Raises:
         ModelError: there is no such folder, it is empty, a file cannot be read, or the model refers to files outside it.
@@ -64,13 +63,9 @@ class ModelFiles:
         """Take the fingerprint of a model's files."""
         folder = folder.absolute()
         try:
-            files = _listed(folder)
-            if trust_remote_code:
-                for repository, path in _code_elsewhere(folder, files).items():
-                    files |= {f"{repository}--{name}": file for name, file in _listed(path).items() if name.endswith(".py")}
-            statuses = {name: file.stat() for name, file in files.items()}
-            state = tuple((name, str(files[name]), *state_of(status)) for name, status in statuses.items())
-            read = _fingerprint if is_settled(*statuses.values()) else _fingerprint.__wrapped__
+            files = {name: (file, file.stat()) for name, file in _listed(folder).items()}
+            state = tuple((name, *state_of(status)) for name, (_, status) in files.items())
+            read = _fingerprint if is_settled(*(status for _, status in files.values())) else _fingerprint.__wrapped__
             return cls(folder, read(folder, state), trust_remote_code)
         except OSError as error:
             raise ModelError(f"{error.filename} belongs to a model and cannot be read ({error.strerror}); check it") from None
@@ -78,15 +73,17 @@ class ModelFiles:
 
 @lru_cache(maxsize=64)
 def _fingerprint(folder: Path, state: tuple[tuple[str | int, ...], ...]) -> str:
-    files = {str(name): Path(str(path)) for name, path, *_ in state}
-    if not any(name.endswith(".onnx") for name in files):  # a graph may read any file beside it as data
-        files = {name: file for name, file in files.items() if not _is_for_people(name)}
-    if all(map(_is_for_people, files)):
+    names = [str(name) for name, *_ in state]
+    if not any(name.endswith(".onnx") for name in names):  # a graph may read any file beside it as data
+        names = [name for name in names if not _is_for_people(name)]
+    if all(map(_is_for_people, names)):
         raise ModelError(f"there is no model in {folder}: the folder holds no files of one; pass the folder of a model")
-    _require_inside(folder, files)
+    for name in names:
+        if _SETTINGS.fullmatch(PurePosixPath(name).name):
+            _require_inside(folder / name, folder)
     digest = hashlib.sha256()
-    for name in sorted(files, key=lambda name: (str(PurePosixPath(name).parent).removeprefix("."), name)):
-        digest.update(os.fsencode(name) + f"\0{sha256_of(files[name])}\n".encode())
+    for name in sorted(names, key=lambda name: (str(PurePosixPath(name).parent).removeprefix("."), name)):
+        digest.update(os.fsencode(name) + f"\0{sha256_of(folder / name)}\n".encode())
     return digest.hexdigest()
 
 
@@ -115,24 +112,23 @@ def _listed(folder: Path) -> dict[str, Path]:
     return dict(sorted(files.items()))
 
 
-# The settings of a model.
-
-
-def _require_inside(folder: Path, files: Mapping[str, Path]) -> None:
-    """Raise an error if a model's settings lead to anything that is not among its files."""
-    for name, keys, value in _settings(folder, files):
-        where, last = os.path.split(name)
-        of_module = not where or f"{where}/sentence_bert_config.json" in files  # others are for the model's own code
-        if last == "adapter_config.json" and keys == ("base_model_name_or_path",) and of_module:
+def _require_inside(file: Path, folder: Path) -> None:
+    """Raise an error if a file of settings leads to anything that is not in the model's folder."""
+    try:
+        settings = read_json_file(file)
+    except ValueError as error:
+        raise ModelError(f"{file} cannot be read as JSON ({error}); download the model again") from None
+    for keys, value in _texts(settings):
+        if file.name == "adapter_config.json" and keys == ("base_model_name_or_path",):
             raise ModelError(
-                f"{folder / name} is an adapter of another model, {value}, whose weights are not in this folder; merge "
-                "them (merge_and_unload() of peft), save the whole model, and pass its folder"
+                f"{file} is an adapter of another model, {value}, whose weights are not in this folder; merge them "
+                "(merge_and_unload() of peft), save the whole model, and pass its folder"
             )
-        another = last.startswith("sentence_") and {"tokenizer_name_or_path", "code_revision"} & {*keys}
+        another = file.name.startswith("sentence_") and "tokenizer_name_or_path" in keys
         if another or (keys and keys[0] in _LEADING and any(map(_leads_out, (*keys, value)))):
             raise ModelError(
-                f"{folder / name} names {value[:80]!r} at {'.'.join(keys)[:80]}, which is not part of the model, and its "
-                "fingerprint would not cover it; put the file into the model's folder, and name it there"
+                f"{file} names {value[:80]!r} at {'.'.join(keys)[:80]}, which is not part of the model; put the file into "
+                f"{folder}, and name it there"
             )
 
 
@@ -141,45 +137,10 @@ def _leads_out(path: str) -> bool:
     return path.startswith(("/", "~")) or ".." in parts or not _NO_PART.isdisjoint(parts) or _is_for_people(path)
 
 
-def _settings(folder: Path, files: Mapping[str, Path]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Every text in the settings of a model, with its file and the keys that lead to it."""
-    for name, file in files.items():
-        if _SETTINGS.fullmatch(PurePosixPath(name).name):
-            try:
-                settings = read_json_file(file)
-            except ValueError as error:
-                raise ModelError(f"{folder / name} cannot be read as JSON ({error}); download the model again") from None
-            yield from ((name, keys, value) for keys, value in _texts(settings))
-
-
 def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text in some settings, with the keys that lead to it."""
     inner = value.items() if isinstance(value, dict) else [("", part) for part in value] if isinstance(value, list) else []
     for key, part in inner:
         yield from _texts(part, (*keys, key) if key else keys)
     if isinstance(value, str):
         yield keys, value
-
-
-def _code_elsewhere(folder: Path, files: Mapping[str, Path]) -> dict[str, Path]:
-    """The folders of the repositories whose code a model names (``organisation/name--module.Class``), by their names."""
-    folders: dict[str, Path] = {}
-    for name, keys, value in _settings(folder, files):
-        repository, _, code = value.rpartition("--")
-        if repository and "." in code and "/" not in code and keys and ("auto_map" in keys or keys[-1] == "type"):
-            folders[repository] = folders.get(repository) or _downloaded(repository, folder / name)
-    return folders
-
-
-def _downloaded(repository: str, named_in: Path) -> Path:
-    if Path(repository).is_dir():
-        return Path(repository).absolute()
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        return Path(snapshot_download(repository, local_files_only=True))
-    except (HFValidationError, OSError):
-        raise ModelError(
-            f"{named_in} names code of another repository, {repository}, which is not on this machine; read it, and where you "
-            f"trust it: hf download {repository} --include '*.py'"
-        ) from None

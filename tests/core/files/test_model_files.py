@@ -134,20 +134,3 @@ def test_settings_that_lead_out_of_the_folder_are_refused(plant: object, tmp_pat
     for component in (SentenceTransformerEncoder(str(model)), CrossEncoderReranker(str(model))):
         with pytest.raises(ModelError, match=r"not (part of the model|in this folder)"):
             component.index_identity()
-
-
-def test_code_of_another_repository_counts_where_it_is_trusted(tmp_path: Path) -> None:
-    model, code = saved(tmp_path), tmp_path / "code"
-    code.mkdir()
-    (code / "modeling.py").write_text("# one")
-    edit(model / "config.json", auto_map={"AutoModel": f"{code}--modeling.Own"})
-    prints = []
-    for text in ("# one", "# two"):
-        (code / "modeling.py").write_text(text)
-        prints += [
-            SentenceTransformerEncoder(str(model), trust_remote_code=trusted).model_fingerprint() for trusted in (True, False)
-        ]
-    assert len(set(prints)) == 3
-    edit(model / "config.json", auto_map={"AutoModel": "organisation/not-here--modeling.Own"})
-    with pytest.raises(ModelError, match="names code of another repository, organisation/not-here"):
-        SentenceTransformerEncoder(str(model), trust_remote_code=True).model_fingerprint()
