@@ -56,7 +56,6 @@ from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, Generation
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
-from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.progress_bars import progress, tracked_each
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.results import no_collection
@@ -110,7 +109,6 @@ class _Benchmark:
         self.identities: dict[str, Config] = {}
         self.answers: dict[str, list[AnsweredQuestion]] = {}
         self.here: dict[str, str] = {}
-        self.others = OtherProcesses()
 
     def left(self) -> dict[str, Entry]:
         """The configurations that have not failed."""
@@ -211,7 +209,6 @@ class _Benchmark:
         task = ConfigurationTask(str(self.corpus.generation.path), str(self.store.folder.absolute()), self.depth)
         searchers = {name: one for name, one in self.left().items() if not isinstance(one, TrecRun)}
         self.here = search_elsewhere(searchers, task, self.texts, self.settings.filters, self.say)
-        self.others = OtherProcesses()  # do not count the workers as other processes
 
     def search(self, name: str, searcher: Entry) -> None:
         """Search with a configuration, answer, and evaluate; what was measured is kept if all of it succeeds."""
@@ -250,7 +247,7 @@ class _Benchmark:
         filters = filters_for(searcher, self.settings.filters)
         sample = drawn_sample(self.texts, self.settings.latency_queries, self.settings.seed, filters)
         with record_calls() as asked:
-            timing = timed(searcher, *sample, self.settings.latency_k, self.store, self.others)
+            timing = timed(searcher, *sample, self.settings.latency_k, self.store)
             with record_calls() as searched:
                 found = search_each(searcher, self.texts, self.depth, filters)
             results = self._counting(found, lambda hit: hit.item.item_id)

@@ -99,7 +99,6 @@ class Cost:
         answering: cost of answering; None if nothing was answered.
         latency_low_ms: lower end of the 95% interval of the median latency; None if fewer than six queries were timed.
         latency_high_ms: upper end.
-        other_cores: average number of cores kept busy by other processes while the run was timed; None if unknown.
 
     Examples:
         >>> corpus = JsonlLoader("animals.jsonl")
@@ -118,7 +117,6 @@ class Cost:
     answering: AnsweringCost | None = None
     latency_low_ms: float | None = None
     latency_high_ms: float | None = None
-    other_cores: float | None = None
 
 
 # Prices of language models. An unknown price is None and never 0: a model without a price, or one whose server does not report

@@ -27,7 +27,6 @@ from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import RetrieverRecord
-from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.progress_bars import tracked_each
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.retriever import Stages, using_stages
@@ -48,7 +47,6 @@ class Timing:
     seconds: Scores
     by_stage: dict[str, Scores]
     calls: CallCounts
-    other_cores: float | None = None
 
 
 def drawn_sample(texts: Sequence[str], count: int, seed: int, filters: Sequence[Where | None]) -> tuple[Asked, Asked]:
@@ -60,28 +58,26 @@ def drawn_sample(texts: Sequence[str], count: int, seed: int, filters: Sequence[
     return sample, list(islice(others, _WARM_UP)) or sample[:_WARM_UP]
 
 
-def timed(
-    searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, store: StageStore | None, others: OtherProcesses
-) -> Timing:
+def timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, store: StageStore | None) -> Timing:
     """Return the timing of a configuration: the one that is kept for this machine, or a new one, which is kept."""
     generation = generation_of(searcher)
     if store is None or generation is None:  # the corpus of a searcher without a generation is not known
-        return _timed(searcher, sample, warm_up, k, others)
+        return _timed(searcher, sample, warm_up, k)
     content = {"searcher": searcher.fingerprint, "stages": searcher.stages, "corpus": corpus_of(generation), "k": k}
     key = key_of("latency", content | {"sample": sample, "hardware": describe_environment()["hardware"]})
     entry = store.find("latency", key)
     if entry is not None:
         by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
-        return Timing(entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"]), entry.about["other_cores"])
-    timing = _timed(searcher, sample, warm_up, k, others)
+        return Timing(entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"]))
+    timing = _timed(searcher, sample, warm_up, k)
     stages = {f"stage:{name}": seconds for name, seconds in timing.by_stage.items()}
-    about = {"calls": asdict(timing.calls), "other_cores": timing.other_cores}
+    about = {"calls": asdict(timing.calls)}
     put = store.hold if timing.calls.degraded else store.keep  # an endpoint that is down answers fast
     put("latency", key, Entry(about, {"seconds": timing.seconds} | stages))
     return timing
 
 
-def _timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, others: OtherProcesses) -> Timing:
+def _timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int) -> Timing:
     seconds = np.zeros(len(sample))
     by_stage = {stage: np.zeros(len(sample)) for stage in searcher.stages}
     with using_stages(Stages()), warnings.catch_warnings():
@@ -96,7 +92,7 @@ def _timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, other
                     seconds[number] = time.perf_counter() - begin
                 for stage, durations in by_stage.items():
                     durations[number] = stages.get(stage, 0.0)
-    return Timing(seconds, by_stage, asked.counts, others.cores)
+    return Timing(seconds, by_stage, asked.counts)
 
 
 def median_interval(values: Scores) -> tuple[float, float] | None:
@@ -132,7 +128,6 @@ def cost_of(
         answering=answered.cost if answered is not None else None,
         latency_low_ms=low,
         latency_high_ms=high,
-        other_cores=timing.other_cores,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import math
 import os
 import signal
 import sys
@@ -14,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeVar
 from weakref import WeakSet
@@ -226,29 +224,3 @@ def require_numba() -> None:
 @cache
 def _has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
-
-
-# The work of others on this machine.
-
-
-class OtherProcesses:
-    """Average number of cores used by other processes since this object was created."""
-
-    def __init__(self) -> None:
-        self._begin = _processor_seconds()
-
-    @property
-    def cores(self) -> float | None:
-        """None if the system does not report it (only Linux does), or less than a tenth of a second has passed."""
-        elapsed, busy, own = (after - before for after, before in zip(_processor_seconds(), self._begin, strict=True))
-        return None if math.isnan(busy) or elapsed < 0.1 else max(0.0, (busy - own) / elapsed)
-
-
-def _processor_seconds() -> tuple[float, float, float]:
-    """The time, and the seconds worked so far by all processors: for all processes, and for this one."""
-    try:
-        user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
-        busy = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError):
-        busy = math.nan
-    return time.perf_counter(), busy, sum(os.times()[:4])

@@ -103,7 +103,7 @@ def _notes(view: ReportView) -> list[str]:
     ]
     legend = view.legend.replace(BETTER, _DAGGERS[BETTER]).replace(WORSE, _DAGGERS[WORSE])
     notes = [legend, view.chance, *hopeless, NO_VERDICT, view.front_legend, view.prices]
-    return [note for note in [view.counted, *notes, view.timing, *view.cautions, *view.failures] if note]
+    return [note for note in [view.counted, *notes, *view.cautions, *view.failures] if note]
 
 
 def _short(group: QueryGroup) -> str:

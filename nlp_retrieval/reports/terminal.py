@@ -372,7 +372,7 @@ class SummaryTable:
         """Whatever a reader of the figures must know."""
         view, counts = self.view, self.view.report.counted
         plain = "" if counts is None else f"Counted: {counted(counts.queries, 'query', 'queries')}."
-        yield from filter(None, [view.counted if self.verbose or view.counted != plain else "", view.small_sample, view.timing])
+        yield from filter(None, [view.counted if self.verbose or view.counted != plain else "", view.small_sample])
         yield from map(printable, view.cautions)
         yield from view.failures
 

@@ -37,9 +37,6 @@ from nlp_retrieval.text.printing import counted, listed, printable
 _FEW = 50
 """Queries."""
 
-_BUSY = 0.1
-"""Share of the cores."""
-
 CALLS_AND_TOKENS = "Calls and tokens are those of this run; tokens per query include answers from disk."
 
 
@@ -145,19 +142,6 @@ def small_sample_note(report: BenchmarkReport) -> str:
             f"latencies are medians of {timed:,}" if few else f"latencies are medians of {counted(timed, 'query', 'queries')}"
         )
     return f"Small samples: {listed(few)}. Their intervals are wide." if few else ""
-
-
-def timing_note(report: BenchmarkReport) -> str:
-    """Return a note that other processes kept the machine busy during the timing; ``""`` if they did not."""
-    busy = max((result.cost.other_cores or 0.0 for result in report.configurations if result.cost is not None), default=0.0)
-    cores = (report.manifest.get("hardware") or {}).get("cores")
-    if busy < _BUSY * (cores if isinstance(cores, int) and cores > 0 else 1):
-        return ""
-    of = f" of {cores}" if isinstance(cores, int) and cores > 0 else ""
-    return (
-        f"The machine was busy: other processes used {busy:.1f}{of} cores on average while times were taken, so latencies may "
-        "be too long."
-    )
 
 
 def _filters_note(manifest: Config) -> str:
@@ -282,7 +266,7 @@ class ReportView:
         self.legend, self.front_legend, self.chance = legend(report), front_legend(report), by_chance(report)
         self.cautions, self.failures = comparison_notes(report), failure_notes(report)
         self.counted = counting_note(report)
-        self.small_sample, self.timing = small_sample_note(report), timing_note(report)
+        self.small_sample = small_sample_note(report)
         self.prices = prices_legend(report)
         self.degraded = self._noted(lambda result: degraded_note(report, result))
         self.latency = self._noted(latency_note)
