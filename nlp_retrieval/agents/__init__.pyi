@@ -1,7 +1,5 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.agents.citations import TrajectoryCitation as TrajectoryCitation
-from nlp_retrieval.agents.citations import trajectory_citations as trajectory_citations
 from nlp_retrieval.agents.files import read_trajectories as read_trajectories
 from nlp_retrieval.agents.files import write_trajectories as write_trajectories
 from nlp_retrieval.agents.measures import TrajectoryEvaluation as TrajectoryEvaluation

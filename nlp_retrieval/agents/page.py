@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from nlp_retrieval.agents.citations import TrajectoryCitation, trajectory_citations
 from nlp_retrieval.agents.measures import TrajectoryEvaluation
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.evaluation.comparison import Comparison, sentence
@@ -93,11 +92,13 @@ def trajectories_page(
     by_key = {(trajectory.agent, trajectory.question_id): trajectory for trajectory in trajectories}
     recall = {agent: dict(zip(evaluation.query_ids, own["recall"], strict=True)) for agent, own in evaluation.per_query.items()}
 
-    def column(agent: str, query_id: str) -> tuple[Trajectory, float, list[ShownStep], list[TrajectoryCitation]] | None:
+    def column(agent: str, query_id: str) -> tuple[Trajectory, float, list[ShownStep], list[tuple[str, int]]] | None:
         if (trajectory := by_key.get((agent, query_id))) is None:
             return None
         steps = shown_steps(trajectory, evaluation, titles)
-        return trajectory, recall[agent][query_id], steps, trajectory_citations(trajectory)
+        came = {item_id: number for number, step in reversed([*enumerate(trajectory.steps, 1)]) for item_id in step.came}
+        citations = [(item_id, came.get(item_id, 0)) for item_id in trajectory.cited()]
+        return trajectory, recall[agent][query_id], steps, citations
 
     return rendered(
         "agents.html",

@@ -154,15 +154,15 @@ class Trajectory(PlainModel):
         if self.citations is not None:
             return list(dict.fromkeys(self.citations))
         known = {*self.seen(), *self.opened()}
-        return list(dict.fromkeys(item_id for item_id, _ in cited_in(self.answer, known)))
+        return list(dict.fromkeys(cited_in(self.answer, known)))
 
 
-def cited_in(text: str, known: set[str]) -> list[tuple[str, tuple[int, int]]]:
-    """Return the ids that a text cites in brackets, of what was seen or numbers where ids are numbers, and their places."""
+def cited_in(text: str, known: set[str]) -> list[str]:
+    """Return the ids that a text cites in brackets, of what was seen or numbers where ids are numbers."""
     numbers = any(item_id.isascii() and item_id.isdecimal() for item_id in known)
-    cited: list[tuple[str, tuple[int, int]]] = []
+    cited: list[str] = []
     for mark in _MARK.finditer(text):
         inside = mark[1]
         parts = [inside] if inside in known else [part.strip() for part in _BETWEEN_IDS.split(inside)]
-        cited += [(part, mark.span()) for part in parts if part in known or (numbers and part.isascii() and part.isdecimal())]
+        cited += [part for part in parts if part in known or (numbers and part.isascii() and part.isdecimal())]
     return cited

@@ -149,3 +149,14 @@ def test_a_trajectory_without_steps_counts_as_nothing_found_and_one_without_gold
         evaluate_trajectories(trajectories, {"other": ["d"]})
     with pytest.raises(ConfigurationError, match="two answers to question 'q1'"):
         evaluate_trajectories([trajectories[0], trajectories[0]], {"q1": ["d"]})
+
+
+@pytest.mark.parametrize(
+    ("found", "answer", "cited"),
+    [
+        (("w", "k"), "The whale [w] eats krill. It weighs 100 t [w, k] 【k】, in [2019] and [x].", ["w", "k"]),
+        (("12", "7"), "It is so [12], [99; 7] and [sic] 【7】.", ["12", "99", "7"]),
+    ],
+)
+def test_marks_of_an_answer_cite_what_was_seen_and_numbers_where_ids_are_numbers(found, answer: str, cited: list[str]) -> None:
+    assert Trajectory(question_id="q", steps=(search("a", *found),), answer=answer).cited() == cited
