@@ -21,7 +21,7 @@ MODULES: dict[tuple[str, str], ModuleType] = {
     ("policy", "loaders"): test_loaders,
     ("policy", "retrievers"): test_policy,
 }
-WITHOUT_RULES = {"fetchers", "index_types", "links", "search_engines", "searchers"}
+WITHOUT_RULES = {"fetchers", "index_types", "links", "search_engines", "searchers", "work_registers"}
 """Kinds that the kit has no class for."""
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 from nlp_retrieval.documents import Reference, web_address
 from nlp_retrieval.reports import asset, rendered
 from nlp_retrieval.systems.evidence.audit import AuditReason, AuditRow, AuditStatus, AuditSummary, summary_of
+from nlp_retrieval.systems.evidence.citations.published import ReferenceStatus, checked_sentence
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, UncitedSentence
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.reviews import Review
@@ -119,6 +120,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
         rule=rule,
         connects=posts,
         said=summary_sentence(rows),
+        checked=checked_sentence(report.checked),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
         reasons=summary_of(rows).reasons,
@@ -146,7 +148,7 @@ def _tone(row: AuditRow) -> str:
 
 # The audit as JSON, for programs; the keys stay as they are within one format.
 
-FORMAT = 2
+FORMAT = 1
 _ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
@@ -207,6 +209,18 @@ class MissingReference(PlainAnswer):
     problem: str = ""
 
 
+class CheckedEntry(PlainAnswer):
+    """What a register of published works says of a reference; ``doi`` is that of the work that it has."""
+
+    mark: str
+    title: str
+    url: str
+    line: int
+    status: ReferenceStatus
+    detail: str
+    doi: str
+
+
 class ReportTitle(PlainAnswer):
     """The report: its title, what a ``line`` of it counts, and what was left out of it or read in a certain way."""
 
@@ -226,6 +240,7 @@ class AuditAnswer(PlainAnswer):
     missing: list[MissingReference]
     unused: list[Reference]
     duplicates: list[Reference]
+    checked: list[CheckedEntry]
 
 
 def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
@@ -237,6 +252,9 @@ def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
         summary=summary_of(rows),
         citations=[_audited(row) for row in rows],
         missing=[MissingReference.of(one) for one in report.missing],
+        checked=[
+            CheckedEntry.of(one.reference, one, doi=one.work.doi if one.work is not None else "") for one in report.checked
+        ],
     )
     text = json.dumps(answer.model_dump(), indent=1, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
     # UTF-8 cannot encode a lone surrogate
@@ -275,6 +293,13 @@ def print_audit(
     }
     if parts := [f"{what}: {len(entries):,}" for what, entries in lists.items() if entries]:
         console.print(Text("; ".join(parts).capitalize() + ".", style=dim))
+    if report.checked:
+        console.print(Text(checked_sentence(report.checked), style=dim))
+    for one in report.checked:
+        if one.status != "as cited":
+            mark = f"[{one.reference.mark}] " if one.reference.mark else ""
+            console.print(Text(visible(f"{mark}{one.reference.title}"), style=bold))
+            console.print(Padding(Text(visible(f"{one.status}: {one.detail}")), (0, 0, 0, 2)))
     if listed_rows := by_severity(rows if shown is None else shown):
         console.print(_table(listed_rows, report.unit, console, dim))
     if rule:

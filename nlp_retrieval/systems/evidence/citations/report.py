@@ -28,6 +28,7 @@ from nlp_retrieval.systems.evidence.citations.marks import (
     numbers_of,
     word_set,
 )
+from nlp_retrieval.systems.evidence.citations.published import CheckedReference
 from nlp_retrieval.systems.evidence.citations.references import References, references_of
 from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
 
@@ -628,7 +629,10 @@ class ReportSentence:
 
 @dataclass(frozen=True)
 class CitedReport:
-    """Citations of a report, and what is wrong with its references; ``unit`` is what each ``line`` counts."""
+    """Citations of a report, and what is wrong with its references; ``unit`` is what each ``line`` counts.
+
+    ``checked`` is what a register of published works says of the references, if it was asked.
+    """
 
     title: str
     citations: list[Citation]
@@ -638,6 +642,7 @@ class CitedReport:
     duplicates: list[Reference] = field(default_factory=list)
     sentences: list[ReportSentence] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
+    checked: list[CheckedReference] = field(default_factory=list)
     unit: str = "line"
     notes: list[str] = field(default_factory=list)
 

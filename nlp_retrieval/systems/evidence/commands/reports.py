@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli import say
+from nlp_retrieval.cli import built, say
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.audit import CitationAudit
+    from nlp_retrieval.systems.evidence.citations.published import CheckedReference
     from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from nlp_retrieval.systems.evidence.commands.project import (
     BibliographyOption,
@@ -50,9 +51,18 @@ def audit(
         typer.Option(
             "--fail-on",
             help="Exit with code 1 if citations are weak or need review, only if they need review, or only if sources are not "
-            "indexed; in each case also if a mark has no reference or if no citation could be read.",
+            "indexed; in each case also if a mark has no reference, if no citation could be read, or if --resolve finds a "
+            "reference retracted, different or not there.",
         ),
     ] = FailOn.never,
+    resolve: Annotated[
+        str | None,
+        typer.Option(
+            "--resolve",
+            help="Also ask a register of published works whether each reference exists; it gets the texts of the references: "
+            "crossref, or crossref:mailto=ADDRESS.",
+        ),
+    ] = None,
     retriever: Retrievers = None,
 ) -> None:
     """Audit every citation of a report.
@@ -82,6 +92,8 @@ def audit(
     read = read_cited_report(report, bibliography)
     with progress("auditing", len(read.citations)) as advance:
         done = auditor.audit(read, lambda *_: advance(1))
+    if resolve is not None:
+        done = replace(done, report=replace(done.report, checked=_checked(done.report, resolve)))
     _say_notes(done.report.notes[len(read.notes) :])
     if not done.rows:
         say(f"note: {report} has no readable citations: numbers, authors, footnotes, keys or links")
@@ -105,14 +117,29 @@ def audit(
         raise typer.Exit(1)
 
 
+def _checked(report: CitedReport, register: str) -> list[CheckedReference]:
+    """Ask a register about the references of a report."""
+    from nlp_retrieval.core import progress
+    from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, check_references
+
+    asked = built(BaseWorkRegister, "--resolve", register)
+    with progress("asking about references", len(report.references)) as advance:
+        return check_references(report.references, asked, lambda: advance(1))
+
+
 def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
     if fail_on is FailOn.never:
         return False
     missing = {citation.number for citation in done.report.missing}
-    return not done.rows or any(
-        fail_on in (FailOn.weak, FailOn.review) or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
-        for row in done.rows
-        if row.to_review or (fail_on is FailOn.weak and not row.passes)
+    doubted = any(one.status in ("retracted", "not there", "differs") for one in done.report.checked)
+    return (
+        not done.rows
+        or doubted
+        or any(
+            fail_on in (FailOn.weak, FailOn.review) or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
+            for row in done.rows
+            if row.to_review or (fail_on is FailOn.weak and not row.passes)
+        )
     )
 
 

@@ -114,7 +114,7 @@ def test_the_counts_are_those_of_the_rows():
 def test_json_holds_the_audit():
     rows, report = tram_audit()
     audit = json.loads(audit_json(rows, report))
-    assert list(audit) == ["format", "report", "summary", "citations", "uncited", "missing", "unused", "duplicates"]
+    assert list(audit) == ["format", "report", "summary", "citations", "uncited", "missing", "unused", "duplicates", "checked"]
     assert audit["summary"]["citations"] == len(audit["citations"]) == 16
     first = audit["citations"][0]
     begin, end = first["passage"]["deciding"]
