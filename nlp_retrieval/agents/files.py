@@ -73,7 +73,8 @@ def read_trajectories(
 
     Args:
         path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI,
-            Anthropic or LangChain, or JSON lines with one step each.
+            Anthropic or LangChain, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions
+            is one trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2``.
         agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
         questions: give transcripts their question ids, by equal text, and sessions the texts of their questions.
@@ -98,9 +99,8 @@ def read_trajectories(
         sessions = _Sessions(named, questions, ids)
         for location, row in _rows(file):
             with _located(location):
-                if (transcript := transcript_in(row)) is not None:
-                    stem = file.name.partition(".")[0]
-                    trajectories.append(read_transcript(transcript, location, stem, named, ids, reading))
+                if (transcript := transcript_in(row, location)) is not None:
+                    trajectories += read_transcript(transcript, location, file.name.partition(".")[0], named, ids, reading)
                 elif "steps" in row:
                     own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if name in row), {})
                     values = {name: value for name, value in row.items() if name not in QUESTION_IDS}

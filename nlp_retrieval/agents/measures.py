@@ -20,12 +20,14 @@ from nlp_retrieval.agents.transcripts import NO_IDS
 from nlp_retrieval.benchmarks.evaluate import Judged, read_gold
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.models import Gold
+from nlp_retrieval.core.queries import STOP_WORDS
 from nlp_retrieval.core.tables import AsTable
 from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError, RetrievalWarning, nearest
 from nlp_retrieval.evaluation.comparison import Comparison, compare
 from nlp_retrieval.evaluation.gold import relevant_documents
 from nlp_retrieval.evaluation.resampling import bootstrap_intervals
 from nlp_retrieval.text.printing import counted
+from nlp_retrieval.text.surfaces import words_of
 from nlp_retrieval.text.titles import normalize_title
 
 MEASURES = {
@@ -37,6 +39,7 @@ MEASURES = {
     "citation_recall": "share of the gold that it cites",
     "cited_unseen": "share of its citations that neither came back nor were opened",
     "searched_on": "share of its searches after the last gold had come; 0 if gold was missing",
+    "words_read": "share of the new words of its later queries that stand in what it had read by then; needs the texts",
 }
 """Measures per question, each from 0 to 1; NaN where unknown."""
 
@@ -187,6 +190,7 @@ def evaluate_trajectories(
     qrels: Judged,
     *,
     titles: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
     families: Mapping[str, str | None] | None = None,
     relevant_from: int = 1,
     limit: int | None = None,
@@ -200,6 +204,7 @@ def evaluate_trajectories(
         qrels: gold in any form that :func:`nlp_retrieval.evaluate` takes.
         titles: titles by id of all items of the corpus, empty where there is none. Needed for gold by title; with them, an id
             that the corpus lacks is an error.
+        texts: by id of the items that came back, for ``words_read``: where queries take their words from.
         families: by question id; questions of a family are not independent.
         relevant_from: the lowest grade of a relevant document.
         limit: number of searches that ``recall_by_search`` runs over; None for the most of any trajectory.
@@ -236,7 +241,7 @@ def evaluate_trajectories(
         warnings.warn(note, RetrievalWarning, stacklevel=2)
     most = limit or max([1, *(len(trajectory.searches) for own in by_agent.values() for trajectory in own.values())])
     measured = {
-        agent: [_measured(own.get(query_id), wanted, titles, most) for query_id, wanted in units.items()]
+        agent: [_measured(own.get(query_id), wanted, titles, texts, most) for query_id, wanted in units.items()]
         for agent, own in by_agent.items()
     }
     return TrajectoryEvaluation(
@@ -269,7 +274,11 @@ def _units(gold: Sequence[Gold], titles: Mapping[str, str] | None, relevant_from
 
 
 def _measured(
-    trajectory: Trajectory | None, wanted: _Units, titles: Mapping[str, str] | None, limit: int
+    trajectory: Trajectory | None,
+    wanted: _Units,
+    titles: Mapping[str, str] | None,
+    texts: Mapping[str, str] | None,
+    limit: int,
 ) -> tuple[dict[str, float], list[float]]:
     """Measures and counts of a trajectory, and recall after each search; unknown where there is none, or it cannot be read."""
     unknown = dict.fromkeys((*MEASURES, *COUNTS), np.nan)
@@ -307,6 +316,7 @@ def _measured(
         "citation_recall": len(gold_in(cited)) / len(wanted),
         "cited_unseen": sum(item_id not in seen for item_id in cited) / len(cited) if cited else 0.0,
         "searched_on": (made - searches_at_last) / made if complete and made else 0.0,
+        "words_read": np.nan if texts is None else _words_read(trajectory, texts),
         "steps": len(trajectory.steps),
         "searches": made,
         "opened": len(trajectory.opened()),
@@ -317,6 +327,25 @@ def _measured(
         values |= dict.fromkeys(_OF_CITATIONS, np.nan)
     spent = {"tokens": trajectory.tokens, "price": trajectory.cost, "seconds": trajectory.seconds}
     return unknown | values | {name: amount for name, amount in spent.items() if amount is not None}, after
+
+
+def _words_read(trajectory: Trajectory, texts: Mapping[str, str]) -> float:
+    """Share of the words that neither the question nor an earlier query has, in queries asked after something was read.
+
+    Read is what was opened; where an agent opens nothing, what came back.
+    """
+    opens = bool(trajectory.opened())
+    known, read = {*words_of(trajectory.question)} | STOP_WORDS, set[str]()
+    new = from_reading = 0
+    for step in trajectory.steps:
+        asked = set(words_of(step.query)) - known
+        if read:
+            new += len(asked)
+            from_reading += len(asked & read)
+        known |= asked
+        for item_id in ([step.item_id] if step.kind == "open" and not step.error else []) if opens else step.results:
+            read |= set(words_of(texts.get(item_id, "")))
+    return from_reading / new if new else np.nan
 
 
 def _unit_of(item_id: str, wanted: _Units, titles: Mapping[str, str] | None) -> int | None:

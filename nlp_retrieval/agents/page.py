@@ -21,7 +21,10 @@ from nlp_retrieval.reports.page.charts import COLOURS, line_chart
 from nlp_retrieval.reports.page.templating import asset, rendered
 
 _FILES = Path(__file__).parent / "page_files"
-_SHOWN = "recall perfect_recall recall_by_search citation_precision citation_recall redundancy searched_on".split()
+_SHOWN = (
+    *("recall", "perfect_recall", "recall_by_search", "citation_precision", "citation_recall", "redundancy", "searched_on"),
+    "words_read",
+)
 _COUNTS = {"searches": ",.1f", "opened": ",.1f", "tokens": ",.0f", "price": ",.4f", "seconds": ",.2f"}
 MOST_QUESTIONS = 100
 MOST_STEPS = 60

@@ -1,4 +1,4 @@
-"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses), Anthropic and LangChain.
+"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses), Anthropic and LangChain, and ATIF.
 
 A transcript is data: nothing in it is run, and no text in it decides what is read.
 """
@@ -26,7 +26,7 @@ _FILTERS = ("where", "filter", "filters")
 _SEARCHES = ("search", "retriev", "query", "lookup")
 _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "browse")
 _TEXTS = ("text", "output_text", "input_text")
-_LANGCHAIN = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
+_LANGCHAIN = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "tool": "tool", "system": "system"}
 _HOSTED = ("web_search_call", "file_search_call", "mcp_call", "code_interpreter_call", "image_generation_call")
 """Calls of tools that OpenAI runs itself; others have a result of their own."""
 
@@ -41,10 +41,11 @@ NO_IDS = "no ids can be read in what came back"
 
 
 class _Spent(NamedTuple):
-    """Tokens of a message, or of all; None if unknown."""
+    """Tokens and price of a message, or of all; None if unknown."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+    price: float | None = None
 
 
 _UNKNOWN = _Spent()
@@ -75,6 +76,8 @@ class TranscriptReading:
 class _Text(NamedTuple):
     by: Literal["user", "agent"]
     text: str
+    cited: tuple[str, ...] = ()
+    """Ids in its annotations."""
 
 
 class _Result(NamedTuple):
@@ -94,10 +97,22 @@ class _Call:
     spent: _Spent = _UNKNOWN
 
 
-def transcript_in(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return an object in any form of a transcript as one with ``messages``; None if it is something else."""
+def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | None:
+    """Return an object in any form of a transcript as one with ``messages``; None if it is something else.
+
+    Raises:
+        SourceError: it is a trajectory in the Agent Trajectory Interchange Format with something else than steps.
+    """
+    traced = row.get("outputs")  # of LangSmith
+    if isinstance(traced, dict) and isinstance(traced.get("messages"), list):
+        return {**row, **traced}
     if isinstance(row.get("messages"), list):
         return row
+    if isinstance(row.get("steps"), list) and str(row.get("schema_version")).startswith("ATIF-"):
+        by = row["agent"] if isinstance(row.get("agent"), dict) else {}
+        extra = row["extra"] if isinstance(row.get("extra"), dict) else {}
+        about = {"agent": by.get("name"), "model": by.get("model_name"), "usage": row.get("final_metrics")}
+        return {**extra, **about, "messages": list(_messages_of_atif(row["steps"], location))}
     asked, answered = row.get("input"), row.get("output")
     if isinstance(asked, list) or isinstance(answered, list) or (isinstance(asked, str) and "output" in row):
         return {**row, "messages": [*_messages_of("user", asked), *_messages_of("assistant", answered)]}
@@ -115,17 +130,51 @@ def plain_question(text: str) -> str:
 
 def read_transcript(
     row: Mapping[str, Any], location: str, named: str, agent: str, questions: Mapping[str, str], reading: TranscriptReading
-) -> Trajectory:
-    """Return a transcript as a trajectory.
+) -> list[Trajectory]:
+    """Return a transcript as a trajectory, or as one for each of its turns if at least two of them are known questions.
 
     Raises:
         SourceError: it holds something else than messages, or a result that belongs to no call before it.
     """
     ids = {name: str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)}
     own = next(iter(ids.values()), None)
-    if not (ids.keys() & {"question_id", "query_id", "qid"} or own in questions.values()):
-        own, named = None, own or named  # the id of a response or a run is no more than a name
-    events, spent = _events(row["messages"], location)
+    if turns := _turns(row["messages"], own, questions):
+        row = {**row, "usage": None}
+    elif ids.keys() & {"question_id", "query_id", "qid"} or own in questions.values():
+        turns = [(own, row["messages"])]
+    else:  # the id of a response or a run is no more than a name
+        turns, named = [(None, row["messages"])], own or named
+    return [_trajectory(messages, turn, row, location, named, agent, questions, reading) for turn, messages in turns]
+
+
+def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -> list[tuple[str | None, list[Any]]]:
+    """Return the messages of each turn, if at least two are known: by their text, or as ``31_2``, the second turn of 31."""
+    begins, known = list[tuple[str, int]](), set(questions.values())
+    asked = (at for at, message in enumerate(messages) if isinstance(message, dict) and _plain_form(message)["role"] == "user")
+    for number, (at, text) in enumerate(
+        ((at, text) for at in asked if (text := _plain(_plain_form(messages[at]).get("content")))), 1
+    ):
+        turn = questions.get(plain_question(text)) or (numbered if (numbered := f"{own}_{number}") in known else None)
+        begins += [(turn, at)] if turn is not None else []
+    if len(begins) < 2:
+        return []
+    ends = [*(at for _, at in begins[1:]), len(messages)]
+    return [
+        (turn, messages[at if number else 0 : end]) for number, ((turn, at), end) in enumerate(zip(begins, ends, strict=True))
+    ]
+
+
+def _trajectory(
+    messages: list[Any],
+    own: str | None,
+    row: Mapping[str, Any],
+    location: str,
+    named: str,
+    agent: str,
+    questions: Mapping[str, str],
+    reading: TranscriptReading,
+) -> Trajectory:
+    events, spent = _events(messages, location)
     asked = next((event for event in events if isinstance(event, _Text) and event.by == "user"), _Text("user", ""))
     events = [event for event in events if event is not asked]
     while events and isinstance(events[-1], _Text) and events[-1].by == "user":  # the user's last words are no answer
@@ -144,11 +193,36 @@ def read_transcript(
         agent=str(row.get("agent") or agent),
         steps=tuple(steps),
         answer=answer.text,
+        citations=tuple(dict.fromkeys(answer.cited)) or None,
         complete=complete,
         input_tokens=total.input_tokens,
         output_tokens=total.output_tokens,
+        price=total.price,
         metadata={"model": row["model"]} if isinstance(row.get("model"), str) else {},
     )
+
+
+def _messages_of_atif(steps: list[Any], location: str) -> Iterator[dict[str, Any]]:
+    """Yield the steps of the Agent Trajectory Interchange Format (Harbor, versions 1.0 to 1.7) as messages."""
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, dict):
+            raise SourceError(f"{location}: step {number} is {kind(step)}; an object with a source is expected")
+        calls = [
+            {"id": call.get("tool_call_id"), "name": call.get("function_name"), "arguments": call.get("arguments")}
+            for call in step.get("tool_calls") or ()
+            if isinstance(call, dict)
+        ]
+        role = "assistant" if step.get("source") == "agent" else step.get("source")
+        usage = None if step.get("is_copied_context") else step.get("metrics")
+        yield {"role": role, "content": step.get("message"), "tool_calls": calls, "usage": usage}
+        observed = step.get("observation")
+        results = observed.get("results") if isinstance(observed, dict) else None
+        waiting = [str(call["id"]) for call in calls]
+        for result in results if isinstance(results, list) and waiting else ():
+            answered = str(result.get("source_call_id") or next(iter(waiting), "")) if isinstance(result, dict) else ""
+            if answered in waiting:  # a result of no call is the environment's own
+                waiting.remove(answered)
+                yield {"role": "tool", "tool_call_id": answered, "content": result.get("content")}
 
 
 def _step(call: _Call, reading: TranscriptReading) -> AgentStep:
@@ -212,21 +286,27 @@ def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
 
 
 def _plain_form(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message with a role, also one that LangChain wrote."""
+    """Return a message with a role, also one that LangChain wrote, in any of its three forms."""
+    inner = message.get("data") or message.get("kwargs")
+    message = {**message, **inner} if isinstance(inner, dict) and "role" not in message else message
     return {**message, "role": message.get("role") or _LANGCHAIN.get(str(message.get("type")))}
 
 
 def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _Result]:
     form, role, content = str(message.get("type") or ""), message["role"], message.get("content")
     call_id = str(message.get("call_id") or message.get("tool_call_id") or "")
-    if role == "tool":
+    if role in ("tool", "function"):
         artifact = message.get("artifact")  # of LangChain: what the tool found, as objects
         yield _Result(call_id, artifact if ids_in(artifact) else content, message.get("status") == "error")
     elif role in ("user", "assistant"):
-        called = message.get("tool_calls") or []
-        yield from _blocks(content, "user" if role == "user" else "agent", calls=not called)
+        called = message.get("tool_calls") or ([message] if message.get("function_call") else [])
+        yield from _blocks(content, message, "user" if role == "user" else "agent", calls=not called)
         for call in called if isinstance(called, list) else []:
-            function = (call.get("function") or call.get("custom") or call) if isinstance(call, dict) else None
+            function = (
+                (call.get("function") or call.get("function_call") or call.get("custom") or call)
+                if isinstance(call, dict)
+                else None
+            )
             if not isinstance(function, dict):
                 raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
             yield _Call(str(call.get("id") or ""), str(function.get("name")), _arguments(function))
@@ -267,15 +347,19 @@ def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
     )
 
 
-def _blocks(content: object, by: Literal["user", "agent"], *, calls: bool) -> Iterator[_Text | _Call | _Result]:
+def _blocks(
+    content: object, message: Mapping[str, Any], by: Literal["user", "agent"], *, calls: bool
+) -> Iterator[_Text | _Call | _Result]:
     """Yield the parts of a message's content; texts in a row are one text. Calls are left out where the message lists them."""
     texts: list[str] = []
-    for block in content if isinstance(content, list) else [content]:
+    marks: list[Any] = list(message.get("annotations") or ())
+    blocks: list[Any] = content if isinstance(content, list) else [content, message.get("refusal")]
+    for block in blocks:
         form = str(block.get("type")) if isinstance(block, dict) else ""
         if form.endswith("tool_use") and calls:
             if texts:
                 yield _Text(by, "\n".join(texts))
-                texts = []
+                texts, marks = [], []
             yield _Call(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
         elif form.endswith("tool_result"):
             output = block.get("content")
@@ -283,8 +367,9 @@ def _blocks(content: object, by: Literal["user", "agent"], *, calls: bool) -> It
             yield _Result(str(block.get("tool_use_id") or ""), output, failed)
         elif text := _plain([block]):
             texts.append(text)
+            marks += (block.get("annotations") or block.get("citations") or ()) if isinstance(block, dict) else ()
     if texts:
-        yield _Text(by, "\n".join(texts))
+        yield _Text(by, "\n".join(texts), tuple(filter(None, map(_id_of, marks))))
 
 
 def ids_in(output: Any) -> list[str] | None:
@@ -322,7 +407,7 @@ def _ids_in_text(text: str) -> list[str] | None:
 def _id_of(part: object) -> str:
     if not isinstance(part, dict):
         return part if isinstance(part, str) else ""
-    wrapped = (part.get(name) for name in ("item", "document", "metadata", "kwargs"))
+    wrapped = (part.get(name) for name in ("item", "document", "metadata", "kwargs", "url_citation"))
     inner: Mapping[str, Any] = next((value for value in wrapped if isinstance(value, dict)), {})
     source = part.get("source")  # of a block with a search result
     return _first_id(part) or _first_id(inner) or (source if isinstance(source, str) else "")
@@ -377,7 +462,7 @@ def _plain(value: object) -> str:
     if isinstance(value, dict):
         value = next((value[name] for name in ("text", "message", "error_code") if value.get(name)), "")
     if isinstance(value, list):
-        texts = [part.get("text") if isinstance(part, dict) else part for part in value]
+        texts = [part.get("text") or part.get("refusal") if isinstance(part, dict) else part for part in value]
         value = "\n".join(text for text in texts if isinstance(text, str))
     return value.strip() if isinstance(value, str) else ""
 
@@ -385,10 +470,13 @@ def _plain(value: object) -> str:
 def _spent(given: object) -> _Spent:
     if not isinstance(given, dict):
         return _UNKNOWN
-    counts = {name: value for name, value in given.items() if type(value) is int and 0 <= value <= MOST}
+    known = {name: value for name, value in given.items() if type(value) in (int, float) and 0 <= value <= MOST}
+    known |= {name.removeprefix("total_"): value for name, value in known.items()}  # as ATIF has them
+    counts = {name: value for name, value in known.items() if type(value) is int}
     incoming = counts.get("prompt_tokens")
     if incoming is None:
         parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # Anthropic counts them apart
         counted = [counts[name] for name in parts if name in counts]
         incoming = min(sum(counted), MOST) if counted else None
-    return _Spent(incoming, counts.get("output_tokens", counts.get("completion_tokens")))
+    outgoing = counts.get("output_tokens", counts.get("completion_tokens"))
+    return _Spent(incoming, outgoing, next((known[name] for name in ("cost_usd", "cost") if name in known), None))

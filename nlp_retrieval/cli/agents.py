@@ -36,6 +36,7 @@ _COLUMNS = {
     "recall_by_search": "by\nsearch",
     "citation_precision": "cited\nright",
     "redundancy": "seen\nbefore",
+    "words_read": "words\nread",
 }
 _COSTS = {"searches": ",.1f", "tokens": ",.0f", "price": ",.4f", "seconds": ",.2f"}
 
@@ -131,9 +132,14 @@ def _read_with_gold(
         return _read(files, tool, ()), {"qrels": qrels, "titles": None}
     settings: Any = read_benchmark_config(config).loaded()
     trajectories = _read(files, tool, settings.queries)
-    titles = {item.item_id: item.title for item in settings.loader.stream()}
+    came = {item_id for trajectory in trajectories for step in trajectory.steps for item_id in step.came}
+    titles, texts = dict[str, str](), dict[str, str]()
+    for item in settings.loader.stream():
+        titles[item.item_id] = item.title
+        if item.item_id in came:
+            texts[item.item_id] = item.text
     families = {query.query_id: query.family for query in settings.queries}
-    return trajectories, {"qrels": list(settings.gold), "titles": titles, "families": families}
+    return trajectories, {"qrels": list(settings.gold), "titles": titles, "texts": texts, "families": families}
 
 
 def _read(files: Sequence[Path], tool: list[str] | None, questions: Sequence[Query]) -> list[Trajectory]:

@@ -78,6 +78,16 @@ def test_agents_are_evaluated_and_compared_with_page_json_and_csv(folder: Path) 
     assert run("evaluate", "agents.jsonl", "--qrels", "qrels.txt").splitlines()[0] == printed.splitlines()[0]
 
 
+def test_words_of_queries_are_looked_for_in_the_corpus_of_the_configuration(folder: Path) -> None:
+    steps = (search("krill", "p1"), search("whale north", "p2"))  # whale stands in p1
+    write_trajectories("reads.jsonl", [Trajectory(question_id="q1", question="what eats krill", steps=steps)])
+    lines = run("evaluate", "reads.jsonl", "-c", "b.yaml", "--page", "a.html").splitlines()
+    assert "words" in lines[1]
+    assert " 0.500" in lines[3]
+    assert "words read" in Path("a.html").read_text()
+    assert "words" not in run("evaluate", "reads.jsonl", "--qrels", "qrels.txt")
+
+
 def test_no_line_is_a_command_to_a_runner_of_ci_or_a_terminal(folder: Path) -> None:
     named = Trajectory(question_id="q1", question="::set-env::x", agent="::error::1\x1b\x07", steps=(search("::a::", "p1"),))
     write_trajectories("named.jsonl", [named, named.model_copy(update={"agent": "::b"})])

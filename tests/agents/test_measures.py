@@ -14,6 +14,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, Query
 SEED = 11
 ITEMS = [f"d{number}" for number in range(12)]
 WORDS = "blue whale krill swarm depth heron river stork".split()
+TEXTS = {name: f"{WORDS[number % 8]} {WORDS[number % 5]}" for number, name in enumerate(ITEMS)}
 
 
 def search(query: str, *results: str, tokens: int | None = None) -> AgentStep:
@@ -50,6 +51,13 @@ def plainly(trajectory: Trajectory, gold: set[str], limit: int) -> dict[str, flo
     complete = gold <= union
     last = next((number for number in range(1, len(steps) + 1) if complete and gold <= set().union(*came[:number])), None)
     cited = list(trajectory.citations or ())
+    opened = [{step.item_id} if step.kind == "open" else set() for step in steps]
+    by_read = opened if any(opened) else came
+    read = [{word for item in set().union(*by_read[:number]) for word in TEXTS[item].split()} for number in range(len(steps))]
+    asked = [set((step.query or "").split()) for step in steps]
+    new = [asked[number] - {trajectory.question}.union(*asked[:number]) for number in range(len(steps))]
+    counted = [number for number in searches if read[number]]
+    n_new = sum(len(new[number]) for number in counted)
     return {
         "recall": len(gold & union) / len(gold),
         "perfect_recall": float(complete),
@@ -59,6 +67,7 @@ def plainly(trajectory: Trajectory, gold: set[str], limit: int) -> dict[str, flo
         "citation_recall": len(gold & set(cited)) / len(gold),
         "cited_unseen": sum(item not in union for item in cited) / len(cited) if cited else 0.0,
         "searched_on": sum(number >= last for number in searches) / len(searches) if last is not None and searches else 0.0,
+        "words_read": sum(len(new[number] & read[number]) for number in counted) / n_new if n_new else np.nan,
         "searches": len(searches),
         "last_gold_step": np.nan if last is None else last,
         "tokens": sum(step.input_tokens or 0 for step in steps) if steps else np.nan,
@@ -69,7 +78,7 @@ def test_every_measure_is_what_its_definition_says_for_agents_that_wander() -> N
     generator = np.random.default_rng(SEED)
     gold = {f"q{n}": set(generator.choice(ITEMS, generator.integers(1, 4), replace=False).tolist()) for n in range(60)}
     trajectories = [wandering(n, agent, generator) for agent in ("one", "two") for n in range(60)]
-    evaluation = evaluate_trajectories(trajectories, gold)
+    evaluation = evaluate_trajectories(trajectories, gold, texts=TEXTS)
     assert evaluation.limit == max(len(trajectory.searches) for trajectory in trajectories)
     table = evaluation.to_arrow().to_pylist()
     assert len(table) == 120
@@ -90,6 +99,15 @@ def test_a_curve_holds_what_was_found_until_the_end() -> None:
     assert evaluation.per_query["agent"]["recall_by_search"].tolist() == pytest.approx([2.5 / 3, 1.25 / 3])
     with pytest.raises(ConfigurationError, match="no agent 'me'"):
         evaluation.curve("me")
+
+
+def test_what_a_read_brought_counts_as_well_as_what_a_search_did() -> None:
+    read = AgentStep(kind="open", item_id="page", results=("d1", "d2"))
+    failed = AgentStep(kind="open", item_id="d3", error="gone")
+    trajectory = Trajectory(question_id="q", steps=(read, failed), answer="So [d1].")
+    means = evaluate_trajectories([trajectory], {"q": ["d1", "page", "d3"]}).means("agent")
+    assert means["recall"] == pytest.approx(2 / 3)
+    assert (means["cited_unseen"], means["searches"]) == (0, 0)
 
 
 def test_gold_by_title_is_found_by_any_passage_of_it() -> None:
@@ -160,3 +178,19 @@ def test_a_trajectory_without_steps_counts_as_nothing_found_and_one_without_gold
 )
 def test_marks_of_an_answer_cite_what_was_seen_and_numbers_where_ids_are_numbers(found, answer: str, cited: list[str]) -> None:
     assert Trajectory(question_id="q", steps=(search("a", *found),), answer=answer).cited() == cited
+
+
+def test_new_words_of_queries_stand_in_what_was_read_before() -> None:
+    texts = {"d1": "Blue whales eat krill.", "d2": "Krill live in cold swarms."}
+    steps = (
+        search("blue whale food", "d1", "d2"),  # nothing was read before
+        AgentStep(kind="open", item_id="d1"),
+        search("krill swarms", "d2"),  # krill is in d1, which was opened; swarms in d2, which was not
+        search("krill swarms depth", "d2"),  # depth alone is new
+    )
+    trajectory = Trajectory(question_id="q", question="What is the food of the blue whale?", steps=steps)
+    measured = evaluate_trajectories([trajectory], {"q": ["d1"]}, texts=texts).means("agent")
+    assert measured["words_read"] == pytest.approx(1 / 3)
+    shown = trajectory.model_copy(update={"steps": (steps[0], *steps[2:])})  # what came back was read
+    assert evaluate_trajectories([shown], {"q": ["d1"]}, texts=texts).means("agent")["words_read"] == pytest.approx(2 / 3)
+    assert np.isnan(evaluate_trajectories([trajectory], {"q": ["d1"]}).means("agent")["words_read"])
