@@ -16,24 +16,20 @@ from typing import Any
 from urllib.parse import unquote
 
 from nlp_retrieval.documents.addresses import web_address
-from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, as_raised, row_blocks
+from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, row_blocks
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
 from nlp_retrieval.documents.hidden import StylesTooCostlyError, remove_hidden
 from nlp_retrieval.errors import SourceError
 
-MARK, NOTE, FOOTNOTE, LINE, TEXT = "Mark", "Note", "Footnote", "Line", "Text"
-"""Elements that only :class:`Tree` makes, since the parser of HTML writes all names in lower case: the mark of a note or work,
-a note and one within a sentence (all with a ``name``), the beginning of a line, and text on a line of its own. A link with the
-attribute ``Label`` stays one if it leads to no page."""
+MARK, NOTE, FOOTNOTE, LINE = "x-mark", "x-note", "x-footnote", "x-line"
+"""Elements that readers of other formats write: the mark of a note or work, a note and one within a sentence (all with a
+``name``), and the beginning of a line. A link with the attribute ``label`` stays one if it leads to no page."""
 
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _BLOCKS = _HEADINGS | frozenset(
     """address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form
     header hgroup hr html legend li main ol p pre section summary svg table text ul""".split()
 )
-_SIDE_BY_SIDE = frozenset("span a b i strong em small time data".split())
-"""Elements that style sheets often make boxes, as the figure and the label of a card."""
-
 _LISTS_OF_REFERENCES = frozenset(
     "doc-endnotes doc-footnotes doc-bibliography footnotes endnotes references reflist bibliography csl-bib-body".split()
 )
@@ -45,7 +41,6 @@ _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
 _NO_NOTES = frozenset("figure table section ol ul main article body".split()) | _HEADINGS
 _SHORT_MARK = re.compile(r"[\[(]?[\w*\u2020\u2021]{1,4}[\])]?")
 _SPACES = re.compile(r"\s+")
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DEEPEST = 250
 """Depth of nested elements; the parser stops at 256, and would omit the rest."""
 
@@ -95,75 +90,13 @@ def set_line(element: Any, line: int) -> None:
     element.sourceline = min(line, 65_534)
 
 
-class Tree:
-    """A page in the making; its elements have the lines of the document that it is made of."""
-
-    def __init__(self) -> None:
-        from lxml import html
-
-        self.page = html.Element("html")
-        self.line = 1
-        self._open = [self.page]
-        self._texts: list[str] = []
-        self.begin("body")
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def text(self, text: str) -> None:
-        """Add text to the open element."""
-        self._texts.append(_NOT_IN_XML.sub("", text))
-
-    def begin(self, tag: str, **attributes: str) -> Any:
-        """Open an element, and return it."""
-        element = self.page.makeelement(tag, {name: _NOT_IN_XML.sub("", value) for name, value in attributes.items()})
-        self.add(element)
-        return element
-
-    def add(self, element: Any, line: int = 0) -> None:
-        """Add an element, and open it."""
-        self._write()
-        set_line(element, line or self.line)
-        self._open[-1].append(element)
-        self._open.append(element)
-
-    def set(self, name: str, value: str) -> None:
-        """Give the open element an attribute."""
-        self._open[-1].set(name, value)
-
-    def end(self, tag: str = "", keep: int = 2) -> None:
-        """Close the last element, or the last one with a tag and all in it; some that were opened first stay open."""
-        at = next(
-            (at for at in range(len(self._open) - 1, keep - 1, -1) if self._open[at].tag == (tag or self._open[at].tag)), 0
-        )
-        if at:
-            self._write()
-            del self._open[at:]
-
-    def close(self, depth: int) -> None:
-        """Close elements until so many are open."""
-        self._write()
-        del self._open[depth:]
-
-    def one(self, tag: str, text: str = "", **attributes: str) -> None:
-        """Add an element with a text."""
-        self.begin(tag, **attributes)
-        self.text(text)
-        self.end()
-
-    def document(self, where: str) -> Document:
-        """Return what the page says."""
-        self._write()
-        return document_of(self.page, where)
-
-    def _write(self) -> None:
-        around, text = self._open[-1], "".join(self._texts)
-        before = next(around.iterchildren(reversed=True), None)  # the length would be counted each time
-        if before is not None:
-            before.tail = (before.tail or "") + text
-        else:
-            around.text = (around.text or "") + text
-        self._texts = []
+def with_lines(page: Any) -> Any:
+    """Return a page whose elements got the lines that their attributes name, or those of the elements around them."""
+    for element in page.iter():
+        if isinstance(element.tag, str):
+            line, around = element.attrib.pop("line", ""), element.getparent()
+            set_line(element, int(line) if re.fullmatch("[0-9]{1,7}", line) else 1 if around is None else around.sourceline)
+    return page
 
 
 def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
@@ -234,13 +167,11 @@ class _Page:
                 label = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
                 labels.add(label)
                 self._names[target] = label
-        for counted in {
-            item.getparent() for item in self._targets.values() if item.tag == "li" and item.getparent().tag == "ol"
-        }:
-            start = counted.get("start") or ""
-            first = int(start) if re.fullmatch(r"[0-9]{1,9}", start) else 1
-            for number, item in enumerate(counted.iterchildren("li"), first):  # [1]\u2013[3] leads to the first and the last
-                if item not in self._names and str(number) not in labels:
+        for counted in {item.getparent() for item in self._targets.values() if item.tag == "li"}:
+            for number, item in enumerate(
+                counted.iterchildren("li"), _first_number(counted)
+            ):  # [1]\u2013[3]: the first, the last
+                if counted.tag == "ol" and item not in self._names and str(number) not in labels:
                     self._names[item] = str(number)
                     labels.add(str(number))
 
@@ -314,24 +245,23 @@ class _Page:
         roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
         if tag in ("section", "div", "ol", "ul", "aside", "footer") and not _LISTS_OF_REFERENCES.isdisjoint(roles):
             self._add(element, TextBlock("heading", line, [[Piece("text", "References", line)]], level=6, outside=True))
-        self._quoted += tag == "blockquote"
+        is_quote = tag == "blockquote" and "note" not in roles
+        self._quoted += is_quote
         self._depth += tag == "li"
         if tag == "li":
-            start = element.getparent().get("start") or "1"
             number = self._count(element)
-            counted = str(number - 1 + int(start)) if number and re.fullmatch(r"[0-9]{1,9}", start) else "-"
-            self._item = element.get("Number") or counted
+            self._item = element.get("number") or (str(number) if number else "-")
         self._content(element, line)
         self._flush(element)
         self._depth -= tag == "li"
-        self._quoted -= tag == "blockquote"
+        self._quoted -= is_quote
         if tag == "li":
             self._item = outer if self._depth else ""
 
     def _count(self, item: Any) -> int:
-        """Return the number of an item in its list, from 1; 0 if its list does not count."""
+        """Return the number of an item in its list, which may begin with any; 0 if its list does not count."""
         parent = item.getparent()
-        self._counts[parent] = self._counts.get(parent, 0) + 1 if parent.tag == "ol" else 0
+        self._counts[parent] = self._counts.get(parent, _first_number(parent) - 1) + 1 if parent.tag == "ol" else 0
         return self._counts[parent]
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
@@ -348,8 +278,6 @@ class _Page:
         return [piece for block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
     def _inline(self, element: Any, tag: str, line: int) -> None:
-        if tag == "label" or _is_next_word(element):
-            self.draft.add("text", " ", line)
         if tag in ("br", LINE):
             self._break(element)
         elif tag == MARK:
@@ -364,11 +292,12 @@ class _Page:
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
             self.draft.add("raised", "".join(element.itertext()), line)
         elif tag in ("code", "kbd", "samp", "tt", "math"):
-            if tag == "math":
-                _spell_out(element)
+            for part in element.iter("mfrac", "msup"):  # "1/2" and "10^6" instead of "12" and "106"
+                if len(part) == 2:
+                    part[0].tail = "/" if part.tag == "mfrac" else "^"
             self.draft.add("code", _SPACES.sub(" ", "".join(element.itertext())), line)
         else:
-            before, after = ("\u201c", "\u201d") if tag == "q" else ("", " " if tag == "label" else "")
+            before, after = ("\u201c", "\u201d") if tag == "q" else ("", "")
             if tag == "ruby":  # how it is spoken, behind the word
                 spoken = "".join(text for part in element.iter("rt") for text in part.itertext()).strip()
                 after = f" ({spoken})" if spoken else ""
@@ -382,7 +311,7 @@ class _Page:
 
     def _anchor(self, anchor: Any, href: str, line: int) -> bool:
         """Read a link or a mark; return False for what is read like any other element."""
-        shown, label = "".join(anchor.itertext()), anchor.get("Label")
+        shown, label = "".join(anchor.itertext()), anchor.get("label")
         href = f"https:{href}" if href.startswith("//") else href
         if shown.strip().isdecimal() and (label or anchor.getparent().tag == "sup" or anchor.find("sup") is not None):
             shown = f"[{shown.strip()}]"  # a mark, and no figure
@@ -401,8 +330,8 @@ class _Page:
             else:
                 self._break(each)
         if label is not None:
-            text = "" if shown in (href, href.removeprefix("mailto:")) else shown
-            self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("Title", ""))
+            text = "" if shown == href else shown
+            self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("title", ""))
         elif shown.strip() and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
             self.draft.link(href, shown.strip(), line)
         return True
@@ -418,13 +347,11 @@ class _Page:
             for row, own in zip(rows, cells, strict=True)
         ]
         n_heads = [*heads, False].index(False)
-        first, below = cells[0] if cells else [], cells[n_heads:]
-        if not n_heads and any(span(cell, "colspan") > 1 for cell in first):  # two levels of heads, marked as none
-            n_heads = max(span(cell, "rowspan") for cell in first) % len(rows)
+        if not n_heads and any(span(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
+            n_heads = max(span(cell, "rowspan") for cell in cells[0]) % len(rows)
             heads[:n_heads] = [True] * n_heads
-        is_keyed = bool(below) and all([cell.tag for cell in own] == ["th", "td"] for own in below)
         filled = list(self._filled(rows, cells, heads))
-        if self._inside or (is_keyed and all(len(own) == 1 for own in cells[:n_heads])):  # a table in a cell; names and values
+        if self._inside:  # a table in a cell
             self._add(table, *(TextBlock("row", row_line, row) for row_line, row in filled))
         else:
             self._add(table, *row_blocks(filled, n_heads))
@@ -468,32 +395,10 @@ def span(cell: Any, name: str) -> int:
     return int(text) or (_MOST_SPANNED if name == "rowspan" else 1)
 
 
-def _is_next_word(element: Any) -> bool:
-    """Return whether an element begins another word than that before it: ``Stops22``, ``310Crowns``, ``stopsLines``."""
-    before = element.getprevious()
-    if before is None or before.tail or not {element.tag, before.tag} <= _SIDE_BY_SIDE:
-        return False
-    last, first = "".join(before.itertext())[-1:], "".join(element.itertext())[:1]
-    if last.isdigit() or first.isdigit():
-        return last.isalpha() or first.isalpha()
-    return last.islower() and first.isupper()
-
-
-def _spell_out(math: Any) -> None:
-    """Change MathML so that its text is "1/2" and "10⁶" instead of "12" and "106"."""
-    for element in list(math.iter("mfrac", "msup")):
-        if len(element) != 2:
-            continue
-        first, second = element
-        power = "".join(second.itertext()).strip()
-        if element.tag == "msup" and as_raised(power) != power:
-            second[:] = []
-            second.text = as_raised(power)
-            continue
-        first.tail = "/" if element.tag == "mfrac" else "^"
-        for part in (first, second) if element.tag == "mfrac" else (second,):
-            if len(part) > 1:
-                part.text, part[-1].tail = "(", ")"
+def _first_number(counted: Any) -> int:
+    """Return the number of the first item of a list."""
+    start = counted.get("start") or ""
+    return int(start) if re.fullmatch(r"[0-9]{1,9}", start) else 1
 
 
 # Blocks of a page that belong to its main text.
@@ -502,46 +407,44 @@ _LEAST_MAIN_TEXT = 250
 """Characters; with fewer, the main text may not have been found. Trafilatura's own default for the same question."""
 
 _MOST_OF_IT = 0.9
-_FEWEST_WORDS = 6
-_FEWEST_LINKS = 3
-_NAVIGATION = frozenset("aside footer form menu search".split())
-_ROLES = frozenset("navigation complementary search banner contentinfo menu menubar toolbar tablist dialog alertdialog".split())
-_LISTS = frozenset("ul ol div p td section table tr".split())
+_NAVIGATION = ("aside", "footer", "form", "menu", "search")
 
 
 def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any]) -> list[TextBlock]:
-    """Return blocks, those marked that are outside the main text: navigation, comments of readers, advertisements."""
+    """Return blocks, those marked that are outside the main text: navigation, comments of readers, advertisements.
+
+    Of the element that holds most of what trafilatura finds, everything but navigation is main text.
+    """
     from lxml import etree
     from trafilatura import bare_extraction
+    from trafilatura.xpaths import OVERALL_DISCARD_XPATH, REMOVE_COMMENTS_XPATH
 
     etree.strip_attributes(page, "colspan", "rowspan")  # trafilatura fills the cells that a made-up number spans
     texts = [_text_of(block) for block in blocks]
     extracted: Any = bare_extraction(page, favor_recall=True, include_comments=False, include_tables=True, deduplicate=False)
     parts = [] if extracted is None or extracted.body is None else ["".join(part.itertext()) for part in extracted.body.iter()]
     wholes = set(map(_letters, parts)) - {""}
-    selected = [_letters(text) in wholes for text in texts]
-    weights = _weights(elements, [text if chosen else "" for text, chosen in zip(texts, selected, strict=True)])
+    chosen = [_letters(text) in wholes for text in texts]
+    weights: Counter[Any] = Counter()
+    for element, text, is_chosen in zip(elements, texts, chosen, strict=True):
+        for around in (element, *element.iterancestors()) if is_chosen else ():
+            weights[around] += len(text)
     whole = max(weights.values(), default=0)
     if whole < _LEAST_MAIN_TEXT:
         return blocks
     holding = [around for around, weight in weights.items() if weight >= _MOST_OF_IT * whole]
     holder = max(holding, key=lambda around: sum(1 for _ in around.iterancestors()))
-    aside = _navigation(page, elements, texts)
-    first, last = selected.index(True), len(selected) - 1 - selected[::-1].index(True)
-    kept = [
-        chosen or (not beside and (first <= at <= last or holder in (element, *element.iterancestors())))
-        for at, (chosen, beside, element) in enumerate(zip(selected, aside, elements, strict=True))
+    aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
+    aside |= set(page.iter(*_NAVIGATION)) - {holder, *holder.iterancestors()}
+    return [
+        replace(block, outside=block.outside or not (is_chosen or _is_beside(element, holder, aside)))
+        for block, element, is_chosen in zip(blocks, elements, chosen, strict=True)
     ]
-    return [replace(block, outside=block.outside or not keep) for block, keep in zip(blocks, kept, strict=True)]
 
 
-def _weights(elements: Sequence[Any], texts: Sequence[str]) -> Counter[Any]:
-    """Return how many characters of texts each element holds."""
-    weights: Counter[Any] = Counter()
-    for element, text in zip(elements, texts, strict=True):
-        for around in (element, *element.iterancestors()) if text else ():
-            weights[around] += len(text)
-    return weights
+def _is_beside(element: Any, holder: Any, aside: set[Any]) -> bool:
+    around = [element, *element.iterancestors()]
+    return holder in around and aside.isdisjoint(around)
 
 
 def _text_of(block: TextBlock) -> str:
@@ -550,40 +453,3 @@ def _text_of(block: TextBlock) -> str:
 
 def _letters(text: str) -> str:
     return "".join(char for char in text if char.isalnum()).casefold()
-
-
-def _navigation(page: Any, elements: Sequence[Any], texts: Sequence[str]) -> list[bool]:
-    """Return which blocks are navigation, comments of readers or advertisements."""
-    from trafilatura.xpaths import OVERALL_DISCARD_XPATH, REMOVE_COMMENTS_XPATH
-
-    aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
-    for element in page.iter():
-        tag = element.tag
-        within = any(around.tag in ("article", "main") for around in element.iterancestors())
-        own = within and tag in ("aside", "footer") and _is_prose(element)
-        is_role = element.get("role", "").strip().lower() in _ROLES
-        is_header = tag == "header" and not within and element.find(".//h1") is None
-        if is_role or is_header or (tag in _LISTS and _is_of_links(element)) or (tag in _NAVIGATION and not own):
-            aside.add(element)
-    # an element with most of the page is not navigation, whatever its name
-    weights = _weights(elements, texts)
-    aside = {element for element in aside if weights[element] <= sum(map(len, texts)) / 2}
-    return [not aside.isdisjoint((element, *element.iterancestors())) for element in elements]
-
-
-def _is_prose(element: Any) -> bool:
-    """Return whether an element holds a sentence, as a quotation set apart or a correction, and no form or mostly links."""
-    text = " ".join("".join(element.itertext()).split())
-    is_sentence = len(text.split()) >= _FEWEST_WORDS and any(end in text for end in ".!?\u3002\u2026")
-    return is_sentence and element.find(".//form") is None and _linked(element)[1] < len(text) / 2
-
-
-def _is_of_links(element: Any) -> bool:
-    count, size = _linked(element)
-    return count >= _FEWEST_LINKS and size >= _MOST_OF_IT * sum(len(text.strip()) for text in element.itertext())
-
-
-def _linked(element: Any) -> tuple[int, int]:
-    """Return the number of links in an element, and of characters of their text."""
-    sizes = [sum(len(text.strip()) for text in link.itertext()) for link in element.iter("a")]
-    return len(sizes), sum(sizes)

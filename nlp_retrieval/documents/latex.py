@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from itertools import count, pairwise
 from pathlib import Path
 from string import punctuation
@@ -19,13 +20,13 @@ from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
-from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, TEXT, Tree, span
+from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, document_of, parse_page, span, with_lines
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
 _DATA: dict[str, Any] = parse_yaml(Path(__file__).with_name("latex.yaml").read_text("utf-8"), "latex.yaml")
 _MACROS: dict[str, tuple[str, str]] = {
-    name: ("*" * (shown in ("-", "q", "term")) + arguments, shown)
+    name: ("*" * (shown in ("-", "q")) + arguments, shown)
     for arguments, shown, names in ((*key.split(), names) for key, names in _DATA["macros"].items())
     for name in names.split()
 }
@@ -39,45 +40,29 @@ _NO_TEXT = frozenset(
     tikzpicture algorithm algorithmic picture""".split()
 )
 _LISTS = {"itemize": "ul", "enumerate": "ol", "description": "ul"}
-_TABLES = frozenset(
-    "tabular tabularx tabulary xltabular longtable supertabular tblr longtblr talltblr NiceTabular array".split()
-)
-_QUOTES = ("quote", "quotation", "displayquote", "displaycquote")
-_TITLED = ("frame", "block", "alertblock", "exampleblock")
-_ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
+_TABLES = frozenset("tabular tabularx tabulary longtable tblr array".split())
+_RULES = ("midrule", "hline", "endhead", "endfirsthead")
+_ADDRESS = re.compile(r"(\\(?:url|href|path)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
-_OTHER_FILES = re.compile(
-    r"(?<!\\)\\(input|include|subfile|import)\b\s{0,5}(?:\{([^{}]{1,200})\}(?:\{([^{}]{1,200})\})?|([\w./-]+))"
-)
+_OTHER_FILES = re.compile(r"(?<!\\)\\(input|include|subfile)\b\s{0,5}(?:\{([^{}]{1,200})\}|([\w./-]+))")
 _BIBLIOGRAPHIES = re.compile(r"\\(?:bibliography|addbibresource(?:\[[^\]]{0,80}\])?)\s{0,5}\{([^{}]{1,300})\}")
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
 _NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
-_QUOTED = re.compile(r"\\((foreign|hyphen|hybrid)?(?:text|block)(c?)quote)\b")
-_POINTED = re.compile(
-    r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)(?:<[^<>\n]{0,200}>|(?<=cites)\([^()\n]{0,200}\)|(?<=\))\([^()\n]{0,200}\)){1,2}"
-)
-"""Notes of apacite, and those of several works together, before the groups with keys."""
+_POINTED = re.compile(r"(\\[A-Za-z]{0,30}cites\*?)(?:\([^()\n]{0,200}\)){1,2}")
+"""Notes of several works together, before the groups with keys."""
 
-_BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
+_BEFORE_NEXT = re.compile(r"\s*(?:\[[^\]]{0,200}\]\s*){0,20}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
-_UNREAD = re.compile(
-    r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
-    r"|\\[egx]?def\\[A-Za-z@]{1,40}[#0-9]{0,20}\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}",
-    re.DOTALL,
-)
+_UNREAD = re.compile(r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}", re.DOTALL)
 """What is no text, and what the parser does not tell from text."""
 
 _OWN = re.compile(
-    r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand|DeclareRobustCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})\}?"
+    r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})\}?"
     r"(?:\[([1-9])\])?(?=([^\n]{0,200}))"
 )
 _CITED = re.compile(r"\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{([^{}]{1,400})\}")
-_TERMS = re.compile(
-    r"\\(?:newacronym|newabbreviation)\s*(?:\[[^\[\]]{0,200}\])?\s*\{([^{}]{1,100})\}\s*\{([^{}]{1,200})\}"
-    r"|\\(?:newglossaryentry|DeclareAcronym)\s*\{([^{}]{1,100})\}\s*\{[^{}]{0,200}?\b(?:name|short)\s*=\s*\{?([^{},]{1,200})"
-)
 _MOST_NAMED = 20
 
 
@@ -94,16 +79,17 @@ def read_latex(text: str, where: str) -> Document:
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
     body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
-    body = re.sub(r"\\input (?=[\w./-])([\w./-]+)", r"\\input{\1}", body)
     reader = _Latex(_POINTED.sub(r"\1", body), source)
     try:
-        reader.read()
-        document = reader.tree.document(where)
+        page = with_lines(parse_page(f"<html><body>{reader.read()}</body></html>", where))
     except (LatexWalkerError, IndexError) as error:  # \verb at the end of a text
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
-    files = dict.fromkeys((kind, "".join(name)) for kind, *name in _OTHER_FILES.findall(source))
+    for table in page.iter("table"):
+        _settle(table)
+    document = document_of(page, where)
+    files = dict.fromkeys((kind, one or other) for kind, one, other in _OTHER_FILES.findall(source))
     notes = [f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too" for kind, name in files]
     for match in _BIBLIOGRAPHIES.finditer(source):
         notes += bibliography_notes(match[1])
@@ -114,7 +100,7 @@ def read_latex(text: str, where: str) -> Document:
 
 
 class _Latex:
-    """Makes a page of HTML of a document, which the reader of HTML reads."""
+    """Writes a document as HTML; items, rows and cells end where others begin, as the parser of HTML knows."""
 
     def __init__(self, text: str, source: str) -> None:
         self._text = text
@@ -123,25 +109,22 @@ class _Latex:
         self._macros = dict(_MACROS)
         for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)} - own.keys():
             self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
-        for name, of_language, cites in _QUOTED.findall(text):
-            self._macros[name] = ("*" + "{" * bool(of_language) + ("[[{[{" if cites else "[{"), "quotation")
         self._macros |= {
             name: ("*" + n * "{", f"cite {key[1][1:]}")
             for name, (n, key) in own.items()
             if key and re.fullmatch(r"#[1-9]", key[1])
         }
         self._own = own.keys() - self._macros.keys()
-        self._terms = {key or other: short or name for key, short, other, name in _TERMS.findall(source)}
         self._footnotes = count(1)
-        self._in_note = False
-        self._row, self._list = 0, 2
+        self._is_in_note = self._is_in_table = False
         self._known: set[str] = set()
-        self.tree = Tree()
+        self._written: list[str] = []
+        self._line = 1
         self.title = ""
         self.unknown: dict[str, None] = {}
 
-    def read(self) -> None:
-        """Read the document."""
+    def read(self) -> str:
+        """Return the document as HTML."""
         from pylatexenc.latex2text import get_default_latex_context_db as texts
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
         from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, VerbatimArgsParser
@@ -163,6 +146,20 @@ class _Latex:
             if _macro(node) == "title":
                 self._read_macro(node, "title")
         self._walk(nodes if document is None else document.nodelist)
+        return "".join(self._written)
+
+    def _begin(self, tag: str, **attributes: str) -> None:
+        named = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+        self._written.append(f'<{tag} line="{self._line}"{named}>')
+
+    def _add(self, text: str, tag: str = "span", **attributes: str) -> None:
+        self._begin(tag, **attributes)
+        self._written.append(f"{escape(text)}</{tag}>")
+
+    def _within(self, tag: str, nodes: Sequence[Any], **attributes: str) -> None:
+        self._begin(tag, **attributes)
+        self._walk(nodes)
+        self._written.append(f"</{tag}>")
 
     def _walk(self, nodes: Sequence[Any]) -> None:
         several = False
@@ -177,7 +174,7 @@ class _Latex:
             several = name.endswith("cites") and self._cites(node)
             if name and name not in self._known and (name in self._own or type(following).__name__ == "LatexGroupNode"):
                 self.unknown[name] = None
-            self.tree.line = bisect_right(self._starts, node.pos)
+            self._line = bisect_right(self._starts, node.pos)
             self._read(node, kind)
 
     def _shown(self, node: Any) -> str:
@@ -191,10 +188,10 @@ class _Latex:
             position = node.pos
             for number, part in enumerate(_PARAGRAPH.split(node.chars)):
                 if number:
-                    self.tree.one("p")
+                    self._add("", "p")
                     position = max(self._text.find(part[:40], position), 0)
-                    self.tree.line = bisect_right(self._starts, position)
-                self.tree.one(TEXT, part)
+                    self._line = bisect_right(self._starts, position)
+                self._add(part)
         elif kind == "LatexGroupNode":
             self._walk(node.nodelist)
         elif kind == "LatexMacroNode":
@@ -203,176 +200,140 @@ class _Latex:
             self._read_environment(node, node.environmentname.rstrip("*"))
         elif kind == "LatexMathNode":
             if script := _SCRIPT.fullmatch(node.latex_verbatim()):
-                self.tree.one("sup" if script[1] == "^" else TEXT, script[2])
+                self._add(script[2], "sup" if script[1] == "^" else "span")
             elif node.displaytype == "inline":
-                self.tree.one("code", _POWER.sub(lambda power: as_raised(power[1]), _plain(node)))
+                self._add(_POWER.sub(lambda power: as_raised(power[1]), _plain(node)), "code")
         elif kind == "LatexSpecialsNode":
-            if node.specials_chars == "&" and self._row:
-                self.tree.end("td", self._row)
-                self.tree.begin("td")
+            if node.specials_chars == "&" and self._is_in_table:
+                self._begin("td")
             elif "\n" in node.specials_chars:
-                self.tree.one("p")
+                self._add("", "p")
             else:
-                self.tree.one(TEXT, _plain(node))
+                self._add(_plain(node))
 
-    def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912
-        tree, shown = self.tree, self._shown(node)
+    def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912 -- a branch for each kind of macro
+        shown = self._shown(node)
         groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
         if shown == "cite":
             self._cite(last or f"\\{name}")
         elif not shown:
-            self._read_plain(node, name, groups, options)
+            self._read_plain(node, name, groups)
         elif shown == "item":
-            tree.end("li", self._list)
-            tree.begin("li")
+            self._begin("li")
             if options and re.search(r"[^\W\d_]{2}", _inner(options[0])):
                 self._walk(options)
-                tree.text(" ")
+                self._add(" ")
         elif not groups or shown == "-":
             pass
         elif shown == "title":
             self.title = self._text_of(groups[0])
         elif shown.isdecimal():
-            if name in ("multicolumn", "multirow") and self._row:
-                tree.set("colspan" if name == "multicolumn" else "rowspan", _inner(groups[0]))
+            if name in ("multicolumn", "multirow") and self._is_in_table:
+                self._add("", _SPANS, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
             self._walk(groups[int(shown) - 1 :][:1])
-        elif shown == "quotation":
-            self._within("blockquote" if "block" in name else "q", groups[-1:])
-            if "cquote" in name:
-                self._cite(_inner(groups[-2]))
-            self._cite_options(options)
         elif shown.startswith("cite "):  # a macro of the document's own
             key = int(shown[5:]) - 1
             for number, group in enumerate(groups):
                 self._cite(_inner(group)) if number == key else self._walk([group])
         elif shown == "note":
-            self._footnote(groups[-1:])
+            self._footnote(groups[-1])
         elif shown == "link":
-            url = _unescaped(_inner(groups[0]))
-            tree.one("a", url if len(groups) == 1 else self._text_of(groups[-1]), href="doi:" * (name == "doi") + url)
+            url = re.sub(r"\\([%#&_{}~])", r"\1", _inner(groups[0]))
+            self._add(url if len(groups) == 1 else self._text_of(groups[-1]), "a", href="doi:" * (name == "doi") + url)
         elif shown == "bibitem":
-            tree.end(NOTE, self._list)
-            tree.begin(NOTE, name=last)
-        elif shown == "term":
-            tree.text(self._terms.get(last, last))
+            self._written.append(f"</{NOTE}>")
+            self._begin(NOTE, name=last)
         elif shown in ("num", "unit"):
-            tree.text(_quantity(name, shown == "num", [_inner(group) for group in groups]))
-        elif shown == "code" and any(self._shown(each) == "link" for each in getattr(groups[-1], "nodelist", ())):
-            self._walk(groups[-1:])
-        elif shown == "/":
-            tree.text("/".join(map(self._text_of, groups)))
+            self._add(_quantity(name, shown == "num", [_inner(group) for group in groups]))
         else:
             self._within(shown, groups[-1:])
 
-    def _read_plain(self, node: Any, name: str, groups: Sequence[Any], options: Sequence[Any]) -> None:
+    def _read_plain(self, node: Any, name: str, groups: Sequence[Any]) -> None:
         """Read a macro that is not in the table: it changes how its argument looks, or nothing is known of it."""
-        tree = self.tree
         if name in ("par", "newpage", "clearpage"):
-            tree.one("p")
-        elif name == "\\" and self._row:
-            tree.end("tr", self._row - 1)
-            tree.begin("tr")
-            tree.begin("td")
+            self._add("", "p")
+        elif name == "\\" and self._is_in_table:
+            self._begin("tr")
+            self._begin("td")
         elif name == "\\":
-            tree.one("br")
-        elif name in ("midrule", "hline", "endhead", "endfirsthead"):
-            tree.set("Rule", name)
+            self._begin("br")
+        elif name in _RULES:
+            self._add("", _RULE, name=name)
         elif name in _SYMBOLS:
-            tree.text(_SYMBOLS[name])
+            self._add(_SYMBOLS[name])
         else:
             plain = "" if any(map(_holds_macro, groups)) else _plain(node)
-            tree.one(TEXT, plain)
+            self._add(plain)
             if groups and not plain.strip():
                 self._walk(groups[-1:])
-            if node.macro_post_space and name not in self._known:  # "\\bee [1]"
-                for option in options:
-                    tree.text("[")
-                    self._walk([option])
-                    tree.text("]")
 
     def _text_of(self, group: Any) -> str:
         """Return the text of a group, without its notes."""
-        outer, self.tree = self.tree, Tree()
+        outer, self._written = self._written, ["<html><body>"]
         self._walk([group])
-        text, self.tree = self.tree.document("a group").text, outer
+        inner, self._written = "".join(self._written), outer
+        text = document_of(parse_page(inner, "a group"), "a group").text
         return " ".join(text.partition("\n\n")[0].split())
-
-    def _within(self, tag: str, nodes: Sequence[Any], **attributes: str) -> None:
-        outside = len(self.tree)
-        self.tree.begin(tag, **attributes)
-        self._walk(nodes)
-        self.tree.close(outside)
 
     def _cite(self, keys: str) -> None:
         for key in filter(None, (key.strip() for key in _COMMENT.sub("", keys).split(","))):
-            if self._in_note:  # "see \cite{key}": the work is found by the key as text
-                self.tree.text(f"[@{key}]")
+            if self._is_in_note:  # "see \cite{key}": the work is found by the key as text
+                self._add(f"[@{key}]")
             else:
-                self.tree.one(MARK, name=key)
+                self._add("", MARK, name=key)
 
-    def _cite_options(self, options: Sequence[Any]) -> None:
-        r"""Cite what options do: ``\textquote[\cite{key}]{They dance}``; nothing else of them is text."""
-        for option in options:
-            for keys in _CITED.findall(option.latex_verbatim()):
-                self._cite(keys)
-
-    def _footnote(self, groups: Sequence[Any]) -> None:
+    def _footnote(self, group: Any) -> None:
         name = f"footnote {next(self._footnotes)}"
-        nodes = [node for group in groups for node in getattr(group, "nodelist", ())]
+        nodes = getattr(group, "nodelist", ())
         cites = [node for node in nodes if self._cites(node)]
         if cites and all(node in cites or not node.latex_verbatim().strip(" \n.;,~") for node in nodes):
-            self._walk(groups)  # \footnote{\cite{key}} cites the work itself
+            self._walk([group])  # \footnote{\cite{key}} cites the work itself
             return
-        outer, self._in_note = self._in_note, True
-        self._within(FOOTNOTE, groups, name=name)
-        self._in_note = outer
+        outer, self._is_in_note = self._is_in_note, True
+        self._within(FOOTNOTE, [group], name=name)
+        self._is_in_note = outer
 
     def _read_environment(self, node: Any, name: str) -> None:
         if name in _NO_TEXT:
             return
-        tree, outside, outer = self.tree, len(self.tree), (self._row, self._list)
-        groups, options = _arguments(node)
-        nodes = list(node.nodelist)
-        if name in _TABLES:
-            self._walk([each for each in nodes if _macro(each) == "caption"])
-            table = tree.begin("table")
-            tree.begin("tr")
-            self._row = len(tree)
-            tree.begin("td")
-            self._walk([each for each in nodes if _macro(each) != "caption"])
-            tree.close(outside)
-            _settle(table)
+        outer, self._is_in_table = self._is_in_table, name in _TABLES
+        if self._is_in_table:
+            caption = [each for each in node.nodelist if _macro(each) == "caption"]
+            self._walk(caption)
+            self._begin("table")
+            self._begin("tr")
+            self._within("td", [each for each in node.nodelist if each not in caption])
+            self._written.append("</table>")
         else:
-            tree.begin("blockquote" if name in _QUOTES else _LISTS.get(name, "div"))
-            self._row, self._list = 0, len(tree)
-            if name in _TITLED and nodes and type(nodes[0]).__name__ == "LatexGroupNode":
-                self._within("h3", nodes[:1])
-                del nodes[:1]
-            self._walk(nodes)
-            if name == "displaycquote":
-                self._cite(_inner(groups[0]))
-            self._cite_options(options)
-            tree.close(outside)
-        self._row, self._list = outer
+            self._within("blockquote" if name in ("quote", "quotation") else _LISTS.get(name, "div"), node.nodelist)
+        self._is_in_table = outer
+
+
+_RULE, _SPANS = "x-rule", "x-spans"
+"""Elements in a cell that tell of the line above its row, and of the rows and columns that it spans."""
 
 
 def _settle(table: Any) -> None:
     """Make the rows above the first rule below a row the heads of a table, and leave out cells that one above covers."""
-    heads = {"midrule": 0, "endhead": 0, "endfirsthead": 0, "hline": 0}
+    from lxml import etree
+
+    heads = dict.fromkeys(_RULES, 0)
     rows: list[Any] = []
-    for row in table:
-        if rule := next((cell.get("Rule") for cell in row if cell.get("Rule")), ""):
-            heads[rule] = heads[rule] or len(rows)
+    for row in list(table.iter("tr")):
+        for rule in row.iter(_RULE):
+            heads[rule.get("name", "")] = heads[rule.get("name", "")] or len(rows)
         if "".join(row.itertext()).strip() or next(row.iter(MARK), None) is not None:
             rows.append(row)
         else:
-            table.remove(row)
+            row.getparent().remove(row)
     n_heads = heads["endhead"] or heads["endfirsthead"] or heads["midrule"] or heads["hline"]
     below: dict[int, int] = {}
     for number, row in enumerate(rows):
         column = 0
         for cell in list(row):
+            for spans in cell.iter(_SPANS):
+                cell.attrib.update(spans.attrib)
             if below.get(column, 0) and not "".join(cell.itertext()).strip():
                 below[column] -= 1
                 row.remove(cell)
@@ -380,6 +341,7 @@ def _settle(table: Any) -> None:
                 below[column] = span(cell, "rowspan") - 1
             column += span(cell, "colspan")
             cell.tag = "th" if number < n_heads else "td"
+    etree.strip_elements(table, _RULE, _SPANS, with_tail=False)
 
 
 def _arguments(node: Any) -> tuple[list[Any], list[Any]]:
@@ -409,10 +371,6 @@ def _plain(node: Any) -> str:
         return re.sub(r"[\\{}]", " ", node.latex_verbatim())
 
 
-def _unescaped(url: str) -> str:
-    return re.sub(r"\\([%#&_{}~])", r"\1", url)
-
-
 def _holds_macro(group: Any) -> bool:
     """Return whether a group holds more than text, as a citation or a link."""
     nodes = getattr(group, "nodelist", None) or ()
@@ -422,14 +380,10 @@ def _holds_macro(group: Any) -> bool:
 def _quantity(name: str, is_number: bool, values: Sequence[str]) -> str:
     r"""Return a quantity of siunitx as it is printed: ``\SI{5}{\kilo\metre}`` is 5 km."""
     n_numbers = is_number * (2 if name.endswith("range") else 1)
-    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1")
+    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1").replace(";", ", ")
     numbers = re.sub(r"(?<=[0-9])e([0-9+-]+)", lambda power: f" \u00d7 10{as_raised(power[1])}", numbers)
-    numbers = re.sub(r"(?<=[0-9])x(?=[0-9])", " \u00d7 ", numbers)
-    if name == "ang":
-        return "".join(f"{part}{sign}" for part, sign in zip(numbers.split(";"), "°\u2032\u2033", strict=False) if part)
     unit = " ".join(values[n_numbers:]).replace("~", " ").replace(".", " ")
     unit = re.sub(r"\\(square|cubic)((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\\1", unit)
-    unit = re.sub(r"\\raiseto\s*\{([0-9+-]{1,4})\}((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\tothe{\1}", unit)
     unit = re.sub(r"\s*\\tothe\s*\{([0-9+-]{1,4})\}", lambda power: as_raised(power[1]), unit)
     unit = re.sub(r"\\([A-Za-z]{1,20})\s*", lambda macro: _UNITS.get(macro[1], macro[1]), unit)
-    return f"{numbers.replace(';', ', ')}{' ' * bool(numbers and unit and unit != '°')}{unit}"
+    return f"{numbers}{' ' * bool(numbers and unit and unit != '°')}{unit}"

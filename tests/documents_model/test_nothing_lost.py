@@ -37,30 +37,7 @@ def notes_of(document: Document) -> list[str]:
         ),
         ("a.tex", r"From \SIrange{3}{4}{\percent} to \SI{2}{\square\metre}.", "From 3 to 4 % to 2 m²."),
         ("a.html", "<p><ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>は大きい。</p>", "東京 (とうきょう)は大きい。"),
-        (
-            "a.tex",
-            r"At \ang{45;30} or \num{1e6} and \SI{2}{\m\tothe{3}}, \qtylist{1;2}{\m}.",
-            "At 45°30\u2032 or 1 \u00d7 10⁶ and 2 m³, 1, 2 m.",
-        ),
-        ("a.tex", r"\sout{Not} \replaced{new}{old} \textminus5, \sfrac{1}{2}, H$_2$O\iffalse no\fi.", "new −5, 1/2, H2O."),  # noqa: RUF001
         ("a.tex", r"\begin{description}\item[Bee] dances\end{description}", "- Bee dances"),
-        (
-            "a.tex",
-            r"\newacronym{w}{WHO}{World Health Organization}The \gls{w} \makebox[1cm]{said} \raisebox{2pt}{so}.",
-            "The WHO said so.",
-        ),
-        (
-            "a.tex",
-            r"It fell by 95\% [0.5--0.9], et al.\ [12], 5\,[kg], \bee [3].",
-            "It fell by 95% [0.5\u20130.9], et al. [12], 5 [kg], [3].",
-        ),
-        (
-            "a.tex",
-            r"\rule{0pt}{2.6ex}Bees\glossary{bee} \textcolor[rgb]{1,0,0}{dance}.\todo[inline]{Fix}",
-            "Bees dance.\n\nFix",
-        ),
-        ("a.tex", r"\colorbox[gray]{0.9}{See} \texttt{\url{https://a.example}}.", "See https://a.example."),
-        ("a.tex", r"\begin{frame}{Bees}They \colorbox{red}{dance}.\end{frame}", "Bees\n\nThey dance."),
         (
             "a.tex",
             r"\begin{tabular}{lcc}\toprule\multirow{2}{*}{Land} & \multicolumn{2}{c}{Cost} \\ \cmidrule(lr){2-3} & 2019 & 2020 "
@@ -73,18 +50,6 @@ def notes_of(document: Document) -> list[str]:
             "<table><tr><td rowspan=2>Land<td colspan=2>Cost<tr><td>2019<td>2020<tr><td>A<td>1<td>2</table>",
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
         ),
-        (
-            "a.html",
-            "<table><tr><td>a<table><tr><td>x<td>y<tr><td>1<td>2</table><td>b<tr><td>c<td>d</table>",
-            "a x y 1 2 | b\nc | d",
-        ),
-        ("a.md", "# Bees {#sec:bees}\n\n::: {.note}\nThey dance [1].\n:::\n\n[1]: https://a.example", "Bees\n\nThey dance."),
-        (
-            "a.md",
-            "- [x] Bees dance^[In the hive.].\n\n> [!NOTE]\n> Ants do not.",
-            "- Bees dance.\n\nIn the hive.\n\nAnts do not.",
-        ),
-        ("a.md", "+++\ntitle = 'T'\n+++\nBee\n: It dances 2~3 times.", "Bee\n\nIt dances 2~3 times."),
         ("a.md", "It has ~~2~~ 22 stops, <del>3</del>4 lines.", "It has 22 stops, 4 lines."),
         ("a.md", "It covers 40 m<sup>2</sup> and 10<sup>6</sup> trees.<sup>2</sup>", "It covers 40 m² and 10⁶ trees."),
     ],
@@ -99,30 +64,12 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
         (r"Ants run \citetalias{doe}, bees \nptextcite[3]{roe}.", ["doe", "roe"]),
         (r"Ants run \volcite{2}[p.~3]{doe} and \autocites(see)()[3]{doe}[4]{roe}.", ["doe", "doe", "roe"]),
         (r"Ants run.\footnote{\url{https://a.example}} Bees do.\footnote{\cite{doe}.}", ["footnote 1", "doe"]),
-        (
-            r"\textcquote[p.~4]{doe}{They run} and \textquote[{\cite[2]{roe}}]{fly}, \citetext{see \citealp{poe}}.",
-            ["doe", "roe", "poe"],
-        ),
         (r"\newcommand{\own}[2]{#1~\cite{#2}}Ants \own{run}{doe}, \cite{roe, % no" + "\npoe}.", ["doe", "roe", "poe"]),
-        (r"\citestyle{plain}\nocite{x} Ants run \citeA<see>{doe}.", ["doe"]),
         ("Some 900 ships\\textsuperscript{2} of $5^{3}$ and 4 m\\textsuperscript{2}.", ["2"]),
     ],
 )
 def test_marks_of_latex_are_data(written: str, marks: list[str]) -> None:
     assert notes_of(read_document(written.encode(), "a.tex")) == marks
-
-
-def test_a_footnote_in_a_cell_or_in_another_footnote_is_a_note_and_no_text_of_it() -> None:
-    written = r"""Bees dance.\footnote{See Roe.\footnote{See Doe.}}
-\begin{tabular}{ll}Animal & Dances \\ Bee & yes\footnote{See Poe.} \\ Ant & no \\ \end{tabular}"""
-    notes = [
-        (block.name, "".join(piece.text for piece in cell))
-        for block in read_document(written.encode(), "a.tex").blocks
-        for cell in block.pieces
-        if block.kind == "note" and cell
-    ]
-    assert sorted(notes) == [("footnote 1", "See Roe.footnote 2"), ("footnote 2", "See Doe."), ("footnote 3", "See Poe.")]
-    assert notes_of(read_document(written.encode(), "a.tex")) == ["footnote 1", "footnote 3"]
 
 
 def test_macros_that_are_not_known_are_named() -> None:
@@ -140,26 +87,6 @@ def test_a_title_is_read_as_the_text_is() -> None:
     assert read_document(rb"See \lstinline|x| and \texttt y.", "a.tex").text == "See x and y."
     with pytest.raises(SourceError, match="LaTeX that cannot be parsed"):
         read_document(rb"Text \lstinline", "a.tex")
-
-
-def test_notes_within_the_text_have_names_of_their_own() -> None:
-    read = read_document(b"Bees.^[https://a.example] Ants.^[https://b.example] Frogs.^[1]", "a.md")
-    assert len({*notes_of(read)}) == 2
-    assert "Frogs.^[1]" in read.text
-
-
-@pytest.mark.parametrize("value", ["[" * 60_000, "1" * 6_000, "["])
-def test_broken_toml_is_text_and_named(value: str) -> None:
-    read = read_document(f"+++\nx = {value}\n+++\nBees dance.".encode(), "a.md")
-    assert "Bees dance." in read.text
-    assert [note[:40] for note in read.notes] == ["a.md: the front matter at its beginning "]
-
-
-def test_works_and_roles_of_pandoc_and_sphinx_are_read() -> None:
-    written = "---\nreferences:\n- id: doe\n  title: Ants\n  DOI: 10.1000/ants\n---\nAnts run {cite:p}`doe, roe`."
-    read = read_document(written.encode(), "a.md")
-    assert [(one.mark, one.url) for one in read.definitions] == [("doe", ANTS)]
-    assert notes_of(read) == ["doe", "roe"]
 
 
 def strict_docx() -> bytes:

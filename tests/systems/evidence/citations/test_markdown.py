@@ -137,7 +137,6 @@ STYLES = {
         [("1", "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3].")],
     ),
     "beside indices": ("So x[1][2] and my_list[2] are [sic] [...] [2].", [("2", "So x[1][2] and my_list[2] are [sic] [...].")]),
-    "behind an unclosed fence": ("```python\nx = 1\n\nBees dance [1].", [("1", "Bees dance.")]),
     "beside what is not a mark": (
         "From [0, 1], in [2019], by (3), 10<sup>2</sup> m<sup>2</sup>, Bees dance [1].",
         [
