@@ -42,7 +42,6 @@ answer."""
 
 DRIPPING_HEAD = b"HTTP/1.1 200 OK\r\nX-Padding: x"
 DRIPPING_BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n "
-DRIPPING_CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x"
 
 
 @dataclass

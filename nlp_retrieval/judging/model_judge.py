@@ -110,7 +110,7 @@ class ModelJudge:
         from nlp_retrieval.lm.asking import AskingLine, ask_all
         from nlp_retrieval.lm.engine import dspy
 
-        program, line = dspy.Predict(_signature()), AskingLine(self.lm.give_up_after)
+        program, line = dspy.Predict(_signature()), AskingLine()
         scale = fenced("; ".join(f"{grade}: {name}" for grade, name in enumerate(settings.scale)))
         grades, unused = Counter[int](), Counter[str]()
         for begin in range(0, len(texts), _BATCH):

@@ -50,23 +50,18 @@ class BaseAnswerer(Component, ABC):
 
         Raises:
             QueryError: a question is not a string, or there are not as many lists as questions.
-            EngineError: the answerer returned something other than an answer, or one that cites passages it was not given.
+            EngineError: the answerer returned something other than an answer to each.
         """
         texts = check_queries(questions, "question", "questions")
         if len(results) != len(texts):
             raise QueryError(f"{len(texts)} questions and {len(results)} lists of results; give one list for each question")
         passages_read = [[result.item for result in of_question[: self.passages]] for of_question in results]
         answers = self.answer_batch(texts, passages_read) if texts else []
-        name = type(self).__name__
-        if len(answers) != len(texts):
-            raise EngineError(f"{name} gave {len(answers)} answers to {len(texts)} questions; it must answer each")
-        for answer, passages in zip(answers, passages_read, strict=True):
-            if not isinstance(answer, Answer):
-                raise EngineError(f"{name} returned {answer!r:.80}, which is no Answer; an abstention is Answer(text='')")
-            foreign = {*answer.passages} - {item.item_id for item in passages}
-            foreign |= {title for title, _ in answer.facts} - {title_of(item) for item in passages}
-            if foreign:
-                raise EngineError(f"{name} cites {min(foreign)!r}, which it was not given; drop and count such citations")
+        if len(answers) != len(texts) or not all(isinstance(answer, Answer) for answer in answers):
+            raise EngineError(
+                f"{type(self).__name__} returned {answers!r:.80} for {len(texts)} questions; it must return an Answer for "
+                "each, Answer(text='') if it has none"
+            )
         return answers
 
     @abstractmethod
@@ -100,7 +95,7 @@ class AnsweredQuestion:
     def cited(self) -> list[RetrievalResult]:
         """The passages that the answer cites, in the order of its citations."""
         by_id = {result.item.item_id: result for result in self.results}
-        return [by_id[item_id] for item_id in self.answer.passages]
+        return [by_id[item_id] for item_id in self.answer.passages if item_id in by_id]
 
 
 class QuestionAnswering:
@@ -111,10 +106,8 @@ class QuestionAnswering:
         answerer: reads the first results.
 
     Examples:
-        >>> searcher = Searcher(["bm25"])
-        >>> report = searcher.index(items, "index")
-        >>> reader = LanguageModelAnswerer(LanguageModel("openai/gpt-4o-mini"), passages=3)
-        >>> answering = QuestionAnswering(searcher, reader)
+        >>> answerer = LanguageModelAnswerer(LanguageModel("openai/gpt-4o-mini"), passages=3)
+        >>> answering = QuestionAnswering(Searcher(["bm25"]), answerer)
     """
 
     def __init__(self, searcher: BaseSearcher, answerer: BaseAnswerer) -> None:
@@ -127,9 +120,6 @@ class QuestionAnswering:
         Args:
             questions: a list; a bare string counts as a list of one.
             where: condition on the metadata of the items to read; see :mod:`nlp_retrieval.core.filters`.
-
-        Returns:
-            One per question.
 
         Raises:
             QueryError: a question is not a string.
@@ -233,9 +223,8 @@ _OUTPUTS = [
 class LanguageModelAnswerer(BaseAnswerer):
     """Lets a language model answer each question in a few words from the first passages, with citations of sentences.
 
-    Passages are shown as data: none can begin a line or hold a marker of DSPy or of a chat template. Citations of anything not
-    shown are dropped and counted. A question without passages, or without a word, gets no answer and is not asked. A question
-    without a usable answer gets none and is marked as failed; one warning per batch gives their number and the reason.
+    Citations of anything not shown are dropped and counted. A question without passages, or without a word, is not asked. One
+    without a usable answer is marked as failed; one warning per batch gives their number and the reason.
 
     Args:
         lm: the language model.
@@ -276,8 +265,7 @@ class LanguageModelAnswerer(BaseAnswerer):
         answers = [Answer(text="")] * len(questions)
         if not numbers:
             return answers
-        if self._program is None:
-            self._program = _program()
+        self._program = self._program or _program()
         inputs = [{"question": fenced(questions[number]), "passages": written(shown[number])} for number in numbers]
         fields = tuple(name for name, _ in _OUTPUTS)
         outcomes = ask_all(self.lm, self._program, inputs, fields, _usable, self.name, "are left without an answer")

@@ -20,9 +20,9 @@ from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.lm.counting import count_degraded
-from nlp_retrieval.lm.endpoint import side_by_side
-from nlp_retrieval.lm.engine import CallLimitError, Engine, OnlyThoughtsError, answers_kept_if_good, dspy
+from nlp_retrieval.lm.counting import CallCounts, count
+from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, side_by_side
+from nlp_retrieval.lm.engine import CallLimitError, Engine, NoTextError, answers_kept_if_good, dspy
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.lm.reading import LONGEST_ANSWER, final_answer, read_object
@@ -41,7 +41,6 @@ _FOR_GOOD = (
     _errors.LMUnsupportedFeatureError,
 )
 _GIVE_UP_AFTER = 10
-_CALLS_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -88,13 +87,6 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
     """DSPy's own adapter, except that thoughts are not read, and an endless answer is a parse error."""
 
-    def _call_postprocess(self, processed: Any, original: Any, outputs: list[Any], *others: Any) -> list[dict[str, Any]]:
-        for output in outputs:
-            if not (output.get("text") if isinstance(output, dict) else output):  # DSPy would take thoughts, or "None", for it
-                raise _errors.AdapterParseError(adapter_name="ChatAdapter", signature=original, lm_response="")
-        answered: list[dict[str, Any]] = super()._call_postprocess(processed, original, outputs, *others)
-        return answered
-
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         completion = final_answer(completion) or ""
         try:
@@ -126,29 +118,29 @@ def ask(
         >>> with using(LanguageModel("openai/gpt-4o-mini")):  # doctest: +SKIP
         ...     outcome = ask(program, {"question": "What do whales eat?"}, "answer", str)
     """
+    value, outcome = None, Outcome[T](None, "the answer cannot be used")
     with answers_kept_if_good(fingerprint_of_program(program)) as scope:
-        outcome: Outcome[T]
         try:
-            outcome = _read(read, _value(program(**inputs), field))
+            said = program(**inputs)
+            one = isinstance(field, str)
+            value = read(said.get(field) if one else {name: said.get(name) for name in field})
         except _errors.AdapterParseError as error:
-            outcome = _read(read, _unparsed(str(error.lm_response), field, list(error.signature.output_fields)))
-        except OnlyThoughtsError as error:
+            value = read(_unparsed(str(error.lm_response), field, list(error.signature.output_fields)))
+        except NoTextError as error:
             outcome = Outcome(None, f"the answer cannot be used: {error.message}")
         except _errors.LMError as error:
             reason = " ".join(error.message.split("\n\n")[0].split())[:300]
             for_good = isinstance(error, _FOR_GOOD)
             failed = for_good or not isinstance(error, _ABOUT_THIS_QUESTION)
             outcome = Outcome(None, f"the endpoint gave none: {reason}", endpoint_failed=failed, for_good=for_good)
-        except UnicodeError as error:
-            outcome = Outcome(None, f"the question cannot be sent: {error}")
         except ValueError as error:
-            if "not valid Unicode" not in str(error):
+            if not isinstance(error, UnicodeError) and "not valid Unicode" not in str(error):
                 raise
             outcome = Outcome(None, "the question cannot be sent: it is not valid Unicode")
-        if outcome.value is not None:
+        if value is not None:
             scope.keep()
-    if outcome.value is None:
-        _count_degraded(outcome.reason)
+            return Outcome(value)
+    _count_degraded(outcome.reason)
     return outcome
 
 
@@ -163,7 +155,7 @@ def ask_all(
     line: AskingLine | None = None,
     things: str = "queries",
 ) -> list[T | None]:
-    """Ask many questions, as many at a time as its endpoint allows; each gets a value or None.
+    """Ask many questions, as many at a time as the endpoint allows; each gets a value or None.
 
     Args:
         lm: the model; None for the one of DSPy's current settings.
@@ -191,7 +183,8 @@ def ask_all(
     """
     keys = [repr(sorted(question.items())) for question in questions]
     distinct = dict(zip(keys, questions, strict=True))
-    line = line or AskingLine(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
+    line = line or AskingLine()
+    at_once = (DEFAULT_ENDPOINT if lm is None else lm.endpoint).calls_at_once
     with progress(what, len(distinct)) as advance, using(lm):
 
         def ask_one(question: Mapping[str, Any], _: Callable[[], bool]) -> Outcome[T]:
@@ -199,62 +192,49 @@ def ask_all(
             advance(1)
             return outcome
 
-        at_once = lm.endpoint.calls_at_once if lm is not None else _CALLS_AT_ONCE
         by_key = dict(zip(distinct, side_by_side(ask_one, list(distinct.values()), at_once), strict=True))
     outcomes = [by_key[key] for key in keys]
-    _warn(lm, outcomes, what, otherwise, things)
+    reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
+    if reasons:
+        commonest = "; ".join(f"{number} times {without_secrets(reason)}" for reason, number in reasons.most_common(3))
+        add_note(
+            f"{what}: no usable answer from {'the language model' if lm is None else lm.model} for {reasons.total()} of "
+            f"{len(outcomes)} {things}, which {otherwise} ({commonest})"
+        )
     return [outcome.value for outcome in outcomes]
 
 
 class AskingLine:
-    """A batch of questions to one endpoint, which is abandoned after too many failures in a row.
-
-    Args:
-        give_up_after: failures in a row before it is abandoned.
+    """A batch of questions to one endpoint, which is abandoned after ten failures in a row.
 
     Examples:
-        >>> line = AskingLine(give_up_after=3)  # one for a batch of questions
+        >>> AskingLine().given_up is None
+        True
     """
 
-    def __init__(self, give_up_after: int) -> None:
-        self._give_up_after = give_up_after
+    def __init__(self) -> None:
         self._lock = Lock()
         self._in_a_row = 0
-        self._dead: str | None = None
-
-    @property
-    def given_up(self) -> str | None:
+        self.given_up: str | None = None
         """The reason why the endpoint is not asked any more; None as long as it is."""
-        return self._dead
 
     def ask(self, asking: Callable[[], Outcome[T]]) -> Outcome[T]:
         """Ask, unless the endpoint is abandoned."""
-        if self._dead is not None:
+        if self.given_up is not None:
             _count_degraded("")
-            return Outcome(None, self._dead, endpoint_failed=True)
+            return Outcome(None, self.given_up, endpoint_failed=True)
         outcome = asking()
         with self._lock:
             self._in_a_row = self._in_a_row + 1 if outcome.endpoint_failed else 0
-            if self._dead is None and (outcome.for_good or self._in_a_row >= self._give_up_after):
-                self._dead = f"not asked any more after {outcome.reason}"
+            if self.given_up is None and (outcome.for_good or self._in_a_row >= _GIVE_UP_AFTER):
+                self.given_up = f"not asked any more after {outcome.reason}"
         return outcome
 
 
 def _count_degraded(reason: str) -> None:
     engine = getattr(dspy.settings.lm, "engine", None)
     if isinstance(engine, Engine):
-        count_degraded(engine.counter, str(without_secrets(reason)))
-
-
-def _read(read: Callable[[object], T | None], answer: object) -> Outcome[T]:
-    value = read(answer)
-    return Outcome(value) if value is not None else Outcome(None, "the answer cannot be used")
-
-
-def _value(prediction: Any, field: str | tuple[str, ...]) -> object:
-    if isinstance(field, str):
-        return getattr(prediction, field, None)
-    return {name: getattr(prediction, name, None) for name in field}
+        count(engine.counter, CallCounts(degraded=1), str(without_secrets(reason)))
 
 
 def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> object:
@@ -276,16 +256,3 @@ def _part(text: str, field: str, outputs: list[str]) -> str | None:
         if (one[1] or one[2]).lower() == field:
             return text[one.end() : after.start() if after else len(text)].strip()
     return marker.sub("", text).strip() if len(outputs) == 1 else None
-
-
-def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, otherwise: str, things: str) -> None:
-    reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
-    if not reasons:
-        return
-    commonest = "; ".join(f"{number} times {without_secrets(reason)}" for reason, number in reasons.most_common(3))
-    more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
-    model = lm.model if lm is not None else "the language model"
-    add_note(
-        f"{task}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} {things}, "
-        f"which {otherwise} ({commonest}{more})"
-    )

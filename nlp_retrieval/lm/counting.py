@@ -73,9 +73,7 @@ class CallCounter:
         model: the model that it counts, named as in its configuration; ``""`` for a recording.
 
     Examples:
-        >>> with record_calls() as counter:
-        ...     answer = "krill"  # ask models here
-        >>> counter.counts.calls
+        >>> CallCounter("openai/gpt-4o-mini").counts.calls
         0
     """
 
@@ -98,16 +96,15 @@ class CallCounter:
             self._by_model[model] = self._by_model.get(model, CallCounts()) + counts
 
     @property
-    def counts(self) -> CallCounts:
-        """The count so far, over all models."""
-        with self._lock:
-            return summed(self._by_model.values())
-
-    @property
     def by_model(self) -> dict[str, CallCounts]:
         """The count so far of each model, in the order of their names."""
         with self._lock:
             return dict(sorted(self._by_model.items()))
+
+    @property
+    def counts(self) -> CallCounts:
+        """The count so far, over all models."""
+        return summed(self.by_model.values())
 
 
 _recordings: ContextVar[tuple[CallCounter, ...]] = ContextVar("nlp_retrieval_recordings", default=())
@@ -131,14 +128,9 @@ def record_calls() -> Iterator[CallCounter]:
         _recordings.reset(token)
 
 
-def count_degraded(own: CallCounter, reason: str) -> None:
-    """Count a question without a usable answer; the reason is empty if it was not asked, because earlier ones failed."""
-    count(own, CallCounts(degraded=1))
-    for counter in (own, *_recordings.get()) if reason else ():
-        counter.last_failure = f"{own.model}: {reason}"
-
-
-def count(own: CallCounter, counts: CallCounts) -> None:
-    """Add to a model's own count and to that of every recording around the caller."""
+def count(own: CallCounter, counts: CallCounts, failure: str = "") -> None:
+    """Add to a model's own count and to that of every recording around the caller; ``failure`` says why there is no answer."""
     for counter in (own, *_recordings.get()):
         counter.add(counts, own.model)
+        if failure:
+            counter.last_failure = f"{own.model}: {failure}"

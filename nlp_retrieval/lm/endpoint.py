@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
+from nlp_retrieval.core.secrets import read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.text.printing import printable
@@ -38,7 +38,6 @@ class ModelEndpoint(BaseModel):
 
     Args:
         calls_at_once: the most requests under way at the same time.
-        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
         retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
         backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
             says how long to wait, no request begins before (at most 60 s).
@@ -58,7 +57,6 @@ class ModelEndpoint(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     calls_at_once: Annotated[int, Field(ge=1)] = 8
-    calls_per_minute: Annotated[int, Field(ge=1)] | None = None
     retries: Annotated[int, Field(ge=0)] = 4
     backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
@@ -148,32 +146,25 @@ class EndpointKey:
 
     def __init__(self, owner: str, model: str, variable: str | None) -> None:
         if variable is not None and (
-            not variable.isascii() or not variable.isidentifier() or HIDDEN in without_secrets(variable)
+            not variable.isascii() or not variable.isidentifier() or without_secrets(variable) != variable
         ):
             raise ConfigurationError(
                 f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; the given value is not "
                 "one (not shown, because it may be a key)"
             )
-        self._owner, self._model, self._variable = owner, model, variable
+        self._owner, self._model, self.variable = owner, model, variable
         self.read()
-
-    @property
-    def cure(self) -> str:
-        """Advice about a refused key."""
-        return f"check the key in {self._variable or 'api_key_env'}"
 
     def read(self) -> str | None:
         """Return the key, or None; raise a :class:`ConfigurationError` if the variable holds none."""
-        if self._variable is None:
+        if self.variable is None:
             return None
-        key = read_variable(self._variable).strip()
-        if not key:
+        key = read_variable(self.variable).strip()
+        if not (key and key.isascii() and key.isprintable()):
             raise ConfigurationError(
-                f"{self._owner}: {self._model} needs a key, and the environment variable {self._variable} is not set; set it, "
-                "or name another with api_key_env; a server of your own, named by base_url, needs none"
+                f"{self._owner}: {self._model} needs a key, and the environment variable {self.variable} is not set to one; "
+                "set it, or name another with api_key_env; a server of your own, named by base_url, needs none"
             )
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError(f"{self._owner}: the value of {self._variable} is not a key (not shown); set it again")
         return key
 
 
@@ -186,7 +177,7 @@ def check_url(owner: str, url: str) -> None:
         )
     try:
         parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         fits = fits and not (parts.query or parts.fragment or parts.username)
     except ValueError:
         fits = False
@@ -205,8 +196,6 @@ _sleep = time.sleep
 class FailedCallError(Exception):
     """An attempt without an answer; ``wait`` is how many seconds the server asks to wait."""
 
-    attempts = 1
-
     def __init__(self, reason: str, *, temporary: bool = False, wait: float | None = None) -> None:
         super().__init__(reason)
         self.temporary = temporary
@@ -223,55 +212,50 @@ class LimitedCalls:
     def __init__(self, endpoint: ModelEndpoint, counter: CallCounter) -> None:
         self.endpoint, self.counter = endpoint, counter
         self._lock = Lock()
-        self._next = 0.0  # when the next request may begin, on the monotonic clock
-        self._slots = threading.BoundedSemaphore(endpoint.calls_at_once)
-        self._process = os.getpid()
+        self._next = 0.0  # when the server lets the next request begin, on the monotonic clock
+        self._slots: dict[int, threading.BoundedSemaphore] = {}  # by process: a forked child never gets its parent's back
+
+    @property
+    def slots(self) -> threading.BoundedSemaphore:
+        """One for each request that may be under way."""
+        return self._slots.setdefault(os.getpid(), threading.BoundedSemaphore(self.endpoint.calls_at_once))
 
     def run(self, attempt: Callable[[], MadeT], wanted: Callable[[], bool] = lambda: True) -> MadeT:
         """Return what ``attempt`` returns; one that raises a temporary :class:`FailedCallError` is repeated."""
-        number = 0
+        failures = 0
         while wanted():
-            number += 1
-            with self._free_slot():
+            with self.slots:
                 self._take_turn()
                 try:
                     with search_context().span("model call", **{"gen_ai.request.model": self.counter.model}):
                         return attempt()
                 except FailedCallError as error:
                     failure = error
+            failures += 1
             count(self.counter, CallCounts(failures=1))
-            if number > self.endpoint.retries or not failure.temporary:
-                failure.attempts = number
+            if failures > self.endpoint.retries or not failure.temporary:
                 raise failure
-            self._delay_next_request(failure.wait, number - 1)
+            self._delay_next_request(failure.wait, failures)
         raise FailedCallError("it is no longer wanted")
-
-    def _free_slot(self) -> threading.BoundedSemaphore:
-        with self._lock:
-            if self._process != os.getpid():  # slots of the parent's threads are never freed in a forked child
-                self._slots, self._process = threading.BoundedSemaphore(self.endpoint.calls_at_once), os.getpid()
-            return self._slots
 
     def _take_turn(self) -> None:
         """Wait until a request may begin, and count it."""
-        limits = self.endpoint
+        most = self.endpoint.max_calls
         with self._lock:
-            if limits.max_calls is not None and self.counter.counts.calls >= limits.max_calls:
-                raise CallLimitReachedError(f"the limit of max_calls={limits.max_calls} requests is reached")
+            if most is not None and self.counter.counts.calls >= most:
+                raise CallLimitReachedError(f"the limit of max_calls={most} requests is reached")
             count(self.counter, CallCounts(calls=1))
-            now = time.monotonic()
-            begin = max(now, self._next)
-            self._next = begin + (60.0 / limits.calls_per_minute if limits.calls_per_minute else 0.0)
-        if begin > now:
-            _sleep(begin - now)
+        wait = self._next - time.monotonic()
+        if wait > 0:
+            _sleep(wait)
 
-    def _delay_next_request(self, retry_after: float | None, attempt: int) -> None:
+    def _delay_next_request(self, retry_after: float | None, failures: int) -> None:
         """Delay all requests until the time that the server gives; without one, delay only this request."""
         if retry_after is not None:
             with self._lock:
                 self._next = max(self._next, time.monotonic() + min(retry_after, _LONGEST_WAIT))
             return
-        longest = min(self.endpoint.backoff * 2.0**attempt, _LONGEST_WAIT)
+        longest = min(self.endpoint.backoff * 2.0 ** (failures - 1), _LONGEST_WAIT)
         _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
 
 
@@ -293,33 +277,28 @@ class EndpointCalls:
         self._key = EndpointKey(owner, counter.model.partition("/")[2], key_variable)
         self._calls = LimitedCalls(endpoint, counter)
         self._lock = Lock()
-        self._client: httpx2.Client | None = None
-        self._process = 0
+        self._clients: dict[int, httpx2.Client] = {}  # by process: a forked child must not use its parent's connections
 
     def ask(self, request: Mapping[str, object], read: Callable[[bytes], MadeT], most: int, go_on: Callable[[], bool]) -> MadeT:
         """Return what ``read`` makes of the answer to a request; its ValueError says in half a sentence why it is none."""
-        body = json.dumps(request).encode()
-        try:
-            return self._calls.run(lambda: self._attempt(body, read, most), go_on)
-        except CallLimitReachedError as error:
-            raise ModelError(f"{self._url}: {error}; raise it") from None
-        except FailedCallError as error:
-            tried = f" ({error.attempts} attempts)" if error.attempts > 1 else ""
-            raise ModelError(str(without_secrets(f"{self._url}: {error}{tried}"))) from None
+        body, seconds = json.dumps(request).encode(), self._calls.endpoint.timeout
 
-    def _attempt(self, body: bytes, read: Callable[[bytes], MadeT], most: int) -> MadeT:
-        """Send one request; ``timeout`` limits the whole exchange."""
-        client, seconds = self._opened(), self._calls.endpoint.timeout
-        try:
-            content = within(seconds, lambda: self._receive(client, body, most))
-        except TimeoutError as error:
-            raise FailedCallError(str(error), temporary=True) from None
-        try:
-            return read(content)
-        except ValueError as error:
-            raise FailedCallError(f"its answer is not that of {self._what}: {error}; is it the right URL?") from None
+        def attempt() -> MadeT:
+            try:
+                content = within(seconds, lambda: self._receive(body, most))
+            except TimeoutError as error:
+                raise FailedCallError(str(error), temporary=True) from None
+            try:
+                return read(content)
+            except ValueError as error:
+                raise FailedCallError(f"its answer is not that of {self._what}: {error}; is it the right URL?") from None
 
-    def _receive(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
+        try:
+            return self._calls.run(attempt, go_on)
+        except (CallLimitReachedError, FailedCallError) as error:
+            raise ModelError(str(without_secrets(f"{self._url}: {error}"))) from None
+
+    def _receive(self, body: bytes, most: int) -> bytes:
         import httpx2
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
@@ -327,27 +306,25 @@ class EndpointCalls:
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         try:
-            with client.stream("POST", f"{self._url}/{self._what}", content=body, headers=headers) as response:
+            with self._opened().stream("POST", f"{self._url}/{self._what}", content=body, headers=headers) as response:
                 if response.status_code != 200:
                     raise self._refusal(response)
                 content = _first_bytes(response, most + 1)
-        except httpx2.TransportError as error:
-            raise FailedCallError(f"{type(error).__name__}: {error}", temporary=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise FailedCallError(f"{type(error).__name__}: {error}") from None
+            temporary = isinstance(error, httpx2.TransportError)
+            raise FailedCallError(f"{type(error).__name__}: {error}", temporary=temporary) from None
         if len(content) > most:
             raise FailedCallError(f"its answer is longer than {most:,} bytes; the rest was not read")
         return content
 
     def _refusal(self, response: httpx2.Response) -> FailedCallError:
         status = response.status_code
-        if 300 <= status < 400:
-            target = printable(response.headers.get("Location", ""))[:_TOLD_OF_AN_ERROR]
-            return FailedCallError(f"HTTP {status}: it redirects to {target!r}, which is not followed; pass it as base_url")
         message = _first_bytes(response, _READ_OF_AN_ERROR).decode("utf-8", "replace")
         reason = f"HTTP {status}: {printable(' '.join(message.split()))[:_TOLD_OF_AN_ERROR]}"
         if status in (401, 403):
-            return FailedCallError(f"{reason}; {self._key.cure}")
+            reason += f"; check the key in {self._key.variable or 'api_key_env'}"
+        if 300 <= status < 400:
+            reason += "; it redirects elsewhere, which is not followed"
         seconds = response.headers.get("Retry-After", "")
         wait = float(seconds[:10]) if seconds.isascii() and seconds.isdigit() else None
         return FailedCallError(reason, temporary=status in _TEMPORARY and "insufficient_quota" not in message, wait=wait)
@@ -364,11 +341,12 @@ class EndpointCalls:
         import httpx2
 
         with self._lock:
-            if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
-                self._client = httpx2.Client(follow_redirects=False, timeout=httpx2.Timeout(self._calls.endpoint.timeout))
-                self._process = os.getpid()
-                weakref.finalize(self, self._client.close)
-            return self._client
+            client = self._clients.get(os.getpid())
+            if client is None:
+                client = httpx2.Client(follow_redirects=False, timeout=httpx2.Timeout(self._calls.endpoint.timeout))
+                self._clients[os.getpid()] = client
+                weakref.finalize(self, client.close)
+            return client
 
 
 def first_fault(error: ValidationError) -> str:

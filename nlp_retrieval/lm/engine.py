@@ -7,7 +7,6 @@ stored only inside :func:`answers_kept_if_good`, and only if it was usable: othe
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,38 +42,30 @@ __all__ = ["LM15Engine", "LMError", "StdlibTransport", "dspy", "lm15"]
 Question = dict[str, JsonValue]
 Answer = dict[str, JsonValue]
 
-FORMAT = 1
-
-
-def default_folder() -> Path:
-    """Return the default folder of answers, in the user's cache folder."""
-    return cache_folder() / "answers"
+_FORMAT = 1
 
 
 class AnswerStore:
     """Answers by question, in a folder that is created with the first one; None for the default folder."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._files = ContentCache(folder or default_folder(), ".json", "answers of the language model", durable=True)
-
-    def path_of(self, question: Question) -> Path:
-        """Return the file of a question."""
-        return self._files.path_of(digest_of_key(question))
+        folder = folder or cache_folder() / "answers"
+        self._files = ContentCache(folder, ".json", "answers of the language model", durable=True)
 
     def find(self, question: Question) -> Answer | None:
         """Return the stored answer to a question, or None."""
         try:
             entry = json.loads(self._files.find(digest_of_key(question)) or b"")
-        except (ValueError, RecursionError):
+            if entry["format"] != _FORMAT or entry["question"] != question or not isinstance(entry["answer"]["text"], str):
+                return None
+        except (ValueError, RecursionError, KeyError, TypeError):
             return None
-        if not isinstance(entry, dict) or entry.get("format") != FORMAT or entry.get("question") != question:
-            return None
-        answer = entry.get("answer")
-        return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
+        answer: Answer = entry["answer"]
+        return answer
 
     def keep(self, question: Question, answer: Answer) -> None:
         """Store an answer; if it cannot be written, warn once and continue."""
-        content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
+        content = json.dumps({"format": _FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
         self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
 
 
@@ -84,7 +75,6 @@ class AnswerScope:
 
     program: str
     fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
-    """The server's answers, with their stores and questions."""
 
     def keep(self) -> None:
         """Store the server's answers, which were usable."""
@@ -108,14 +98,10 @@ def answers_kept_if_good(program: str) -> Iterator[AnswerScope]:
         _scope.reset(token)
 
 
-# One attempt at a server: a limit on the size of an answer, so that one that does not stop sending cannot fill the memory.
+# One attempt at a server, with a limit on the size of its answer; and one at a client.
 
 LARGEST_ANSWER = 4 * 2**20
 """Bytes of one answer without its headers; enough for a hundred thousand tokens."""
-
-
-class AnswerTooLargeError(lm15.LM15Error):  # type: ignore[misc]  # DSPy has no types
-    """A server sent more than :data:`LARGEST_ANSWER`; the request is not retried."""
 
 
 class BoundedTransport:
@@ -142,11 +128,8 @@ class BoundedTransport:
         for chunk in response:
             remaining -= len(chunk)
             if remaining < 0:
-                raise AnswerTooLargeError(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
+                raise lm15.LM15Error(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
             yield chunk
-
-
-# One attempt at a client: a request becomes one text, and the answer a response.
 
 
 class ClientWire:
@@ -164,8 +147,6 @@ class ClientWire:
             raise lm15.LM15Error(f"complete() raised {type(error).__name__}: {error}") from error
         text = answer["text"] if isinstance(answer, dict) else getattr(answer, "text", answer)
         if not isinstance(text, str):
-            if inspect.iscoroutine(answer):
-                answer.close()
             raise lm15.LM15Error(
                 f"complete() returned {type(answer).__name__}; it must return the answer as text, or an object with it as .text"
             )
@@ -202,19 +183,17 @@ class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
     """All calls that ``max_calls`` allows have been made."""
 
 
-class OnlyThoughtsError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """The answer holds only the model's thoughts."""
+class NoTextError(LMError):  # type: ignore[misc]  # DSPy has no types
+    """The answer holds no text, or only the model's thoughts."""
 
 
 class Engine:
     """DSPy's access to the model: one request at a time, from any thread."""
 
     def __init__(self, wire: Any, identity: Question, calls: LimitedCalls, store: AnswerStore | None) -> None:
-        self._wire = wire
-        self._identity = identity
-        self._calls = calls
+        self._wire, self._identity, self._calls, self._store = wire, identity, calls, store
         self.counter = calls.counter
-        self._store = store
+        self.close = wire.close
 
     def sampled(self, rollout: int) -> Engine:
         """Return this engine for another sample, as DSPy's optimisers number them: stored answers alone are not shared."""
@@ -232,15 +211,10 @@ class Engine:
             count(self.counter, CallCounts(cache_hits=1, **took))
             return _response(request, str(kept["text"]))
         response = self._send(request)
-        text, usage = response.message.text, response.usage
-        if isinstance(text, str):
-            answer: Answer = {"text": text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
-            scope.fresh.append((self._store, question, answer))
+        usage = response.usage
+        answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
+        scope.fresh.append((self._store, question, answer))
         return response
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._wire.close()
 
     def _question(self, request: Any, program: str) -> Question:
         sampling: Question = {}
@@ -272,22 +246,10 @@ class Engine:
             raise error.__cause__ or error from None
         usage = response.usage
         count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
-        return _without_thoughts(response, request)
-
-
-def _without_thoughts(response: Any, request: Any) -> Any:
-    """Return a response without the thoughts in it; one of thoughts alone is an :class:`OnlyThoughtsError`."""
-    parts = response.message.parts
-    text = "\n".join(part.text for part in parts if isinstance(part, lm15.TextPart))
-    has_thoughts = any(isinstance(part, lm15.ThinkingPart) for part in parts)
-    final = final_answer(text)
-    if final == text and not has_thoughts and (text.strip() or not response.usage.reasoning_tokens):
-        return response
-    if final is None or not final.strip():
-        most = request.config.max_tokens if response.finish_reason == "length" else None
-        limit = "" if most is None else f"; it may write {most:,} tokens: give it more by max_tokens"
-        raise OnlyThoughtsError(f"it holds only the model's reasoning{limit}")
-    return replace(response, message=lm15.Message.assistant(final))
+        text = final_answer("\n".join(part.text for part in response.message.parts if isinstance(part, lm15.TextPart)))
+        if text is None or not text.strip():
+            raise NoTextError("it holds no text, or only the model's reasoning, which takes more of max_tokens")
+        return replace(response, message=lm15.Message.assistant(text))
 
 
 def _tokens(answer: Answer, side: str) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from uuid import uuid4
@@ -20,7 +19,7 @@ from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
 from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointKey, LimitedCalls, ModelEndpoint, check_url
 
@@ -47,11 +46,10 @@ class LanguageModel(Component):
         api_key_env: the environment variable that holds the key. By default ``<PROVIDER>_API_KEY`` if no ``base_url``
             is given; with a ``base_url``, no key is sent by default.
         temperature: sampling temperature; None for the server's default. OpenAI's reasoning models (``o3-mini``, ``gpt-5``)
-            take none: it is not sent, and a warning says so.
+            take none: it is not sent.
         max_tokens: length of the longest answer, thoughts included; None for the server's default. OpenAI's reasoning models
-            get at least 16,000, and a warning says so.
+            get at least 16,000.
         endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
-        give_up_after: after this many questions in a row for which the endpoint failed, the rest of the batch is not asked.
         cache_dir: where answers are stored as JSON; by default ``nlp-retrieval/answers`` in the user's cache folder.
 
     Raises:
@@ -67,7 +65,7 @@ class LanguageModel(Component):
     kind: ClassVar[str] = "language_models"
     name = "dspy"
     manifest_may_set = ENDPOINT_RULES | may_set(
-        *("temperature", "max_tokens", "give_up_after"),
+        *("temperature", "max_tokens"),
         model=given("send questions to the language model"),
         base_url=given("send them to the server"),
         cache_dir=given("keep answers in"),
@@ -81,21 +79,14 @@ class LanguageModel(Component):
         temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
         max_tokens: Annotated[int, Field(ge=1)] | None = 512,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
-        give_up_after: Annotated[int, Field(ge=1)] = 10,
         cache_dir: str | Path | None = None,
     ) -> None:
-        if model.startswith(f"{_CLIENT}/") and not self.only_in_memory:
-            raise ConfigurationError(
-                "LanguageModel: this was an object with complete(prompt) in the program that wrote it, which no file can hold: "
-                "give that object to the component in Python, or write here a model with a server, such as openai/gpt-4o-mini"
-            )
         self.model = model
         self.base_url = base_url
         self.api_key_env = api_key_env
         self.temperature = temperature
         self.max_tokens = max_tokens
         self.endpoint = ModelEndpoint.model_validate(endpoint)
-        self.give_up_after = give_up_after
         self.cache_dir = cache_dir
         if base_url is not None:
             check_url("LanguageModel", base_url)
@@ -104,8 +95,7 @@ class LanguageModel(Component):
         self._key = EndpointKey("LanguageModel", model, api_key_env)
         self._counter = CallCounter(model)
         self._lock = Lock()
-        self._made: Any = None
-        self._process = 0
+        self._made: dict[int, Any] = {}  # by process: a forked child must not use its parent's connections
 
     @classmethod
     def of_client(cls, client: Any) -> LanguageModel:
@@ -172,9 +162,9 @@ class LanguageModel(Component):
             ConfigurationError: DSPy does not know the provider, or refuses the settings.
         """
         with self._lock:
-            if self._process != os.getpid():  # a forked child must not use its parent's connections
-                self._made, self._process = self._make(), os.getpid()
-            return self._made
+            if os.getpid() not in self._made:
+                self._made[os.getpid()] = self._make()
+            return self._made[os.getpid()]
 
     def made(self, lm: object) -> bool:
         """Return whether a ``dspy.LM`` is this model, or a copy of it with which DSPy draws another sample."""
@@ -197,11 +187,6 @@ class LanguageModel(Component):
                 return super().copy(**({} if rollout is None else {"engine": self.engine.sampled(rollout)}), **kwargs)
 
         temperature, max_tokens = self.sampling
-        if (temperature, max_tokens) != (self.temperature, self.max_tokens):
-            length = "" if max_tokens == self.max_tokens else f", and max_tokens={max_tokens} instead of {self.max_tokens}"
-            warnings.warn(
-                f"{self.model} is a reasoning model: it is asked without a temperature{length}", RetrievalWarning, stacklevel=2
-            )
         settings = {"temperature": temperature, "max_tokens": max_tokens, "cache": False, "num_retries": 0}
         try:
             return CountedLM(self.model, engine=self._engine(), **settings)

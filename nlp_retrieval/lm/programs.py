@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
-
-_KEYS = frozenset({"traces", "train", "demos", "signature", "lm", "fields"})
 
 
 @dataclass(frozen=True)
@@ -104,11 +101,11 @@ def read_program(path: str | Path) -> CompiledProgram:
         raise SourceError(f"there is no compiled program at {file}") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{file} is not a compiled program: {error}") from None
-    predictors = {key: value for key, value in state.items() if key != "metadata"} if isinstance(state, dict) else {"": None}
-    if not all(map(_is_state, predictors.values())):
+    if not isinstance(state, dict):
         raise ConfigurationError(
             f"{file} is not the state of a DSPy program; pass a file that optimize or dspy.Module.save wrote"
         )
+    predictors = {key: value for key, value in state.items() if key != "metadata"}
     return CompiledProgram(file, predictors, f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
@@ -141,44 +138,34 @@ def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
     """
     loaded = compiled if isinstance(compiled, CompiledProgram) else read_program(compiled)
     predictors = dict(program.named_predictors())
-    fields = {
-        name: dict(zip(predictor.signature.fields, _prefixes(predictor.signature.dump_state()), strict=True))
-        for name, predictor in predictors.items()
-    }
-    _require_fit(loaded, fields)
+    if set(loaded.state) != set(predictors):
+        raise ConfigurationError(
+            f"{loaded.path} was compiled for another program: it has {sorted(loaded.state)}, not {sorted(predictors)}"
+        )
     for name, predictor in predictors.items():
-        predictor.load_state(_without_model(copy.deepcopy(loaded.state[name])))
-
-
-def _require_fit(compiled: CompiledProgram, fields: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse the state of another program; ``fields`` has, by predictor, the prefix of each field by its name, in order."""
-    path, state = compiled.path, compiled.state
-    if set(state) != set(fields):
-        raise ConfigurationError(f"{path} was compiled for another program: it has {sorted(state)}, not {sorted(fields)}")
-    for name, prefixes in fields.items():
-        wanted, present = list(prefixes.values()), _prefixes(state[name]["signature"])
-        demonstrated = {key for demo in state[name]["demos"] for key in demo} - {"augmented"}
-        # an optimiser may rewrite the prefix of the last field (COPRO does), but of no other
-        if wanted[:-1] != present[:-1] or len(wanted) != len(present) or not demonstrated <= prefixes.keys():
-            raise ConfigurationError(
-                f"{path} was compiled for another signature: the fields of {name!r} there are {present} (in demonstrations "
-                f"{sorted(demonstrated)}), here {wanted}"
-            )
+        state = loaded.state[name]
+        try:
+            demonstrated = {key for demo in state["demos"] for key in demo} - {"augmented"}
+            present, wanted = _prefixes(state["signature"]), _prefixes(predictor.signature.dump_state())
+            # an optimiser may rewrite the prefix of the last field (COPRO does), but of no other
+            if (
+                wanted[:-1] != present[:-1]
+                or len(wanted) != len(present)
+                or not demonstrated <= set(predictor.signature.fields)
+            ):
+                raise ConfigurationError(
+                    f"{loaded.path} was compiled for another signature: the fields of {name!r} there are {present} (in "
+                    f"demonstrations {sorted(demonstrated)}), here {wanted}"
+                )
+            predictor.load_state(_without_model(copy.deepcopy(state)))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, ConfigurationError):
+                raise
+            raise ConfigurationError(f"{loaded.path} is not the state of a DSPy program: {error!r:.100}") from None
 
 
 def _without_model(state: dict[str, Any]) -> dict[str, Any]:
     return state | {"lm": None, "traces": [], "train": []}
-
-
-def _is_state(state: Any) -> bool:
-    """Return whether a value is what DSPy writes of a predictor."""
-    try:
-        signature, demos = state["signature"], state["demos"]
-        listed = isinstance(demos, list) and all(isinstance(demo, dict) for demo in demos)
-        prefixed = all(isinstance(entry["prefix"], str) and "description" in entry for entry in signature["fields"])
-        return listed and prefixed and isinstance(signature["instructions"], str) and _KEYS.issuperset(state)
-    except (TypeError, KeyError):
-        return False
 
 
 def _prefixes(signature: dict[str, Any]) -> list[str]:

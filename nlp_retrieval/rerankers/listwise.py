@@ -150,7 +150,7 @@ class ListwiseReranker(BaseListReranker):
         from nlp_retrieval.lm.asking import AskingLine, ask_all
 
         self._program = self._program or _ranker()
-        line = AskingLine(self.lm.give_up_after)
+        line = AskingLine()
         n_rounds = max(map(len, windows))
         n_answers = n_repaired = 0
         for number in range(n_rounds):

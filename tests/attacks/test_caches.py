@@ -38,10 +38,10 @@ POISONS: list[Callable[[Path, pytest.MonkeyPatch], None]] = [writable_by_all, of
 def test_an_answer_of_somebody_else_is_asked_for_again(
     poison: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = AnswerStore(tmp_path)
-    store.keep(QUESTION, {"text": "a poisoned answer"})  # as an attacker would write it: the very question
+    AnswerStore(tmp_path).keep(QUESTION, {"text": "a poisoned answer"})  # as an attacker would write it: the very question
     assert AnswerStore(tmp_path).find(QUESTION) == {"text": "a poisoned answer"}
-    poison(store.path_of(QUESTION), monkeypatch)
+    (file,) = tmp_path.rglob("*.json")
+    poison(file, monkeypatch)
     assert AnswerStore(tmp_path).find(QUESTION) is None
 
 

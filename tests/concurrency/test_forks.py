@@ -111,7 +111,7 @@ def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path)
         lm = LanguageModel("openai/small", base_url=running.url, cache_dir=tmp_path, endpoint={"calls_at_once": 1})
         parent = lm.dspy_lm()
         assert "a fox" in parent("Which?")[0]
-        with parent.engine._calls._slots:  # as a thread that is asking
+        with parent.engine._calls.slots:  # as a thread that is asking
             answers = forked(lambda: [lm.dspy_lm() is not parent, lm.dspy_lm() is lm.dspy_lm(), *lm.dspy_lm()("Which?")])
         assert running.calls == 2
         assert isinstance(answers, list)

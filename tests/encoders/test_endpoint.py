@@ -112,7 +112,7 @@ def test_a_key_goes_to_the_server_and_into_nothing_else(make, server, key, tmp_p
 def test_a_redirect_is_not_followed(make, server, key):
     with embedding_server() as other:
         server.answer = lambda body: Raw(status=307, headers={"Location": f"{other.url}/embeddings"})
-        with pytest.raises(ModelError, match=f"HTTP 307: it redirects to '{other.url}/embeddings', which is not followed"):
+        with pytest.raises(ModelError, match=r"HTTP 307: .*it redirects elsewhere, which is not followed"):
             make(api_key_env="SOME_SERVER").encode_passages(TEXTS)
         assert other.bodies == []
     assert len(server.bodies) == 1
@@ -123,7 +123,7 @@ def test_a_key_that_is_missing_or_no_key_is_an_error_at_once(make, monkeypatch):
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY is not set"):
         OpenAIEncoder("text-embedding-3-small")
     monkeypatch.setenv("SOME_SERVER", "half a\nkey")
-    with pytest.raises(ConfigurationError, match="the value of SOME_SERVER is not a key") as error:
+    with pytest.raises(ConfigurationError, match="SOME_SERVER is not set to one") as error:
         make(api_key_env="SOME_SERVER")
     assert "half" not in str(error.value)
     with pytest.raises(ConfigurationError, match="not shown"):

@@ -75,12 +75,9 @@ def test_a_client_that_fails_costs_its_answer_and_says_why(subtests: pytest.Subt
             assert HyDE(Stub(answer)).process(["krill"]) == [["krill"]]
 
 
-def test_a_searcher_with_one_is_not_written_to_a_file_and_a_file_with_one_says_what_to_do():
-    searcher = Searcher(["bm25"], processor=HyDE(Stub("krill")))
+def test_a_searcher_with_one_is_not_written_to_a_file():
     with pytest.raises(ConfigurationError, match="is an object of this program, and no configuration can hold it"):
-        searcher.to_config()
-    with pytest.raises(ConfigurationError, match=r"config.processor.lm: .* give that object to the component in Python"):
-        Searcher.from_config(searcher.config)
+        Searcher(["bm25"], processor=HyDE(Stub("krill"))).to_config()
 
 
 def test_a_model_of_dspy_answers_too_and_hover_takes_that_of_its_context():

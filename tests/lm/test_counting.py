@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
 
 
@@ -22,16 +19,3 @@ def test_a_recording_knows_the_count_of_each_model_and_of_all() -> None:
     assert outer.counts == CallCounts(calls=3, cache_hits=1, tokens_in=150) == summed(outer.by_model.values())
     assert small.counts == CallCounts(calls=11, cache_hits=1, tokens_in=100)
     assert small.by_model == {"openai/small": small.counts}
-
-
-def test_threads_lose_no_count() -> None:
-    counters = [CallCounter("openai/small"), CallCounter("openai/large")]
-    with record_calls() as recorded, ThreadPoolExecutor(8) as pool:
-        futures = [
-            pool.submit(copy_context().run, count, counters[number % 2], CallCounts(calls=1, tokens_in=number))
-            for number in range(400)
-        ]
-        for future in futures:
-            future.result()
-    assert {model: counts.calls for model, counts in recorded.by_model.items()} == {"openai/small": 200, "openai/large": 200}
-    assert recorded.counts == CallCounts(calls=400, tokens_in=sum(range(400)))

@@ -10,7 +10,6 @@ import pytest
 
 from nlp_retrieval import HttpEncoder, HttpReranker, LanguageModel, OpenAIEncoder
 from nlp_retrieval.core.components.registry import asked_for, build, plan
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm import ModelEndpoint
 from nlp_retrieval.lm.endpoint import side_by_side
 
@@ -39,15 +38,6 @@ def test_an_object_and_a_mapping_give_one_component(subtests: pytest.Subtests):
             assert described.endpoint == whole.endpoint == ModelEndpoint(**limits)
             assert "endpoint=ModelEndpoint(retries=7, backoff=2.0, timeout=3.0, max_calls=9)" in repr(described)
             assert "endpoint" not in repr(cls(model="some/model", **address))
-
-
-def test_a_limit_that_is_unknown_or_out_of_range_is_named():
-    with pytest.raises(ConfigurationError, match=r"HttpEncoder: endpoint\['tries'\]=1: Extra inputs are not permitted"):
-        HttpEncoder(URL, "m", endpoint={"tries": 1})
-    with pytest.raises(ConfigurationError, match=r"LanguageModel: endpoint\['retries'\]=-1: .*greater than or equal to 0"):
-        LanguageModel("some/model", URL, endpoint={"retries": -1})
-    with pytest.raises(ValueError, match="greater than or equal to 0"):
-        ModelEndpoint(retries=-1)
 
 
 def test_a_manifest_sets_limits_and_neither_address_nor_key(subtests: pytest.Subtests):

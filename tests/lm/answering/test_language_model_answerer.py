@@ -119,10 +119,8 @@ class Careless(BaseAnswerer):
 
 def test_what_an_answerer_returns_is_checked(subtests: pytest.Subtests):
     for given, message in [
-        ([], "gave 0 answers to 1 questions"),
-        (["Paris"], "returned 'Paris', which is no Answer"),
-        ([Answer(text="x", passages=["d2"])], "cites 'd2', which it was not given"),
-        ([Answer(text="x", facts=[("T2", 0)])], "cites 'T2'"),
+        ([], r"returned \[\] for 1 questions"),
+        (["Paris"], "it must return an Answer for"),
     ]:
         with subtests.test(given=given, message=message):
             answerer = Careless()
