@@ -19,13 +19,12 @@ from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.counting import CallCounts, count
-from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, side_by_side
-from nlp_retrieval.lm.engine import CallLimitError, Engine, NoTextError, answers_kept_if_good, dspy
+from nlp_retrieval.lm.endpoint import side_by_side
+from nlp_retrieval.lm.engine import CallLimitError, NoTextError, answers_kept_if_good, dspy
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
-from nlp_retrieval.lm.reading import LONGEST_ANSWER, final_answer, read_object
+from nlp_retrieval.lm.reading import LONGEST_ANSWER, read_object
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -65,10 +64,8 @@ class Outcome(Generic[T_co]):
 
 
 @contextmanager
-def using(lm: LanguageModel | None) -> Iterator[None]:
-    """Make DSPy programs inside the block ask this model, with one call per question.
-
-    DSPy's current model stays if ``lm`` is None, or if it is a copy of this model with which an optimiser draws samples.
+def using(lm: LanguageModel) -> Iterator[None]:
+    """Make DSPy programs inside the block ask this model, or its copy with which an optimiser draws samples; once a question.
 
     Examples:
         >>> import dspy
@@ -76,19 +73,16 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
         >>> with using(LanguageModel("openai/gpt-4o-mini")):  # doctest: +SKIP
         ...     program(question="What do whales eat?")
     """
-    settings = {} if lm is None or lm.made(dspy.settings.lm) else {"lm": lm.dspy_lm()}
-    if lm is None and dspy.settings.lm is None:
-        raise ConfigurationError("there is no language model: pass lm=LanguageModel(...), or call dspy.configure(lm=...)")
+    asked = dspy.settings.lm if lm.made(dspy.settings.lm) else lm.dspy_lm()
     # no second call in JSON by the adapter: an answer that does not parse is repaired here or discarded
-    with dspy.context(adapter=_Adapter(use_json_adapter_fallback=False), disable_history=True, **settings):
+    with dspy.context(adapter=_Adapter(use_json_adapter_fallback=False), disable_history=True, lm=asked):
         yield
 
 
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
-    """DSPy's own adapter, except that thoughts are not read, and an endless answer is a parse error."""
+    """DSPy's own adapter, except that an endless answer is a parse error."""
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        completion = final_answer(completion) or ""
         try:
             parsed: dict[str, Any] = super().parse(signature, completion[:LONGEST_ANSWER])
         except (RecursionError, MemoryError, TypeError) as error:
@@ -145,7 +139,7 @@ def ask(
 
 
 def ask_all(
-    lm: LanguageModel | None,
+    lm: LanguageModel,
     program: Any,
     questions: Sequence[Mapping[str, Any]],
     field: str | tuple[str, ...],
@@ -158,7 +152,7 @@ def ask_all(
     """Ask many questions, as many at a time as the endpoint allows; each gets a value or None.
 
     Args:
-        lm: the model; None for the one of DSPy's current settings.
+        lm: the model.
         program: a DSPy module that asks once.
         questions: the input fields of each; equal questions are asked once.
         field: the output field to read, or several, as for :func:`ask`.
@@ -171,9 +165,6 @@ def ask_all(
     Returns:
         One per question. If any is None, one warning gives their number and the reason.
 
-    Raises:
-        ConfigurationError: there is no model.
-
     Examples:
         >>> import dspy
         >>> program = dspy.Predict("question -> answer")
@@ -184,7 +175,6 @@ def ask_all(
     keys = [repr(sorted(question.items())) for question in questions]
     distinct = dict(zip(keys, questions, strict=True))
     line = line or AskingLine()
-    at_once = (DEFAULT_ENDPOINT if lm is None else lm.endpoint).calls_at_once
     with progress(what, len(distinct)) as advance, using(lm):
 
         def ask_one(question: Mapping[str, Any], _: Callable[[], bool]) -> Outcome[T]:
@@ -192,14 +182,14 @@ def ask_all(
             advance(1)
             return outcome
 
-        by_key = dict(zip(distinct, side_by_side(ask_one, list(distinct.values()), at_once), strict=True))
+        by_key = dict(zip(distinct, side_by_side(ask_one, list(distinct.values()), lm.endpoint.calls_at_once), strict=True))
     outcomes = [by_key[key] for key in keys]
     reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
     if reasons:
         commonest = "; ".join(f"{number} times {without_secrets(reason)}" for reason, number in reasons.most_common(3))
         add_note(
-            f"{what}: no usable answer from {'the language model' if lm is None else lm.model} for {reasons.total()} of "
-            f"{len(outcomes)} {things}, which {otherwise} ({commonest})"
+            f"{what}: no usable answer from {lm.model} for {reasons.total()} of {len(outcomes)} "
+            f"{things}, which {otherwise} ({commonest})"
         )
     return [outcome.value for outcome in outcomes]
 
@@ -232,9 +222,7 @@ class AskingLine:
 
 
 def _count_degraded(reason: str) -> None:
-    engine = getattr(dspy.settings.lm, "engine", None)
-    if isinstance(engine, Engine):
-        count(engine.counter, CallCounts(degraded=1), str(without_secrets(reason)))
+    count(dspy.settings.lm.engine.counter, CallCounts(degraded=1), str(without_secrets(reason)))
 
 
 def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> object:

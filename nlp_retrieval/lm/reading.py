@@ -53,11 +53,6 @@ def is_refusal(answer: str) -> bool:
     return _REFUSAL.match(answer.replace("\u2019", "'")) is not None
 
 
-def _is_empty(answer: str) -> bool:
-    """Return whether an answer is a refusal, or has English stop words alone: searching for it would not help a query."""
-    return has_no_words(answer) or has_only_stop_words(answer) or is_refusal(answer)
-
-
 def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:
     """Return distinct search phrases in a list, or in text that holds one as JSON or as lines; None if there are none."""
     phrases: dict[tuple[str, ...], str] = {}
@@ -65,7 +60,7 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
     for part in _parts(answer):
         phrase = " ".join(part.split()[:max_words])
         words = _words(phrase)
-        if _is_empty(phrase) or words == words_of_claim or phrase.casefold() in _NOTHING:
+        if not _says_something(phrase) or words == words_of_claim or phrase.casefold() in _NOTHING:
             continue
         phrases.setdefault(words, phrase)
         if len(phrases) == most:
@@ -84,7 +79,7 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
         'Whales eat krill and'
     """
     text = read_line(answer, max_words)
-    return None if text is None or _is_empty(text) or _words(text) == _words(query) else text
+    return text if text and _says_something(text) and _words(text) != _words(query) else None
 
 
 def read_line(answer: object, max_words: int) -> str | None:
@@ -102,7 +97,7 @@ def read_object(text: str) -> dict[str, object] | None:
         >>> read_object('The answer is: {"passages": [2, 3]}')
         {'passages': [2, 3]}
     """
-    value = _json_in(_readable(text), "{", "}")
+    value = _json_in(_unfenced(text), "{", "}")
     return value if isinstance(value, dict) else None
 
 
@@ -121,13 +116,14 @@ def unwrapped(answer: object) -> object:
     return texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str) else answer
 
 
-def _readable(answer: str) -> str:
-    """The part of an answer that is read, without halves of surrogate pairs, which no engine or file accepts."""
-    return _HALF_OF_A_PAIR.sub("", answer[:LONGEST_ANSWER])
+def _says_something(answer: str) -> bool:
+    """Return whether an answer is no refusal, and has more than English stop words: searching for it may help a query."""
+    return not (has_no_words(answer) or has_only_stop_words(answer) or is_refusal(answer))
 
 
 def _unfenced(answer: str) -> str:
-    return _FENCE.sub("", _readable(answer))
+    """The part of an answer that is read, without halves of surrogate pairs, which no engine or file accepts."""
+    return _FENCE.sub("", _HALF_OF_A_PAIR.sub("", answer[:LONGEST_ANSWER]))
 
 
 def _json_in(text: str, opening: str, closing: str) -> object:
@@ -152,18 +148,14 @@ def _json_in(text: str, opening: str, closing: str) -> object:
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _unfenced(answer).strip()
-        lines = [line for line in text.splitlines() if line.strip()]
-        if len(lines) > 1 and depth <= _DEEPEST and all(map(_JSON_BEGINS.match, lines)):
-            for line in lines:
-                yield from _parts(line, depth + 1)
-            return
         if _JSON_BEGINS.match(text) and not {"]", "}"}.intersection(text):  # it broke off: the texts that are whole
             text = text[: text.rfind('",') + 1] + "]"
-        found = [_json_in(text, *pair) for pair in ("[]", "{}")]
-        listed = next((value for value in found if value is not None and not _are_numbers(value)), None)
-        if listed is not None:
-            yield from _parts(listed, depth + 1)
-            return
+        for value in (_json_in(text, "[", "]"), _json_in(text, "{", "}")):
+            if value and not (
+                isinstance(value, list) and all(isinstance(part, int) for part in value)
+            ):  # no citation such as [2]
+                yield from _parts(value, depth + 1)
+                return
         plain = [" ".join(line.split()) for line in text.splitlines()]
         plain = [line for line in plain if not line.endswith(":")]  # "Here are three phrases:"
         for line in [line for line in plain if _BULLET.match(line)] or plain:
@@ -171,11 +163,6 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:
         for part in answer.values() if isinstance(answer, Mapping) else answer:
             yield from _parts(part, depth + 1)
-
-
-def _are_numbers(value: object) -> bool:
-    """Return whether a value is a list of numbers, such as a citation after a phrase."""
-    return isinstance(value, list) and bool(value) and all(isinstance(part, int) for part in value)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.hover import HoverMultiHopPipeline
 
 
 class Stub:
@@ -80,13 +79,10 @@ def test_a_searcher_with_one_is_not_written_to_a_file():
         Searcher(["bm25"], processor=HyDE(Stub("krill"))).to_config()
 
 
-def test_a_model_of_dspy_answers_too_and_hover_takes_that_of_its_context():
+def test_a_model_of_dspy_answers_too():
     with chat_server(lambda body: '["krill"]') as server:
         lm = dspy.LM("openai/stub", api_base=server.url, api_key="none", cache=False, max_tokens=100)
         assert ClaimPhrases(lm, keep_query=False).process(["What eats krill is no fox."]) == [["krill"]]
         assert LanguageModel.of_client(lm) is LanguageModel.of_client(lm)
-        with dspy.context(lm=lm):
-            assert HoverMultiHopPipeline(["bm25"]).parts.searcher.processor.process(["What eats krill?"]) == [["krill"]]
-        assert server.calls == 2
     with pytest.raises(ConfigurationError, match=r"NoneType\) is no language model: pass LanguageModel\(...\), a dspy.LM"):
-        HoverMultiHopPipeline(["bm25"])
+        LanguageModel.of_client(None)

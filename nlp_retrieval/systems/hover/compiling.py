@@ -77,10 +77,8 @@ def _gold_titles(example: Any) -> list[str]:
     titles = _field(example, "gold_titles")
     if titles is None:
         facts = _field(example, "supporting_facts") or []
-        if isinstance(facts, Mapping):  # columns: {"key": [...], "value": [...]}
-            facts = [[title] for title in facts.get("key") or facts.get("title") or []]
         titles = [fact.get("key", "") if isinstance(fact, Mapping) else fact[0] for fact in facts]
-    distinct = list(dict.fromkeys(map(str, [titles] if isinstance(titles, str) else titles)))
+    distinct = list(dict.fromkeys(map(str, titles)))
     if not distinct:
         raise GoldError(f"an example has neither gold_titles nor supporting_facts: {example!r:.200}")
     return distinct
@@ -137,13 +135,13 @@ def examples_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Any]:
     return examples
 
 
-def split_by_family(examples: Sequence[Any], seed: int = 0) -> tuple[list[Any], list[Any]]:
+def split_by_family(examples: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Split examples into halves so that those of one ``family`` (HoVer's ``hpqa_id``) are never in both."""
     families = [number if example.get("family") is None else example.family for number, example in enumerate(examples)]
     distinct = sorted(set(families), key=repr)
     if len(distinct) < 2:
         raise ConfigurationError(f"{len(distinct)} families of examples cannot be split; give more examples")
-    random.Random(seed).shuffle(distinct)  # noqa: S311 -- a split, no secret
+    random.Random(_SEED).shuffle(distinct)  # noqa: S311 -- a split, no secret
     first = set(distinct[: round(len(distinct) / 2)])
     sides: tuple[list[Any], list[Any]] = ([], [])
     for family, example in zip(families, examples, strict=True):
@@ -151,18 +149,18 @@ def split_by_family(examples: Sequence[Any], seed: int = 0) -> tuple[list[Any], 
     return sides
 
 
-Metric = Callable[..., float]
 Optimizer = Literal["bootstrap_few_shot", "miprov2", "gepa"]
 
 _DEMONSTRATIONS = 4
 _PROPOSAL_TOKENS = 4096
 _MOST_CANDIDATES = 10
 _TELL_EVERY = 25
+_SEED = 0
 
 
 @dataclass(frozen=True)
 class Optimized:
-    """Result of optimising: the compiled program, and the means of the metric over the validation claims before and after.
+    """Result of optimising: the compiled program, and the shares of validation claims all of whose documents are found.
 
     ``after`` is the best of many on these claims: evaluate the program on others.
     """
@@ -179,32 +177,26 @@ class Optimized:
 def optimize(
     program: Any,
     train: Sequence[Any],
-    lm: LanguageModel | None = None,
     *,
     validation: Sequence[Any] | None = None,
-    metric: Metric = discrete_retrieval_eval,
     optimizer: Optimizer = "miprov2",
     budget: int | None = None,
-    seed: int = 0,
     output: str | Path | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Optimized:
     """Compile a program with an opened index.
 
     Args:
-        program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is not changed.
+        program: a ``HoverMultiHop`` or a ``HoverMultiHopPipeline``; it is not changed.
         train: examples with the input ``claim`` and with gold titles.
-        lm: the language model of the program, if it has none of its own.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
-        metric: of an example and a prediction, between 0 and 1.
-        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``; DSPy's own names of them do, too.
+        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``.
         budget: approximate number of runs of the program for the search; by default what the optimiser calls light.
-        seed: of the split and of the search.
         output: JSON file for the compiled state, for the ``program`` of a processor or a pipeline.
         on_progress: called with a message with the numbers of runs and calls.
 
     Raises:
-        ConfigurationError: an unknown optimiser, too few examples, no model, or one that is not the program's.
+        ConfigurationError: an unknown optimiser, or too few examples.
         DependencyError: the optimiser is not installed.
         ModelError: the endpoint does not answer.
         OutputError: the file cannot be written.
@@ -220,15 +212,19 @@ def optimize(
         >>> report.before, report.after, report.runs
         (1.0, 1.0, 3)
     """
-    optimizer = _known(optimizer)
-    lm = _model_of(program, lm)
+    if optimizer not in get_args(Optimizer):
+        raise ConfigurationError(f"optimizer={optimizer!r}; {nearest(str(optimizer), get_args(Optimizer))}")
+    package = {"miprov2": "optuna", "gepa": "gepa"}.get(optimizer)
+    if package is not None and find_spec(package) is None:
+        raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")
+    lm: LanguageModel = program.language_model
     if validation is None:
-        train, validation = split_by_family(train, seed=seed)
+        train, validation = split_by_family(train)
     if not train or not validation:
         raise ConfigurationError(f"{len(train)} training and {len(validation)} validation claims; both are needed")
     if budget is not None and budget < 1:
         raise ConfigurationError(f"budget={budget}; it must be at least 1")
-    run = _Run(lm, metric, budget, seed, on_progress or (lambda _: None))
+    run = _Run(lm, budget, on_progress or (lambda _: None))
     with _in_dspy(lm):
         before = run.mean(program, validation)
         run.say("before")
@@ -252,8 +248,8 @@ class _Run:
     Without labelled demonstrations: claims have gold titles, not phrases or summaries to show.
     """
 
-    def __init__(self, lm: LanguageModel, metric: Metric, budget: int | None, seed: int, tell: Callable[[str], None]) -> None:
-        self._lm, self._metric, self._budget, self._seed, self._tell = lm, metric, budget, seed, tell
+    def __init__(self, lm: LanguageModel, budget: int | None, tell: Callable[[str], None]) -> None:
+        self._lm, self._budget, self._tell = lm, budget, tell
         self._begin = lm.counts
         self._threads = lm.endpoint.calls_at_once
         self._lock = Lock()
@@ -270,17 +266,17 @@ class _Run:
         return self._lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
 
     def score(self, example: Any, prediction: Any, trace: object = None) -> float:
-        """Return the metric, counting the run."""
-        value = float(self._metric(example, prediction, trace))
+        """Return 1 if all documents were found, else 0, counting the run."""
+        del trace
         with self._lock:
             self.n_runs += 1
             tell = self.n_runs % _TELL_EVERY == 0
         if tell:
             self.say("searching")
-        return value
+        return float(not missing_titles(example, prediction))
 
     def judged(self, gold: Any, pred: Any, trace: object = None, *named: object) -> Any:
-        """Return the metric with a sentence on the missing documents, as GEPA requires."""
+        """Return the score with a sentence on the missing documents, as GEPA requires."""
         del named
         missing = "; ".join(missing_titles(gold, pred))
         feedback = (
@@ -289,7 +285,7 @@ class _Run:
         return dspy.Prediction(score=self.score(gold, pred, trace), feedback=feedback)
 
     def mean(self, program: Any, examples: Sequence[Any]) -> float:
-        """Return the mean of the metric over examples, between 0 and 1."""
+        """Return the mean score over examples."""
         evaluate = dspy.Evaluate(
             devset=list(examples), metric=self.score, num_threads=self._threads, display_progress=False, max_errors=1
         )
@@ -300,16 +296,13 @@ class _Run:
         self._tell(f"{where}: {self.n_runs:,} runs of the program; {self.counts}")
 
     def bootstrap_few_shot(self, program: Any, train: list[Any], _: list[Any]) -> Any:
-        # only full marks make a demonstration, also with a metric of shares
-        bootstrap = dspy.BootstrapFewShot(
-            self.score, metric_threshold=1.0, max_bootstrapped_demos=_DEMONSTRATIONS, max_labeled_demos=0, max_errors=1
-        )
+        bootstrap = dspy.BootstrapFewShot(self.score, max_bootstrapped_demos=_DEMONSTRATIONS, max_labeled_demos=0, max_errors=1)
         with redirect_stdout(StringIO()):  # it prints what on_progress reports
             return bootstrap.compile(program, trainset=train[: self._budget])
 
     def gepa(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
         limit = {"auto": "light"} if self._budget is None else {"max_metric_calls": self._budget}
-        gepa = dspy.GEPA(self.judged, reflection_lm=self._proposer, num_threads=self._threads, seed=self._seed, **limit)
+        gepa = dspy.GEPA(self.judged, reflection_lm=self._proposer, num_threads=self._threads, seed=_SEED, **limit)
         return gepa.compile(program, trainset=train, valset=validation)
 
     def miprov2(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
@@ -322,10 +315,10 @@ class _Run:
             num_candidates=None if trials is None else min(_MOST_CANDIDATES, trials + 1),
             max_labeled_demos=0,
             num_threads=self._threads,
-            seed=self._seed,
+            seed=_SEED,
         )
         return mipro.compile(
-            program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=self._seed
+            program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=_SEED
         )
 
 
@@ -342,26 +335,3 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
             raise ModelError(f"optimising stopped, because an instruction could not be proposed: {reason}") from None
         finally:
             log.setLevel(level)
-
-
-def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
-    own = getattr(program, "language_model", None)
-    lm = None if lm is None else LanguageModel.of_client(lm)
-    model = own if isinstance(own, LanguageModel) else lm
-    if model is None:
-        raise ConfigurationError("the program has no language model of its own; pass lm=LanguageModel(...)")
-    if lm is not None and lm is not model:
-        raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
-    return model
-
-
-def _known(name: str) -> Optimizer:
-    """Return the optimiser of a name, in our spelling or DSPy's, whose package is installed."""
-    spelt: dict[str, Optimizer] = {known.replace("_", ""): known for known in get_args(Optimizer)}
-    optimizer = spelt.get(str(name).replace("_", "").lower())
-    if optimizer is None:
-        raise ConfigurationError(f"optimizer={name!r}; {nearest(str(name), get_args(Optimizer))}")
-    package = {"miprov2": "optuna", "gepa": "gepa"}.get(optimizer)
-    if package is not None and find_spec(package) is None:
-        raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")
-    return optimizer

@@ -84,10 +84,10 @@ def walk(
     search: Search,
     summarize: Sequence[Any],
     ask: Sequence[Any],
-    lm: LanguageModel | None,
+    lm: LanguageModel,
     per_hop: int,
 ) -> list[Walk]:
-    """Walk with all claims at once; ``lm`` is None for the model of DSPy's settings."""
+    """Walk with all claims at once."""
     walks = [Walk(claim) for claim in claims]
     for hop in range(len(ask) + 1):
         if hop:
@@ -115,7 +115,7 @@ def stages_of(hops: int) -> list[str]:
     return names
 
 
-def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
+def _summarize(walks: list[Walk], program: Any, lm: LanguageModel, hop: int) -> None:
     asked = [single for single in walks if single.hops[-1]]
     questions = [
         {
@@ -129,7 +129,7 @@ def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: i
         single.context += [summary] if summary is not None else []
 
 
-def _ask(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
+def _ask(walks: list[Walk], program: Any, lm: LanguageModel, hop: int) -> None:
     asked = [single for single in walks if single.context and not has_no_words(single.claim)]
     questions = [{"claim": single.claim, "context": list(single.context)} for single in asked]
     for single, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
@@ -140,16 +140,13 @@ def _ask(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) ->
 
 
 def _answers(
-    lm: LanguageModel | None, program: Any, questions: list[dict[str, Any]], output: str, max_words: int, hop: int
+    lm: LanguageModel, program: Any, questions: list[dict[str, Any]], output: str, max_words: int, hop: int
 ) -> list[str | None]:
-    def read(question: Mapping[str, Any], answer: object) -> str | None:
-        del question
-        return read_passage(answer, "", max_words)
-
     if not questions:
         return []
     otherwise = "are left without it" if output == "summary" else "search for the claim again"
-    return ask_all(lm, program, questions, output, read, f"multi_hop, {output} after hop {hop}", otherwise)
+    what = f"multi_hop, {output} after hop {hop}"
+    return ask_all(lm, program, questions, output, lambda _, answer: read_passage(answer, "", max_words), what, otherwise)
 
 
 class SummarizePassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -174,7 +171,7 @@ class _HoverParts:
     """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
 
     searcher: Searcher
-    lm: LanguageModel | None
+    lm: LanguageModel
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -186,8 +183,8 @@ class _HoverProgram(dspy.Module):  # type: ignore[misc]  # DSPy has no types
     parts: _HoverParts
 
     @property
-    def language_model(self) -> LanguageModel | None:
-        """The model that the program asks; None for the one of DSPy's settings."""
+    def language_model(self) -> LanguageModel:
+        """The model that the program asks."""
         return self.parts.lm
 
     def index(self, items: Items, path: str | Path) -> IndexReport:
@@ -209,7 +206,7 @@ class HoverMultiHop(_HoverProgram):
 
     Args:
         retrievers: as ``Searcher`` takes them; or a searcher.
-        lm: the language model, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
+        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``.
         hops: how often documents are retrieved.
         per_hop: documents each time; three lists of 7 are at most 21.
         program: a compiled program, or the JSON file of one.
@@ -228,15 +225,14 @@ class HoverMultiHop(_HoverProgram):
     def __init__(
         self,
         retrievers: Searcher | Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        lm: LanguageModel | None = None,
+        lm: LanguageModel,
         hops: int = HOPS,
         per_hop: int = PER_HOP,
         program: CompiledProgram | str | Path | None = None,
     ) -> None:
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
-        lm = None if lm is None else LanguageModel.of_client(lm)
-        self.parts = _HoverParts(searcher, lm)
+        self.parts = _HoverParts(searcher, LanguageModel.of_client(lm))
         self.per_hop = per_hop
         self.summarize = [dspy.Predict(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [dspy.Predict(WriteNextQuery) for _ in range(hops - 1)]
@@ -259,12 +255,12 @@ class HoverMultiHop(_HoverProgram):
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
     def as_searcher(self) -> BaseSearcher:
-        inner, lm = self.parts.searcher, LanguageModel.of_client(self.parts.lm or dspy.settings.lm)
+        inner = self.parts.searcher
         parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
         if Searcher(**parts) != inner:
             raise ConfigurationError(f"{inner} has more than retrievers, a fusion and a reranker; make the program of these")
-        numbers = {"hops": len(self.ask) + 1, "per_hop": self.per_hop}
-        made: Any = build("searchers", {"name": "multi_hop", "lm": lm} | parts | numbers)
+        settings = {"lm": self.parts.lm, "hops": len(self.ask) + 1, "per_hop": self.per_hop}
+        made: Any = build("searchers", {"name": "multi_hop"} | parts | settings)
         made._compiled, made._opened = compiled_from(self), inner._opened
         searcher: BaseSearcher = made
         return searcher
@@ -280,7 +276,7 @@ class HoverMultiHopPipeline(_HoverProgram):
 
     Args:
         retrievers: as ``Searcher`` takes them.
-        lm: the language model, a ``dspy.LM``, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
+        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``.
         reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
         fusion: joins several retrievers' lists.
         keep_query: whether the claim itself is searched too, first: the best 21 of four lists of 7. A small model's phrases
@@ -305,7 +301,7 @@ class HoverMultiHopPipeline(_HoverProgram):
     def __init__(
         self,
         retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        lm: LanguageModel | None = None,
+        lm: LanguageModel,
         reranker: BaseReranker | None = None,
         fusion: BaseFusion | None = None,
         keep_query: bool = False,
@@ -315,8 +311,7 @@ class HoverMultiHopPipeline(_HoverProgram):
         k: int = MAX_DOCUMENTS,
     ) -> None:
         super().__init__()
-        model = LanguageModel.of_client(dspy.settings.lm if lm is None else lm)
-        processor = ClaimPhrases(model, keep_query=keep_query, program=program)
+        processor = ClaimPhrases(LanguageModel.of_client(lm), keep_query=keep_query, program=program)
         reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
         searcher = Searcher(
             retrievers, processor=processor, fusion=fusion, reranker=reranker, scope="per_subquery", depth=depth, quota=quota

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import copy
-import warnings
 
 import dspy
 import pytest
 
-from nlp_retrieval.core.search.joining import CombSUM, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.processors.with_model import ClaimPhrases
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
@@ -42,39 +38,6 @@ def test_the_program_finds_what_the_searcher_finds_in_the_same_order(played, mod
         assert 1 <= len(prediction.retrieved_docs) <= 21
         assert len(prediction.phrases) == 3 + keep_query
     assert played.calls == 20
-
-
-def test_a_program_is_made_of_any_searcher_that_decomposes(played, model, index, claims):
-    retrievers = {"a": Bm25Retriever(), "b": Bm25Retriever(k1=0.5)}
-    for settings in (
-        {"scope": "pooled"},
-        {"scope": "per_subquery", "depth": 9, "fusion": CombSUM()},
-        {"scope": "pooled", "reranker": OverlapReranker(blend="rank"), "fusion": WeightedSum({"a": 1.0, "b": 2.0})},
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RetrievalWarning)
-            searcher = Searcher(retrievers, processor=ClaimPhrases(model(), max_phrases=2), **settings)
-            searcher.index([hit.item for hit in found(index, claims)], index.parent / "two")
-            program = HoverMultiHopPipeline.of_searcher(searcher, k=5).open(index.parent / "two")
-        assert ranked(program(claim=claims[1].text).results) == ranked(searcher.search(claims[1].text, 5)[0])
-
-
-def found(index, claims):
-    return Searcher([Bm25Retriever()]).open(index).search("the island of a king and the sea in a city", 60)[0]
-
-
-def test_a_searcher_that_does_not_decompose_makes_no_program():
-    with pytest.raises(ConfigurationError, match="claim_phrases"):
-        HoverMultiHopPipeline.of_searcher(Searcher([Bm25Retriever()], processor=ClauseSplit()))
-
-
-def test_an_answer_that_cannot_be_used_leaves_the_claim_to_be_searched(played, model, index, claims):
-    played.answer = lambda body: 500
-    program = HoverMultiHopPipeline([Bm25Retriever()], model(retries=0)).open(index)
-    with pytest.warns(RetrievalWarning, match="claim_phrases: no usable answer"):
-        prediction = program(claim=claims[0].text)
-    assert prediction.phrases == [claims[0].text]
-    assert len(prediction.results) == 7
 
 
 def test_copies_have_their_own_prompts_and_the_same_index(played, model, index, claims):

@@ -13,7 +13,7 @@ from chat_server import asked, fields
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-from nlp_retrieval.systems.hover.compiling import hover_examples, missing_titles, optimize
+from nlp_retrieval.systems.hover.compiling import hover_examples, optimize
 from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopPipeline
 
 from .conftest import DEMO, plays
@@ -48,15 +48,10 @@ def learns(body: dict[str, Any]) -> str:
     return fields(phrases=TITLES[claim] if knows else ["an island"])
 
 
-def recall(example, prediction, trace=None):
-    """A user's own metric: a share."""
-    return 1 - len(missing_titles(example, prediction)) / len(example.gold_titles)
-
-
 def test_demonstrations_are_what_led_to_full_marks(server, model, index, tmp_path):
     server.answer = learns
     program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
-    report = optimize(program, EXAMPLES, optimizer="BootstrapFewShot", metric=recall, output=tmp_path / "best.json", budget=5)
+    report = optimize(program, EXAMPLES, optimizer="bootstrap_few_shot", output=tmp_path / "best.json", budget=5)
     assert 0.0 < report.before < report.after
     demonstrations = json.loads((tmp_path / "best.json").read_text())["decompose"]["demos"]
     assert 0 < len(demonstrations) <= 4
@@ -87,15 +82,15 @@ def test_a_better_instruction_is_found_saved_and_used(program, server, model, in
     assert report.counts.calls == lm.counts.calls > 0
 
 
-def test_several_steps_are_optimised_together_and_on_recall(server, model, index, tmp_path):
+def test_several_steps_are_optimised_together(server, model, index, tmp_path):
     server.answer = lambda body: (
         plays(body) if "claim, context" in str(body) or "`claim` (str)" in str(body) else improves(body)
     )
     program = HoverMultiHop([Bm25Retriever()], model(), hops=2).open(index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
-        report = optimize(program, EXAMPLES[:6], metric=recall, optimizer="gepa", budget=20, output=tmp_path / "p.json")
-    assert 0 < report.before <= report.after <= 1
+        report = optimize(program, EXAMPLES[:6], optimizer="gepa", budget=20, output=tmp_path / "p.json")
+    assert report.before <= report.after <= 1
     assert set(json.loads((tmp_path / "p.json").read_text())) == {"summarize[0]", "ask[0]", "metadata"}
     HoverMultiHop([Bm25Retriever()], model(), hops=2, program=tmp_path / "p.json")
 
@@ -108,34 +103,9 @@ def test_a_dead_endpoint_is_an_error_before_the_search_begins(server, model, ind
     assert not (tmp_path / "best.json").exists()
 
 
-def test_an_endpoint_that_dies_during_the_search_is_an_error_of_the_project(server, model, index):
-    program = HoverMultiHopPipeline([Bm25Retriever()], model(retries=0), keep_query=False).open(index)
-    server.answer = lambda body: improves(body) if "`phrases` (" in body["messages"][0]["content"] else 500
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        with pytest.raises(ModelError, match=r"an instruction could not be proposed.*status 500"):
-            optimize(program, EXAMPLES, optimizer="miprov2", budget=12)
-
-
 @pytest.mark.parametrize("wrong", [{"budget": 0}, {"validation": []}, {"optimizer": "mipro"}])
 def test_nothing_to_optimise_on_is_refused(program, wrong):
     with pytest.raises(ConfigurationError):
         optimize(program, EXAMPLES, **wrong)
     with pytest.raises(ConfigurationError, match="cannot be split"):
         optimize(program, EXAMPLES[:1])
-
-
-def test_what_is_worse_than_before_is_not_taken(server, model, index):
-    def worsens(body: dict[str, Any]) -> str:
-        if "`phrases` (" in body["messages"][0]["content"]:
-            told = WISE in body["messages"][0]["content"]
-            return fields(phrases=["velvet copper lantern"] if told else TITLES[asked(body, "claim")])
-        return improves(body)
-
-    server.answer = worsens
-    program = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        report = optimize(program, EXAMPLES, optimizer="miprov2", budget=12)
-    assert report.after >= report.before > 0.5
-    assert WISE not in report.program.decompose.signature.instructions
