@@ -41,9 +41,6 @@ class HashedTerms(BaseSparseEncoder):
     def encode_passages(self, passages: list[str]) -> TermWeights:
         return self._weighed([_WORD.findall(passage.lower())[: self.most] for passage in passages])
 
-    def term_names(self, terms: list[int]) -> list[str]:
-        return [f"term {term}" for term in terms]
-
     def cut_passages(self, passages: list[str]) -> int:
         return sum(len(_WORD.findall(passage)) > self.most for passage in passages)
 

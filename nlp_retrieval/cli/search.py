@@ -64,7 +64,7 @@ def search(
     chosen = opened_searcher(index, config, searcher, retriever, fusion, reranker, trust=trust)
     explains = explain and chosen.explains
     if explain and not explains:
-        say("note: no retriever of this searcher can explain a result; link_graph, splade and bm25 with feedback can")
+        say("note: no retriever of this searcher can explain a result; link_graph can")
     for text, hits in zip(queries, chosen.search(queries, k, wanted), strict=True):
         explained = chosen.explain(text, hits) if explains else [{} for _ in hits]
         if as_json:

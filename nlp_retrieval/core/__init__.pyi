@@ -29,7 +29,6 @@ from nlp_retrieval.core.context import record_steps as record_steps
 from nlp_retrieval.core.context import stage as stage
 from nlp_retrieval.core.context import suppress_empty_notes as suppress_empty_notes
 from nlp_retrieval.core.explanation import Explanation as Explanation
-from nlp_retrieval.core.explanation import Explanations as Explanations
 from nlp_retrieval.core.explanation import Step as Step
 from nlp_retrieval.core.files.atomic import check_folder_for_output as check_folder_for_output
 from nlp_retrieval.core.files.atomic import clear_asides as clear_asides

@@ -1,14 +1,10 @@
-"""Reasons why an item was found: the start of the search and the links from there to the item, or the terms that scored."""
+"""Reasons why an item was found: the start of the search, and the links from there to the item."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from nlp_retrieval.core.models import SearchableItem, excerpt
-from nlp_retrieval.core.tables import html_table
-
-_TERMS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -43,32 +39,8 @@ class Step:
         if not self.sentence:
             return route
         whose = "its" if self.along else "this one's"
-        return f"{route}, because {whose} text says: {self.marked('[', ']')}"
-
-    def marked(self, before: str, after: str) -> str:
-        """The sentence, with marks around the mention."""
-        start, end = self.start, self.end
-        return f"{self.sentence[:start]}{before}{self.sentence[start:end]}{after}{self.sentence[end:]}"
-
-
-@dataclass(frozen=True)
-class TermScore:
-    """Contribution of one query term to the score of an item."""
-
-    term: str
-    weight: float
-    held: float
-    fed_back: float = 0.0
-
-    @property
-    def score(self) -> float:
-        """Return the term's contribution."""
-        return self.weight * self.held
-
-    @property
-    def is_added(self) -> bool:
-        """Return whether the term comes only from feedback passages."""
-        return 0 < self.fed_back == self.weight
+        before, mention, after = self.sentence[: self.start], self.sentence[self.start : self.end], self.sentence[self.end :]
+        return f"{route}, because {whose} text says: {before}[{mention}]{after}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,36 +52,19 @@ class Explanation:
         origin: why the search began at the chain's first item, in words.
         steps: the links walked; empty if the search began at the item itself.
         strength: share of the walk that took this chain; comparable within one query.
-        terms: terms of the query, if the score is the sum of their contributions.
 
     Examples:
-        >>> searcher = Searcher([Bm25Retriever(feedback="rm3", fb_docs=1)])
+        >>> searcher = Searcher([LinkGraphRetriever(["bm25"])])
         >>> report = searcher.index(items, "index")
         >>> (hits,) = searcher.search("krill")
-        >>> explanation = searcher.explain("krill", hits)[0]["bm25"]
-        >>> [term.term for term in explanation.terms]
-        ['krill']
+        >>> searcher.explain("krill", hits)[0]["link_graph"].steps
+        ()
     """
 
     item: SearchableItem
     origin: str
     steps: tuple[Step, ...]
     strength: float
-    terms: tuple[TermScore, ...] = ()
-
-    @classmethod
-    def by_terms(cls, label: str, item: SearchableItem, terms: Sequence[TermScore]) -> Explanation | None:
-        """Explain a score by all terms of the query, highest weight first; None if the item has none of them."""
-        ordered = sorted(terms, key=lambda term: (-term.score, -term.weight, term.term))
-        contained = [term for term in ordered if term.held > 0]
-        if not contained:
-            return None
-        not_shown = contained[_TERMS_SHOWN:]
-        shown = [_term_text(term) for term in contained[:_TERMS_SHOWN]]
-        if not_shown:
-            shown.append(f"{len(not_shown)} more {sum(term.score for term in not_shown):.3g}")
-        origin = f"{label} scores {sum(term.score for term in contained):.4g} by the terms {', '.join(shown)}"
-        return cls(item, origin, (), 1.0, tuple(ordered))
 
     @property
     def first(self) -> SearchableItem:
@@ -136,35 +91,9 @@ class Explanation:
             }
             for step in self.steps
         ]
-        values = {"first": self.first.item_id, "origin": self.origin, "strength": self.strength, "steps": steps}
-        return values | {"terms": [asdict(term) for term in self.terms]} if self.terms else values
-
-
-def _term_text(term: TermScore) -> str:
-    added = " added to" if term.is_added else " in"
-    raised = f", {term.fed_back:.3g} of it fed back," if 0 < term.fed_back < term.weight else ""
-    return f"{term.term!r} {term.score:.3g} ({term.weight:.3g}{added} the query{raised} x {term.held:.3g} in the passage)"
+        return {"first": self.first.item_id, "origin": self.origin, "strength": self.strength, "steps": steps}
 
 
 def name_of(item: SearchableItem) -> str:
     """The title of an item, or its id if it has none."""
     return item.title or item.item_id
-
-
-class Explanations(list[dict[str, Explanation]]):
-    """Explanations for the results of one query: for each result, one from every retriever that can explain it.
-
-    Examples:
-        >>> searcher = Searcher([Bm25Retriever(feedback="rm3", fb_docs=1)])
-        >>> report = searcher.index(items, "index")
-        >>> (hits,) = searcher.search("krill")
-        >>> explanations = searcher.explain("krill", hits)
-        >>> len(explanations) == len(hits), list(explanations[0])
-        (True, ['bm25'])
-    """
-
-    def _repr_html_(self) -> str:
-        reasons = [(rank, label, one) for rank, by_label in enumerate(self, start=1) for label, one in by_label.items()]
-        return html_table(
-            ["rank", "by", "item", "why"], [[str(rank), label, name_of(one.item), str(one)] for rank, label, one in reasons]
-        )

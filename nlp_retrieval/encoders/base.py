@@ -274,10 +274,6 @@ class BaseSparseEncoder(_Encoder):
     def encode_passages(self, passages: list[str]) -> TermWeights:
         """Return the weights of passages."""
 
-    @abstractmethod
-    def term_names(self, terms: list[int]) -> list[str]:
-        """Return readable names of these terms."""
-
 
 def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
     """Return the weights as int64, int32 and float32, after checking that they can be searched."""

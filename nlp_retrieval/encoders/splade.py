@@ -103,11 +103,6 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     def encode_passages(self, passages: list[str]) -> TermWeights:
         return self._encode(check_queries(passages, "passage", "passages"), "encode_document", self.max_active_dims)
 
-    def term_names(self, terms: list[int]) -> list[str]:
-        model = self.open_model()
-        with turn_of(model):
-            return [str(token) for token in model.tokenizer.convert_ids_to_tokens(terms)]
-
     def cut_passages(self, passages: list[str]) -> int:
         return longer_than_read(self.open_model(), self.model, check_queries(passages, "passage", "passages"))
 

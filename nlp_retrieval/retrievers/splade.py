@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, offsets_of, search_parts
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
-from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.files.columns import Stream, damaged, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
@@ -205,17 +204,6 @@ class SpladeRetriever(BaseRetriever):
             for rows, scorer in zip(self._rows, self._scorers, strict=True)
         ]
         return search_parts(parts, len(counts), k, allowed)
-
-    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        _, terms, weights = self.encode([query])
-        names = self.encoder.term_names(terms.tolist())
-        explained: list[Explanation | None] = []
-        for item, row in zip(items.items(rows), rows.tolist(), strict=True):
-            rows_of, scorer = next(part for part in zip(self._rows, self._scorers, strict=True) if row < part[0].stop)
-            item_weights = scorer.weights_in(row - rows_of.start, terms).tolist()
-            parts = map(TermScore, names, weights.tolist(), item_weights)
-            explained.append(Explanation.by_terms(self.name, item, list(parts)))
-        return explained
 
     def _open(self, segments: Sequence[WeightedPostings]) -> None:
         ends = np.cumsum([len(postings.counts) for postings in segments]).tolist()

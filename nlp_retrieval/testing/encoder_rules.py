@@ -138,12 +138,6 @@ class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
                 holds = bool(count) == bool(text.strip())
                 self.require(holds, "a text with a word has a term, a blank one none", f"{how}: {count} for {text!r}")
 
-    def test_terms_have_names(self) -> None:
-        terms = sorted(set(self.encoded(list(QUERIES))["encode_queries"].terms.tolist()))
-        names = self.encoder.term_names(terms)
-        are_names = len(names) == len(terms) and all(isinstance(name, str) and name for name in names)
-        self.require(are_names, "every term has a name", f"{names} for {terms}")
-
 
 class TokenEncoderRules(AnyEncoderRules[BaseTokenEncoder]):
     """Rules of components that turn a text into a matrix: a unit vector per token."""

@@ -10,7 +10,7 @@ from hashed_words import HashedWords
 from linked_pages import page, questions, two_hops, wiki
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
-from nlp_retrieval.core.explanation import Explanation, Explanations, Step, name_of
+from nlp_retrieval.core.explanation import Explanation, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
 
 BM25 = Bm25Retriever()
@@ -35,7 +35,6 @@ def test_an_explanation_reads_as_the_chain_with_its_sentences() -> None:
     assert str(against) == (
         "Old Tower: reached from Ada Quill by title mentions, because this one's text says: Built for [Ada Quill] in 1902."
     )
-    assert along.marked("<b>", "</b>") == "Built for <b>Ada Quill</b> in 1902."
     assert (name_of(ADA), name_of(BARE)) == ("Ada Quill", "d2")
 
 
@@ -96,21 +95,3 @@ def test_chains_begin_at_seeds_or_named_titles_and_follow_links_by_their_probabi
                 n_steps += 1
             assert one.strength == pytest.approx(strength)
     assert n_steps > 30
-
-
-# in a notebook
-
-
-def test_an_explanation_is_short_and_escaped_in_a_notebook() -> None:
-    hostile = "<script>x</script> & \u202e"
-    item = page("d9", hostile, hostile)
-    step = Step(TOWER, item, "title_mentions", True, f"{hostile} ends", 0, 8)
-    told = Explanation(item, hostile, (step,), 0.25)
-    html = Explanations([{"link_graph": told}, {}])._repr_html_()
-    assert "<script" not in html
-    assert "\u202e" not in html
-    assert "[&lt;script&gt;]x&lt;/script&gt;" in html, "the mention stands out"
-    assert repr(Explanation(ADA, "found", (), 0.5)) == "<explanation: Ada Quill; strength 0.5>"
-    assert repr(Explanation(ADA, "found", (Step(TOWER, ADA, "x", True),), 1 / 3)) == (
-        "<explanation: Old Tower → Ada Quill; strength 0.333>"
-    )

@@ -25,7 +25,7 @@ from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Comp
 from nlp_retrieval.core.components.registry import ByName, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import changed_context, record_steps, search_context, search_steps
-from nlp_retrieval.core.explanation import Explanation, Explanations
+from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
@@ -266,7 +266,7 @@ class Searcher(BaseSearcher, Expression):
     def explains(self) -> bool:
         return any(retriever.explains for retriever in self.retrievers.values())
 
-    def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
         """Explain why results were found: the chain of links that led there, by the label of each retriever that has one.
 
         Args:
@@ -285,10 +285,10 @@ class Searcher(BaseSearcher, Expression):
         rows = opened.generation.items.rows_of([result.item.item_id for result in check_results(results)])
         return self.reasons(opened, nlq, rows)
 
-    def reasons(self, opened: OpenedRetrievers, nlq: str, rows: Rows) -> Explanations:
+    def reasons(self, opened: OpenedRetrievers, nlq: str, rows: Rows) -> list[dict[str, Explanation]]:
         """Return the strongest explanation by each retriever of why the items in these rows were found."""
         subqueries = [nlq] if self.processor is None else check_processed(self.processor.process([nlq]), 1)[0]
-        explanations = Explanations({} for _ in rows)
+        explanations: list[dict[str, Explanation]] = [{} for _ in rows]
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:

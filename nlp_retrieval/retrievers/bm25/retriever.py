@@ -19,7 +19,6 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of, search_parts
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import Backend
@@ -86,11 +85,6 @@ class SegmentedScorer:
         ]
         return search_parts(parts, len(counts), k, allowed)
 
-    def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
-        """Return each term's part of the score of an item, 0 for terms that it lacks."""
-        scorer, rows, numbers = next(part for part in self._parts if row < part.rows.stop)
-        return scorer.weights_in(row - rows.start, terms if numbers is None else numbers[terms])
-
 
 # Queries expanded by pseudo-relevance feedback: RM3 as in Anserini.
 #
@@ -113,11 +107,10 @@ class Expansion(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Distinct terms of a query, the weight of each, and the part of it that comes from feedback."""
+    """Distinct terms of a query, and the weight of each."""
 
     terms: NDArray[np.int32]
     weights: Scores
-    fed_back: Scores
 
 
 class QueryExpander:
@@ -147,7 +140,7 @@ class QueryExpander:
     def expand(self, terms: NDArray[np.int32], rows: Rows, scores: Scores) -> Weighted:
         """Return the terms of a query and of its first hits, weighted, in alphabetical order."""
         if len(rows) == 0:
-            return Weighted(np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
+            return Weighted(np.zeros(0, np.int32), np.zeros(0))
         entries, counts = entries_of(self._offsets, rows)
         documents = np.repeat(np.arange(len(rows)), counts)
         ranks, frequencies = self._ranks[self._terms[entries]], self._frequencies[entries].astype(np.float64)
@@ -158,9 +151,8 @@ class QueryExpander:
         query_weights = self._expansion.original_weight * counts / counts.sum()
         joined, places = np.unique(np.concatenate([query_ranks, added]), return_inverse=True)
         summed = _sums(places, np.concatenate([query_weights, weights]), len(joined))
-        fed_back = _sums(places[len(query_weights) :], weights, len(joined))
         has_weight = summed > 0
-        return Weighted(self._ranked[joined[has_weight]], summed[has_weight], fed_back[has_weight])
+        return Weighted(self._ranked[joined[has_weight]], summed[has_weight])
 
     def _relevance_model(self, documents: Rows, ranks: Rows, frequencies: Scores, scores: Scores) -> tuple[Rows, Scores]:
         """Each document's most frequent terms, by their share of these, weighted by its score."""
@@ -349,24 +341,6 @@ class Bm25Retriever(BaseRetriever):
         joined = np.concatenate([np.zeros(0, np.int32), *(query.terms for query in expanded)])
         factors = np.concatenate([np.zeros(0), *(query.weights for query in expanded)])
         return self._scorer.search(counts, joined, k, allowed, factors)
-
-    @property
-    def explains(self) -> bool:
-        """Return whether an explanation has more than the query words of a passage."""
-        return self.feedback is not None
-
-    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        """Explain which terms feedback added to a query, with what weight, and what each adds to the score of an item."""
-        if self._expander is None or self.feedback is None:
-            return [None] * len(rows)
-        ((terms, weights, fed_back),) = self._expanded(self._expander, self.feedback, *self._analyzer.analyze([query]))
-        names = list(self._scorer.vocabulary)
-        explanations: list[Explanation | None] = []
-        for item, row in zip(items.items(rows), rows.tolist(), strict=True):
-            item_weights = self._scorer.weights_in(row, terms)
-            parts = zip(terms.tolist(), weights.tolist(), item_weights.tolist(), fed_back.tolist(), strict=True)
-            explanations.append(Explanation.by_terms(self.name, item, [TermScore(names[term], *rest) for term, *rest in parts]))
-        return explanations
 
     def _expanded(
         self, expander: QueryExpander, feedback: Expansion, counts: NDArray[np.int32], terms: NDArray[np.int32]

@@ -73,16 +73,6 @@ class Scorer:
                 ]
             )
 
-    def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
-        """Return each term's part of the score of an item, 0 for terms that it lacks."""
-        weights = np.zeros(len(terms))
-        for number, term in enumerate(terms.tolist()):
-            begin, end = self._indptr[term : term + 2].tolist()
-            at = begin + int(np.searchsorted(self._rows[begin:end], row))
-            if at < end and self._rows[at] == row:
-                weights[number] = self._weights[at]
-        return weights
-
     def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None) -> tuple[Rows, Scores]:
         if len(terms) == 0:
             return np.zeros(0, np.int64), np.zeros(0)

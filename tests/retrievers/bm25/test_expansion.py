@@ -13,7 +13,6 @@ from hashed_words import items_of
 from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, PyseriniRetriever, Searcher
-from nlp_retrieval.text.words import Words
 
 WORDS = [f"word{number}" for number in range(400)]
 COMMON = ["river", "bridge", "castle"]  # more than a tenth of the passages have them
@@ -113,27 +112,3 @@ def test_a_query_is_expanded_as_the_formula_says(folder: Path, retriever: Bm25Re
             if weight:
                 expected.update({row: weight * score for row, score in without_feedback(folder, word).items()})
         assert found(retriever, folder, query) == pytest.approx(dict(expected), rel=1e-5), query
-
-
-@RULES
-def test_an_explanation_has_the_terms_of_the_formula_and_sums_up_to_the_score(
-    folder: Path, retriever: Bm25Retriever, rule: Rule
-) -> None:
-    searcher, term_of = Searcher([retriever]).open(folder), Words().term
-    assert searcher.explains
-    for query in QUERIES[::6]:
-        words = Counter(query.split())
-        expanded = {word: weight for word, weight in rule(words, without_feedback(folder, query)).items() if weight}
-        alone = {word: without_feedback(folder, word) for word in expanded}
-        (hits,) = searcher.search([query], 20)
-        for hit, by_label in zip(hits, searcher.explain(query, hits), strict=True):
-            explained, row = by_label["bm25"], int(hit.item.item_id[1:])
-            assert sum(term.score for term in explained.terms) == pytest.approx(hit.score, rel=1e-12)
-            assert {term.term: term.weight for term in explained.terms} == pytest.approx(
-                {term_of(word): weight for word, weight in expanded.items()}
-            )
-            assert {term.term: term.score for term in explained.terms} == pytest.approx(
-                {term_of(word): weight * alone[word].get(row, 0) for word, weight in expanded.items()}, rel=1e-5
-            )
-            assert {term.term for term in explained.terms if term.is_added} == {*map(term_of, {*expanded} - {*words})}
-            assert explained.origin.startswith(f"bm25 scores {hit.score:.4g} by the terms ")

@@ -113,24 +113,6 @@ def test_joined_it_is_the_index_built_at_once_to_the_byte_and_nothing_is_encoded
     assert [found_by(collection.searcher, query, 1000) for query in QUERIES if query] == before
 
 
-def test_an_explanation_names_the_terms_that_gave_the_score(tmp_path):
-    collection = UpdatedCollection(SpladeRetriever(HashedTerms()), ["word1 word2", "word3"], tmp_path)
-    collection.add(["word2 word4 word1"])
-    (hits,) = collection.searcher.search(["word2 word4"], 3)
-    found = [explained["splade"] for explained in collection.searcher.explain("word2 word4", hits)]
-    encoder = HashedTerms()
-    asked = matrix_of(encoder.encode_queries(["word2 word4"]), encoder).toarray()[0]
-    for hit, explanation in zip(hits, found, strict=True):
-        held = matrix_of(encoder.encode_passages([hit.item.content]), encoder).toarray()[0]
-        term = int(np.argmax(asked * held))
-        part = (
-            f"'term {term}' {asked[term] * held[term]:.3g} ({asked[term]:.3g} in the query x {held[term]:.3g} in the passage)"
-        )
-        assert explanation.origin.startswith(f"splade scores {hit.score:.4g} by the terms {part}")
-        assert explanation.steps == ()
-    assert [hit.item.item_id for hit in hits] == ["d2", "d0"]
-
-
 class Wrong(HashedTerms):
     """Gives what it is told to give."""
 
