@@ -19,7 +19,6 @@ from nlp_retrieval.core import BaseReranker, BaseRetriever
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.search.joining import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
-from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.errors import RetrievalWarning
 
 Sets = Mapping[str, Mapping[str, BaseRetriever]]
@@ -142,5 +141,5 @@ def _by_hand(sets: Sets, generation: Generation, questions: list[str]) -> dict[s
             with timing("own"):
                 fused = fusion.fuse(each)
                 for reranker in RERANKERS.values():
-                    to_results(reranker.reordered(fused, {"score": fused.scores}).head(K_VALUES[-1]), items)
+                    reranker.reordered(fused, {"score": fused.scores}).head(K_VALUES[-1]).results(items.items)
     return spent

@@ -55,10 +55,9 @@ from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, Generation
-from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem, no_collection
 from nlp_retrieval.core.progress_bars import progress, tracked_each
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.retriever import BaseRetriever, Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (

@@ -6,12 +6,14 @@ and ``offsets`` gives the start of each. Inside a list the best candidate comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem, no_collection
 from nlp_retrieval.errors import EngineError
 
 Rows = NDArray[np.int64]
@@ -195,6 +197,21 @@ class CandidateBatch:
             },
         )
         return joined.take(np.argsort(owner, kind="stable"), self.offsets + others.offsets)
+
+    def results(self, items_of: Callable[[Rows], Sequence[SearchableItem]]) -> list[list[RetrievalResult]]:
+        """Return one list of results per list of candidates, given what returns the items of rows."""
+        with no_collection():
+            made = list(map(RetrievalResult.trusted, items_of(self.rows), self.scores.tolist(), self._signals()))
+        return [made[begin:end] for begin, end in pairwise(self.offsets.tolist())]
+
+    def _signals(self) -> Iterable[dict[str, float]]:
+        """The signals of each candidate that have a value."""
+        if not self.signals:
+            return ({} for _ in self.rows)
+        rows = zip(*(column.tolist() for column in self.signals.values()), strict=True)
+        if all(np.isfinite(column).all() for column in self.signals.values()):
+            return (dict(zip(self.signals, values, strict=True)) for values in rows)
+        return ({key: value for key, value in zip(self.signals, values, strict=True) if value == value} for values in rows)  # noqa: PLR0124
 
 
 def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:

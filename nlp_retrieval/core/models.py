@@ -6,9 +6,11 @@ with the same text are two items. Inside, candidates are passed as columns (:mod
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -98,6 +100,18 @@ class PlainModel(BaseModel):
 
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) - _OF_PYDANTIC)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector from scanning the whole heap repeatedly while thousands of long-lived objects are created."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class SearchableItem(PlainModel):

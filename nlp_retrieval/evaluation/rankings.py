@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
-from nlp_retrieval.core.models import Gold, Query, RetrievalResult
-from nlp_retrieval.core.search.results import no_collection
+from nlp_retrieval.core.models import Gold, Query, RetrievalResult, no_collection
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.evaluation.gold import joined
 

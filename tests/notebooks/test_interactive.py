@@ -74,9 +74,7 @@ def test_every_component_documents_its_parameters_where_help_looks():
 def test_a_cell_ends_with_what_was_found(shell, tmp_path):
     shell.user_ns |= {"items": [ITEM], "path": tmp_path / "index"}
     shell.run_cell("searcher = Searcher(['bm25'])\nreport = searcher.index(items, path)").raise_error()
-    formats, _ = shell.display_formatter.format(shell.user_ns["searcher"].search("fox"))
-    assert ">Fox</td>" in formats["text/html"]
-    assert formats["text/plain"] == "<1 query: 1 results>"
+    assert shell.display_formatter.format(shell.user_ns["searcher"].search("fox"))[0]["text/plain"] == "<1 query: 1 results>"
     assert (
         shell.display_formatter.format(shell.user_ns["searcher"])[0]["text/plain"] == "Searcher(retrievers=[Bm25Retriever()])"
     )

@@ -41,7 +41,6 @@ from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import MergeRule, merge_subqueries, note_empty
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError, RetrievalWarning
 
@@ -278,7 +277,7 @@ class BaseRetriever(Builder, Expression, ABC):
         generation, opened = self._current(index_directory(output_path).absolute())
         allowed = generation.items.allowed(where)
         batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
-        return to_results(batch, generation.items)
+        return batch.results(generation.items.items)
 
     def search(self, *_: object, **__: object) -> NoReturn:
         """Raise a ConfigurationError that says what searches: a retriever alone finds rows."""

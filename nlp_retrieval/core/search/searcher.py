@@ -36,7 +36,7 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrieve
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.results import RankedLists, to_results
+from nlp_retrieval.core.search.results import RankedLists
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
 from nlp_retrieval.errors import ConfigurationError, nearest
 
@@ -204,7 +204,7 @@ class Searcher(BaseSearcher, Expression):
                 return RankedLists(nlqs, ([] for _ in nlqs), ids)
             batch = self.found(opened, nlqs, cut, allowed, subqueries)
             with search_context().stage("items"):
-                ranked = RankedLists(nlqs, to_results(batch, items), ids)
+                ranked = RankedLists(nlqs, batch.results(items.items), ids)
             for number, step in enumerate(steps):
                 step["results"] = [result.item.item_id for result in ranked[number]]
             return ranked

@@ -1,4 +1,4 @@
-"""What a search returns is a list as before, and a table and HTML besides."""
+"""What a search returns is a list as before, and a table besides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import SearchableItem, Searcher
 from nlp_retrieval.core import RankedLists
 from nlp_retrieval.core.tables import DataTable
 
@@ -59,7 +59,6 @@ def test_tables_have_the_columns_of_a_run(found):
     assert found.to_arrow().to_pylist() == expected
     assert found.to_polars().to_dicts() == expected
     assert found.to_pandas().to_dict("records") == expected
-    assert found[0].to_arrow().equals(found[:1].to_arrow())
     assert found.to_dict() == {
         query_id: {row["docno"]: row["score"] for row in expected if row["qid"] == query_id} for query_id in ("0", "1", "2")
     }
@@ -69,10 +68,8 @@ def test_tables_with_details_hold_texts_signals_and_metadata_too(found):
     expected = rows_by_hand(found)
     named = list(expected[0])
     assert found.to_arrow(details=True).select(named).to_pylist() == expected
-    assert found.to_polars(details=True).select(named).to_dicts() == expected
     frame = found.to_pandas(details=True)
     assert frame["words.rank"].tolist() == [1, 2, 1, 1, 2]
-    assert found[0].to_arrow(details=True).column_names == found[:1].to_arrow(details=True).column_names
     odd = found.to_arrow(details=True).select(["metadata.odd", "metadata.large"]).to_pylist()
     assert odd[:3] == [
         {"metadata.odd": "1", "metadata.large": None},
@@ -80,22 +77,6 @@ def test_tables_with_details_hold_texts_signals_and_metadata_too(found):
         {"metadata.odd": None, "metadata.large": None},
     ]
     assert "metadata.title" not in frame.columns
-
-
-HOSTILE = "<script>alert(1)</script> & \"'\u202etxt.exe\x1b[31m\u2028"
-
-
-def test_html_shows_texts_and_no_tag_of_theirs():
-    item = SearchableItem(item_id=f"id {HOSTILE}", content=HOSTILE * 3, metadata={"title": HOSTILE})
-    lists = RankedLists([HOSTILE] * 7, [[RetrievalResult(item=item, score=1.0, signals={f"{HOSTILE}.score": 1.0})] * 12] * 7)
-    for html in (lists._repr_html_(), lists[0]._repr_html_(), lists[:1]._repr_html_()):
-        seen = Seen(html)
-        assert set(seen.tags) <= {"p", "b", "br", "table", "thead", "tbody", "tr", "th", "td", "span"}
-        assert "<script>alert(1)</script> & \"'" in seen.text
-        assert not set("\u202e\x1b\u2028") & set(html)
-        assert len(html) < 30_000
-    assert "and 2 more queries" in Seen(lists._repr_html_()).text
-    assert "and 2 more" in Seen(lists[0]._repr_html_()).text
 
 
 def test_a_table_is_taken_by_what_reads_arrow():
