@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 import typer
 
+from nlp_retrieval.cli.search import Drawing, configured, write_drawing
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -54,12 +56,13 @@ _REQUIRED = {
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(help="A component, such as bm25, or a kind, such as retrievers."),
+        typer.Argument(help="A component, such as bm25, a kind, such as retrievers, or with --draw a configuration."),
     ] = None,
     of_kind: Annotated[
         str | None,
-        typer.Argument(metavar="[name]", help="After a kind, a component of it."),
+        typer.Argument(metavar="[name]", help="After a kind, a component of it; after a configuration, one of its searchers."),
     ] = None,
+    draw: Drawing = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Describe each parameter in full.")] = False,
 ) -> None:
     """List retrievers, rerankers, loaders, ...; explain one.
@@ -73,7 +76,11 @@ def command(
     from nlp_retrieval.errors import ConfigurationError, nearest
 
     console = Console(highlight=False)
-    if name is None:
+    if draw is not None:
+        if name is None:
+            raise ConfigurationError("--draw needs a configuration: nlp-retrieval components BENCHMARK.yaml --draw FILE")
+        write_drawing(configured(Path(name), of_kind), draw)
+    elif name is None:
         console.print(_overview())
     elif of_kind is not None:
         console.print(_explained(name, of_kind, component_class(name, of_kind), verbose=verbose))

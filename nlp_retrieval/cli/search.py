@@ -39,6 +39,7 @@ WhereText = Annotated[
     str | None,
     typer.Option("--where", help='Only items whose metadata match: {"country": "Japan", "year": {"gte": 2015}}.'),
 ]
+Drawing = Annotated[Path | None, typer.Option("--draw", metavar="FILE", help="Also draw the searcher's stages, as SVG.")]
 
 
 def search(
@@ -53,6 +54,7 @@ def search(
     where: WhereText = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show why each result was found, if a retriever can.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result, with its signals.")] = False,
+    draw: Drawing = None,
     trust: Trust = False,
 ) -> None:
     """Search an index.
@@ -62,6 +64,8 @@ def search(
     queries = list(query) if query else _standard_input()
     wanted = None if where is None else parse_filter(where)
     chosen = opened_searcher(index, config, searcher, retriever, fusion, reranker, trust=trust)
+    if draw is not None:
+        write_drawing(chosen, draw)
     explains = explain and chosen.explains
     if explain and not explains:
         say("note: no retriever of this searcher can explain a result; link_graph can")
@@ -92,6 +96,15 @@ def parse_filter(where: str) -> Any:
         reason = str(error).partition(";")[0]
         example = """'{"country": "Japan", "year": {"gte": 2015}}'"""
         raise QueryError(f"--where is not JSON ({reason}); write it like {example}, with the single quotes") from None
+
+
+def write_drawing(searcher: BaseSearcher, path: Path) -> None:
+    """Write the picture of a searcher's stages."""
+    from nlp_retrieval.core.files.atomic import write_output
+    from nlp_retrieval.core.search.drawing import drawing
+
+    write_output(path, drawing(searcher.config).encode())
+    say(f"drawn: {path}")
 
 
 def _standard_input() -> list[str]:

@@ -152,7 +152,7 @@ def test_no_script_of_theirs_runs_in_chromium(folder: Path, tmp_path: Path) -> N
     from bench.browser import chromium, opened
 
     marked = (folder / "work" / "run" / "report.html").read_text("utf-8")
-    title, *_ = re.findall(r"<title>(.*?)</title>", marked)  # further ones are of charts
+    title, *_ = re.findall(r"<title>(.*?)</title>", marked)  # further ones are of drawings
     without_policy = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", marked)
     assert without_policy != marked
     pages = {f"<title>report</title><p>{MARKUP}</p>": "owned", marked: title, without_policy: title}

@@ -250,6 +250,15 @@ def test_a_component_is_found_by_its_name_and_a_kind_says_what_each_does() -> No
     refused(run("components", "retrievers", "nothing"), 2, "there is no retriever called 'nothing'")
 
 
+def test_the_stages_of_a_searcher_are_drawn(folder: Path, tmp_path: Path) -> None:
+    drawn = run("components", str(folder / "sweep.yaml"), "reranked", "--draw", "a.svg", folder=tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
+    assert run("search", str(folder / "index"), "x", "-r", "bm25", "--draw", "b.svg", folder=tmp_path).returncode == 0
+    pictures = [(tmp_path / name).read_text() for name in ("a.svg", "b.svg")]
+    assert [(picture.startswith("<svg"), "overlap" in picture) for picture in pictures] == [(True, True), (True, False)]
+    refused(run("components", "--draw", "c.svg", folder=tmp_path), 2, "--draw needs a configuration")
+
+
 def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None:
     done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "elsewhere"), "--no-wandb", COLUMNS="200")
     assert done.returncode == 0, done.stderr

@@ -37,12 +37,27 @@ from __future__ import annotations
 from typing import Any
 
 from nlp_retrieval.core.components.registry import component_class
+from nlp_retrieval.core.tables import html_text
 
 
 class Expression:
     """Gives a class the operators of this module."""
 
     __array_ufunc__ = None  # numpy's numbers are weights too, and do not make arrays of objects
+
+    def draw(self) -> str:
+        """Return a picture of the stages, left to right, as the text of an SVG file; a notebook shows it by itself.
+
+        Examples:
+            >>> _ = Path("hybrid.svg").write_text((Bm25Retriever() % 50 >> OverlapReranker() % 10).draw())
+        """
+        from nlp_retrieval.core.search.drawing import drawing  # which names the classes of the components that it draws
+
+        part: Any = self.reranker if isinstance(self, FirstCandidates) else self
+        return drawing(part.config, part.kind, self.n if isinstance(self, FirstCandidates) else None)
+
+    def _repr_html_(self) -> str:
+        return f"{self.draw()}<br><code>{html_text(repr(self))}</code>"
 
     def __mod__(self, n: int) -> Any:
         return _expressed(self, "%", n)

@@ -17,6 +17,8 @@ from pathlib import Path
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.search.drawing import NAMESPACE, drawing
 from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, verdict
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.figures import (
@@ -72,6 +74,15 @@ def asset(name: str, folder: Path | None = None) -> Markup:
     return Markup(((folder or _ASSETS) / name).read_text("utf-8"))  # noqa: S704 - a file of an installed package
 
 
+def _drawn(config: Config) -> Markup:
+    """Return the drawing of a searcher; nothing for other entrants, and for what no searcher could have written."""
+    try:
+        svg = drawing(config) if config.get("name") == "searcher" else ""
+        return Markup(svg.replace(f' xmlns="{NAMESPACE}"', ""))  # noqa: S704 - escaped by drawing; a page needs no namespace
+    except (AttributeError, KeyError, TypeError, ValueError):  # a run folder may be anybody's
+        return Markup()
+
+
 @cache
 def _environment(folder: Path | None) -> Environment:
     own = PackageLoader(__package__)
@@ -91,6 +102,7 @@ def _environment(folder: Path | None) -> Environment:
         "family_label": family_label,
         "grouped": "{:,}".format,
         "digest": _digest,
+        "drawn": _drawn,
         "interval": interval_text,
         "in_order": lambda values, keys: [values.get(key) for key in keys],
         "interval_plot": interval_plot,

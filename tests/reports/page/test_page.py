@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+from nlp_retrieval import Bm25Retriever, OverlapReranker
 from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
 from nlp_retrieval.reports.figures import amount
 from nlp_retrieval.reports.page.page import render_page
@@ -117,6 +118,16 @@ def test_markup_in_names_and_values_stays_text() -> None:
     assert ATTACK in attacked.texts("bdi")
     assert ATTACK in attacked.texts("code")
     assert not any(key.startswith("on") for _, a in attacked.elements for key in a)
+
+
+def test_each_searcher_is_drawn_and_what_no_searcher_has_written_is_not() -> None:
+    report = usual_report()
+    first, *rest = report.configurations
+    searcher = Bm25Retriever() % 50 >> OverlapReranker() % 10
+    page = render_page(replace(report, configurations=[replace(first, config=searcher.config), *rest]))
+    assert page.count("first 10</text>") == 1
+    for config in ({"name": "searcher", "retrievers": 3}, {"name": "searcher", "retrievers": [None]}):
+        assert ">first 10<" not in render_page(replace(report, configurations=[replace(first, config=config), *rest]))
 
 
 def test_the_page_refers_to_nothing_outside_itself() -> None:
