@@ -98,7 +98,7 @@ def run(config: BenchmarkConfig, folder: Path) -> Figures:
     Raises:
         RetrievalError: a configuration failed.
     """
-    refuse_failures(run_benchmark(config, folder, []))
+    refuse_failures(run_benchmark(config, folder, wandb=False))
     saved = read_run_folder(folder)
     values = {name: evaluation.per_query for name, evaluation in saved.evaluations.items()}
     return Figures(values, saved.lists.families, saved.lists.groups)

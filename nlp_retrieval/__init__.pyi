@@ -6,7 +6,6 @@ from nlp_retrieval.benchmarks.benchmarker import compare_systems as compare_syst
 from nlp_retrieval.benchmarks.comparing import compare_runs as compare_runs
 from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
 from nlp_retrieval.benchmarks.evaluate import evaluate as evaluate
-from nlp_retrieval.benchmarks.filters import Unfiltered as Unfiltered
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult

@@ -4,17 +4,10 @@ from nlp_retrieval.benchmarks.benchmarker import Benchmarker as Benchmarker
 from nlp_retrieval.benchmarks.benchmarker import compare_systems as compare_systems
 from nlp_retrieval.benchmarks.choosing import best_by_folds as best_by_folds
 from nlp_retrieval.benchmarks.comparing import compare_runs as compare_runs
-from nlp_retrieval.benchmarks.cost import Cost as Cost
-from nlp_retrieval.benchmarks.cost import LanguageModelCost as LanguageModelCost
-from nlp_retrieval.benchmarks.cost import ModelPrice as ModelPrice
-from nlp_retrieval.benchmarks.cost import Prices as Prices
 from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
-from nlp_retrieval.benchmarks.filters import Unfiltered as Unfiltered
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
-from nlp_retrieval.benchmarks.results import FailedConfiguration as FailedConfiguration
-from nlp_retrieval.benchmarks.runs import SavedRun as SavedRun
 from nlp_retrieval.benchmarks.runs import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.runs import read_sources as read_sources
 from nlp_retrieval.benchmarks.settings import BenchmarkConfig as BenchmarkConfig

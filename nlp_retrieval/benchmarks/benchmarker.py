@@ -246,7 +246,7 @@ class _Benchmark:
         filters = filters_for(searcher, self.settings.filters)
         sample = drawn_sample(self.texts, self.settings.latency_queries, self.settings.seed, filters)
         with record_calls() as asked:
-            timing = timed(searcher, *sample, self.settings.latency_k, self.store)
+            timing = timed(searcher, *sample, self.store)
             with record_calls() as searched:
                 found = search_each(searcher, self.texts, self.depth, filters)
             results = self._counting(found, lambda hit: hit.item.item_id)
@@ -388,10 +388,7 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
     def grid(
         searcher: Mapping[str, Any] | BaseSearcher,
         vary: Mapping[str, Any],
-        *,
         skip: Sequence[Mapping[str, Any]] = (),
-        sample: int | None = None,
-        seed: int = 0,
     ) -> dict[str, Benchmarkable]:
         """Return searchers for all combinations of some parameters, by name, for use in a benchmark.
 
@@ -402,13 +399,11 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
             searcher: the settings shared by all, or a searcher that has them.
             vary: values by dotted path into the settings.
             skip: combinations to leave out.
-            sample: number of combinations to draw at random; None: all of them.
-            seed: seed of the sample.
 
         Raises:
             ConfigurationError: a path does not exist, an axis or a skip is invalid, or a value is not valid.
         """
-        return build_grid(searcher, vary, skip=skip, sample=sample, seed=seed).searchers
+        return build_grid(searcher, vary, skip).searchers
 
     def run(self) -> BenchmarkRun:
         """Index missing parts, search, and measure.

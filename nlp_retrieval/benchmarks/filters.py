@@ -7,13 +7,9 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
-from nlp_retrieval.core.files.frames import Queries
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Query, RetrievalResult
-from nlp_retrieval.core.search.results import RankedLists
-from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
 
 # ``where_from: {country: country}`` means that the items' ``country`` must be the query's ``country``: equal to a text, number
@@ -69,47 +65,8 @@ def _wanted(query: Query, source: str, queries: Sequence[Query]) -> Any:
     return {"in": value} if isinstance(value, list) else value
 
 
-class Unfiltered(Searcher):
-    """A searcher that gets no filters in a benchmark; compare it with a searcher of the same parameters.
-
-    Args:
-        retrievers: as of :class:`Searcher`.
-        processor: as of :class:`Searcher`.
-        fusion: as of :class:`Searcher`.
-        reranker: as of :class:`Searcher`.
-        scope: as of :class:`Searcher`.
-        depth: as of :class:`Searcher`.
-        quota: as of :class:`Searcher`.
-
-    Examples:
-        >>> Unfiltered(["bm25"])
-        Unfiltered(retrievers=[Bm25Retriever()])
-    """
-
-    name = "unfiltered"
-    manifest_may_set = PART_RULES | may_set("processor", "scope", "depth", "quota")
-
-    def search(
-        self,
-        queries: Queries,
-        k: int = 10,
-        where: Where | None = None,
-        subqueries: Sequence[Sequence[str]] | None = None,
-    ) -> RankedLists:
-        """Search all items, as :class:`Searcher` does.
-
-        Raises:
-            ConfigurationError: a filter is passed.
-        """
-        if where is not None:
-            raise ConfigurationError("an 'unfiltered' searcher takes no filter; use a 'searcher' for that")
-        return super().search(queries, k, None, subqueries)
-
-
 def filters_for(searcher: Any, filters: Sequence[Where | None]) -> list[Where | None]:
-    """Return the filters to pass to a searcher: none for :class:`Unfiltered`."""
-    if isinstance(searcher, Unfiltered):
-        return [None] * len(filters)
+    """Return the filters to pass to a searcher, which must take some if there are any."""
     if any(where is not None for where in filters) and "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError(
             f"{type(searcher).__name__}.search takes no filter (no parameter 'where'), and the queries of this benchmark have "

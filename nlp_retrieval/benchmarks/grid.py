@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,24 +23,21 @@ from nlp_retrieval.errors import ConfigurationError, nearest
 # Dotted paths into the settings of a searcher: through mappings by key, and through lists by registry name, or by number if a
 # name occurs twice. A component given by name alone, or as an object, counts as a mapping of its settings.
 
-Place = tuple[str | int, ...]
-"""A path as keys and numbers: two paths to the same setting are equal as places."""
 
-
-def with_value(settings: object, segments: Sequence[str], value: object, passed: Place = ()) -> tuple[object, Place]:
-    """Return the settings with a value set at a path, and its place; ``passed`` is the path to the settings, for messages."""
+def with_value(settings: object, segments: Sequence[str], value: object, passed: str = "") -> object:
+    """Return the settings with a value set at a path; ``passed`` is the path to the settings, for messages."""
     head, *rest = segments
-    opened = _opened(settings)
+    opened, here = _opened(settings), passed or "the searcher"
+    there = f"{passed}.{head}" if passed else head
     if isinstance(opened, Mapping):
         if rest and head not in opened:
-            raise ConfigurationError(f"{_dotted(passed)} has no {head!r}; {nearest(head, map(str, opened))}")
-        inner, full_path = with_value(opened[head], rest, value, (*passed, head)) if rest else (value, (*passed, head))
-        return {**opened, head: inner}, full_path
+            raise ConfigurationError(f"{here} has no {head!r}; {nearest(head, map(str, opened))}")
+        return {**opened, head: with_value(opened[head], rest, value, there) if rest else value}
     if isinstance(opened, list | tuple):
-        number = _number_of(head, opened, passed)
-        inner, full_path = with_value(opened[number], rest, value, (*passed, number)) if rest else (value, (*passed, number))
-        return [*opened[:number], inner, *opened[number + 1 :]], full_path
-    raise ConfigurationError(f"{_dotted(passed)} is {'null' if opened is None else repr(opened)}, which has no {head!r}")
+        number = _number_of(head, opened, here)
+        inner = with_value(opened[number], rest, value, there) if rest else value
+        return [*opened[:number], inner, *opened[number + 1 :]]
+    raise ConfigurationError(f"{here} is {'null' if opened is None else repr(opened)}, which has no {head!r}")
 
 
 def _opened(settings: object) -> object:
@@ -50,27 +46,14 @@ def _opened(settings: object) -> object:
     return {"name": settings} if isinstance(settings, str) else settings
 
 
-def _number_of(head: str, listed: Sequence[object], passed: Place) -> int:
-    if head.isdecimal():
-        if int(head) < len(listed):
-            return int(head)
-        raise ConfigurationError(f"{_dotted(passed)} has {len(listed)} entries; the last is number {len(listed) - 1}")
-    opened = [_opened(entry) for entry in listed]
-    names = [entry.get("name") if isinstance(entry, Mapping) else None for entry in opened]
-    numbers = [number for number, name in enumerate(names) if name == head]
-    if len(numbers) > 1:
-        raise ConfigurationError(
-            f"{_dotted(passed)} has several entries called {head!r}; write its number instead: {', '.join(map(str, numbers))}"
-        )
-    if not numbers:
-        raise ConfigurationError(
-            f"{_dotted(passed)} has no {head!r}; {nearest(head, [n for n in names if isinstance(n, str)])}"
-        )
-    return numbers[0]
-
-
-def _dotted(segments: Place) -> str:
-    return ".".join(map(str, segments)) or "the searcher"
+def _number_of(head: str, listed: Sequence[object], here: str) -> int:
+    names = [entry.get("name") if isinstance(entry, Mapping) else None for entry in map(_opened, listed)]
+    numbers = [number for number, name in enumerate(names) if head in (name, str(number))]
+    if len(numbers) == 1:
+        return numbers[0]
+    if numbers:
+        raise ConfigurationError(f"{here} has several entries called {head!r}; write a number, from 0 to {len(names) - 1}")
+    raise ConfigurationError(f"{here} has no {head!r}; {nearest(head, filter(None, names))}, or a number from 0")
 
 
 # Labels of values in names of configurations, in skips and in plans: the registry name of a component, and what distinguishes
@@ -180,13 +163,11 @@ def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
     return dict(zip(names, searchers, strict=True))
 
 
-# A grid: every combination of the axes' values is a configuration, except those that ``skip`` leaves out; with too many, a
-# random sample of them. A name consists of the labels of the values, with the name of the axis if the label alone is not clear.
+# A grid: every combination of the axes' values is a configuration, except those that ``skip`` leaves out. A name consists of
+# the labels of the values, with the name of the axis if the label alone is not clear.
 
 MOST = 10_000
-"""Maximum number of configurations; more combinations must be sampled."""
-
-_MOST_COMBINATIONS = 1_000_000
+"""Maximum number of combinations."""
 
 Combination = tuple[int, ...]
 """The number of the value on each axis."""
@@ -194,13 +175,12 @@ Combination = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Grid:
-    """Searchers of a grid or their settings by name, duplicates with the name that they equal, and the values of each axis."""
+    """Searchers of a grid or their settings by name, and the values of each axis."""
 
     searchers: dict[str, Any]
     combinations: int
-    equal: dict[str, str] = field(default_factory=dict)
-    axes: dict[str, str] = field(default_factory=dict)
-    values: dict[str, dict[str, str | int | float]] = field(default_factory=dict)
+    axes: dict[str, str]
+    values: dict[str, dict[str, str | int | float]]
 
 
 @dataclass(frozen=True)
@@ -221,95 +201,62 @@ class _Axis:
 def build_grid(
     searcher: Mapping[str, Any] | BaseSearcher,
     vary: Mapping[str, Any],
-    *,
     skip: Sequence[Mapping[str, Any]] = (),
-    sample: int | None = None,
-    seed: int = 0,
     where: str = "grid",
 ) -> Grid:
     """Build every configuration of a grid; of equal ones the first."""
-    expanded = expand_grid(searcher, vary, skip=skip, sample=sample, seed=seed, where=where)
-    searchers: dict[str, Benchmarkable] = {}
-    equal: dict[str, str] = {}
-    name_of: dict[str, str] = {}
+    expanded = expand_grid(searcher, vary, skip, where)
+    searchers: dict[str, tuple[str, Benchmarkable]] = {}
     for name, settings in expanded.searchers.items():
         # everything registered as a searcher has the interface that a benchmark needs
         composed = cast(Benchmarkable, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
-        first = name_of.setdefault(value_key(composed.config), name)
-        if first == name:
-            searchers[name] = composed
-        else:
-            equal[name] = first
-    return replace(expanded, searchers=searchers, equal=equal, values={name: expanded.values[name] for name in searchers})
+        searchers.setdefault(value_key(composed.config), (name, composed))
+    kept = dict(searchers.values())
+    return replace(expanded, searchers=kept, values={name: expanded.values[name] for name in kept})
 
 
-def expand_grid(
-    searcher: object, vary: object, *, skip: object = (), sample: object = None, seed: int = 0, where: str = "grid"
-) -> Grid:
+def expand_grid(searcher: object, vary: object, skip: object = (), where: str = "grid") -> Grid:
     """Return the settings of every configuration of a grid, by name."""
     if isinstance(searcher, BaseSearcher):
         searcher = {"name": searcher.name} | searcher._arguments
     if not isinstance(searcher, Mapping):
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
-    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
-        raise ConfigurationError(f"{where}.sample: expected an integer from 1 to {MOST:,}, found {sample!r}")
     if not isinstance(vary, Mapping) or not vary:
         raise ConfigurationError(
             f"{where}.vary: expected axes by their paths, such as {{fusion: [rrf, combsum]}}, found {_shown(vary)}"
         )
     axes = [_axis(str(path), values, f"{where}.vary.{path}") for path, values in vary.items()]
-    left = _left(axes, skip, where)
-    if sample is None and len(left) > MOST:
-        raise ConfigurationError(
-            f"{where}: {len(left):,} combinations are more than {MOST:,}; draw some of them (sample: 50), or vary less"
-        )
-    places = range(len(left)) if sample is None or sample >= len(left) else sorted(_draw(len(left), sample, seed))
-    drawn = [left[place] for place in places]
+    drawn = _left(axes, skip, where)
     short = [_short_path(axis, axes) for axis in axes]
     settings: dict[str, Config] = {}
     values: dict[str, dict[str, str | int | float]] = {}
     for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
-        settings[name] = _settings(searcher, axes, chosen, name, where)
+        settings[name] = _settings(searcher, axes, chosen, where)
         values[name] = {key: axis.recorded(value) for key, axis, value in zip(short, axes, chosen, strict=True)}
-    return Grid(settings, len(left), {}, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
-
-
-def _draw(count: int, sample: int, seed: int) -> list[int]:
-    return random.Random(seed).sample(range(count), sample)  # noqa: S311 -- a sample
+    return Grid(settings, len(drawn), {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
 
 
 def _axis(path: str, given: object, where: str) -> _Axis:
-    if isinstance(given, Mapping) and isinstance(given.get("name"), str):
-        raise ConfigurationError(
-            f"{where}: a component is given where a list of values is expected; write a list, even of one: "
-            f"[{{name: {given['name']}, ...}}]"
-        )
-    if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
-        raise ConfigurationError(f"{where}: expected a list of values, or values by name, found {_shown(given)}")
-    if not given:
-        raise ConfigurationError(f"{where}: no values; give at least one, or leave the axis out")
+    is_component = isinstance(given, Mapping) and isinstance(given.get("name"), str)
+    if is_component or isinstance(given, str) or not isinstance(given, Mapping | Sequence) or not given:
+        raise ConfigurationError(f"{where}: expected a list of values, even of one, or values by name, found {_shown(given)}")
     named = isinstance(given, Mapping)
     values = list(given.values()) if isinstance(given, Mapping) else list(given)
     labels = list(map(str, given)) if named else labels_of(values)
-    keys = list(map(value_key, values))
-    for number, (key, label) in enumerate(zip(keys, labels, strict=True)):
-        if keys.index(key) != number:
-            raise ConfigurationError(
-                f"{where}: values {keys.index(key) + 1} and {number + 1} are equal ({_shown(values[number])}); leave one out"
-            )
-        if labels.index(label) != number:
-            raise ConfigurationError(
-                f"{where}: values {labels.index(label) + 1} and {number + 1} would both be called {label!r}; give them names "
-                "of their own: {name: value, ...}"
-            )
+    if (repeated := first_repeated(map(value_key, values))) is not None:
+        raise ConfigurationError(f"{where}: the value {repeated} is there twice; leave one out")
+    if (repeated := first_repeated(labels)) is not None:
+        raise ConfigurationError(
+            f"{where}: two values would be called {repeated!r}; give them names of their own: {{name: value, ...}}"
+        )
     return _Axis(path, labels, values, named)
 
 
 def _left(axes: Sequence[_Axis], skip: object, where: str) -> list[Combination]:
     """Return the combinations of the axes' values that no skip leaves out."""
     count = math.prod(len(axis.values) for axis in axes)
-    if count > _MOST_COMBINATIONS:
-        raise ConfigurationError(f"{where}: {count:,} combinations are more than {_MOST_COMBINATIONS:,}; vary less")
+    if count > MOST:
+        raise ConfigurationError(f"{where}: {count:,} combinations are more than {MOST:,}; vary less")
     rules = _skips(skip, axes, f"{where}.skip")
     left = [
         chosen
@@ -323,17 +270,13 @@ def _left(axes: Sequence[_Axis], skip: object, where: str) -> list[Combination]:
 
 def _skips(skip: object, axes: Sequence[_Axis], where: str) -> list[dict[int, set[int]]]:
     """Return, for each combination to leave out, the numbers of the values by the numbers of their axes."""
-    if isinstance(skip, str | Mapping) or not isinstance(skip, Sequence):
+    if isinstance(skip, str) or not isinstance(skip, Sequence) or not all(isinstance(rule, Mapping) and rule for rule in skip):
         raise ConfigurationError(
             f"{where}: expected a list of combinations, such as [{{fusion: combsum, reranker: none}}], found {_shown(skip)}"
         )
     numbers = {axis.path: number for number, axis in enumerate(axes)}
     rules = []
     for place, rule in enumerate(skip):
-        if not isinstance(rule, Mapping) or not rule:
-            raise ConfigurationError(
-                f"{where}[{place}]: expected values by axis, such as {{fusion: rrf}}, found {_shown(rule)}"
-            )
         chosen: dict[int, set[int]] = {}
         for path, wanted in rule.items():
             if path not in numbers:
@@ -347,38 +290,29 @@ def _skips(skip: object, axes: Sequence[_Axis], where: str) -> list[dict[int, se
 
 def _value_of(wanted: object, axis: _Axis, where: str) -> int:
     """The number of the value meant: by its label, or the given number, truth value or null."""
+    keys = [value_key(value) for value in axis.values]
     if isinstance(wanted, str) and wanted in axis.labels:
         return axis.labels.index(wanted)
-    if wanted is None or isinstance(wanted, bool | int | float):
-        for number, value in enumerate(axis.values):
-            if value_key(value) == value_key(wanted):
-                return number
-    shown = "none" if wanted is None else str(wanted)
-    raise ConfigurationError(f"{where}: {axis.path!r} has no value called {shown!r}; {nearest(shown, axis.labels)}")
+    if not isinstance(wanted, str) and value_key(wanted) in keys:
+        return keys.index(value_key(wanted))
+    raise ConfigurationError(f"{where}: {axis.path!r} has no value called {wanted!r}; {nearest(str(wanted), axis.labels)}")
 
 
 def _shown(value: object) -> str:
-    text = repr(to_plain(value))
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return f"{to_plain(value)!r:.80}"
 
 
-def _settings(searcher: Mapping[str, Any], axes: Sequence[_Axis], chosen: Combination, name: str, where: str) -> Config:
+def _settings(searcher: Mapping[str, Any], axes: Sequence[_Axis], chosen: Combination, where: str) -> Config:
     """The settings of one combination. Whole components are set before their parameters."""
     settings: object = dict(searcher)
-    path_of: dict[Place, str] = {}
     for axis, value in sorted(zip(axes, chosen, strict=True), key=lambda pair: pair[0].path.count(".")):
         try:
-            settings, full_path = with_value(settings, axis.path.split("."), axis.values[value])
+            settings = with_value(settings, axis.path.split("."), axis.values[value])
         except ConfigurationError as error:
             raise ConfigurationError(
-                f"{where}.vary.{axis.path}: cannot be followed in the configuration {name!r}: {error}; write it under "
-                f"{where}.searcher, or make whole components the values of the axis that takes it away"
+                f"{where}.vary.{axis.path}: {error}; write it under {where}.searcher, or make whole components the values of "
+                "the axis that takes it away"
             ) from None
-        other = path_of.setdefault(full_path, axis.path)
-        if other != axis.path:
-            raise ConfigurationError(
-                f"{where}.vary.{axis.path}: sets the same value as {other!r} in the configuration {name!r}; make them one axis"
-            )
     return cast(Config, settings)
 
 

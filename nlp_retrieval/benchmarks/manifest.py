@@ -14,10 +14,11 @@ from nlp_retrieval.benchmarks.checked import keys_of
 from nlp_retrieval.benchmarks.entrants import Corpus, Entry, TrecRun
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings, GivenItems
+from nlp_retrieval.benchmarks.timing import LATENCY_K
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.secrets import without_secrets
 
-_ELSEWHERE = ("searchers", "loader", "index_path", "stage_folder", "seed", "latency_queries", "latency_k")
+_ELSEWHERE = ("searchers", "loader", "index_path", "stage_folder", "seed", "latency_queries")
 """Settings that a manifest records under other names, or not at all."""
 
 
@@ -53,7 +54,7 @@ def manifest_of(
         "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
         "right_answers": _hash(right) if right else None,
         "main": settings.main_measure,
-        "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "k": settings.latency_k},
+        "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "k": LATENCY_K},
         "searchers": {
             name: {"config": without_secrets(searcher.config)}
             | ({"failed": failed[name]} if name in failed else identities[name])

@@ -9,11 +9,10 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.benchmarks.filters import grouped
-from nlp_retrieval.benchmarks.grid import Grid, labels_of
+from nlp_retrieval.benchmarks.grid import labels_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
 from nlp_retrieval.core.files.opening import expanded
@@ -28,6 +27,8 @@ from nlp_retrieval.encoders.models import find_model
 from nlp_retrieval.errors import ItemError, RetrievalError
 from nlp_retrieval.text.printing import counted, printable
 
+P = TypeVar("P", bound=Component)
+
 IndexState = Literal["found", "to build", "not known"]
 """Not known if its model is not on this machine."""
 
@@ -37,41 +38,28 @@ class Plan:
     """States of indexes and the most calls of language models by name (None: unknown), and models not on this machine."""
 
     settings: BenchmarkSettings
-    grid: Grid | None
     indexes: dict[str, IndexState]
     calls: dict[str, int | None]
     missing: list[str]
 
     def lines(self, *, whole: bool = False) -> Iterator[str]:
         """Yield the plan as lines of text; ``whole`` names its configurations too."""
-        settings, main = self.settings, self.settings.main_measure
-        others = [measure for measure in settings.measures or () if measure != main]
-        by = f"{main} ({', '.join(others) or 'k = ' + ', '.join(map(str, settings.k_values))})"
+        settings = self.settings
         counts = f"{counted(len(settings.searchers), 'configuration')}, {counted(len(settings.queries), 'query', 'queries')}"
-        yield printable(f"plan: {counts}, by {by}, baseline {settings.baseline}")
-        if filters := sum(where is not None for where, _ in grouped(settings.filters)):
-            yield f"filters: {counted(filters, 'different one')}; queries of one filter are searched together"
-        if (grid := self.grid) is not None:
-            drawn = len(grid.searchers) + len(grid.equal)
-            sampled = f", {drawn:,} of them drawn" if drawn < grid.combinations else ""
-            equal = f", {counted(len(grid.equal), 'duplicate')} removed" if grid.equal else ""
-            yield f"grid: {counted(grid.combinations, 'combination')}{sampled}{equal}"
+        yield printable(f"plan: {counts}, by {settings.main_measure}, baseline {settings.baseline}")
         states = ", ".join(f"{name}: {state}" for name, state in self.indexes.items())
         yield printable(f"indexes in {settings.index_path}: {states or 'none'}")
         for name, calls in self.calls.items():
-            yield printable(f"language-model calls, {name}: {'not known' if calls is None else f'{calls:,}'}")
-        if self.calls:
-            known = [calls for calls in self.calls.values() if calls is not None]
-            more = ", and an unknown number more" if len(known) < len(self.calls) else ""
-            yield f"language models: at most {sum(known):,} calls{more}; answers on disk make it fewer, retries more"
+            most = "not known" if calls is None else f"at most {calls:,}; answers on disk make it fewer, retries more"
+            yield printable(f"language-model calls, {name}: {most}")
         if self.missing:
             yield printable(f"not on this machine: {', '.join(self.missing)}")
         for name in settings.searchers if whole else ():
             yield f"  {printable(name)}{' *' if name == settings.baseline else ''}"
 
 
-def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
-    """Return the plan of a benchmark, some of whose configurations may come from a grid."""
+def plan_of(settings: BenchmarkSettings) -> Plan:
+    """Return the plan of a benchmark."""
     if next(checked_items(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
     searchers = [one for one in settings.searchers.values() if isinstance(one, Component) and not isinstance(one, TrecRun)]
@@ -82,7 +70,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
     asking = {key: part for searcher in searchers for key, part in _asking_parts(searcher).items()}
     n_asked = len({query.text for query in settings.queries if not has_no_words(query.text)})
     calls: dict[str, int | None] = {}
-    for title, part in zip(_titles(asking.values()), asking.values(), strict=True):
+    for title, part in _titled(asking.values()):
         each, before = part.calls_per_query(), calls.get(title, 0)
         calls[title] = None if each is None or before is None else before + each * n_asked
     held: list[Component] = [*searchers]
@@ -92,14 +80,13 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
             n_calls = None if each is None else each * n_asked * len(settings.searchers)
             calls[f"answers by {settings.answerer.name}"] = n_calls
     manifest = read_manifest(settings.index_folder)
-    states = {
-        title: _state(part, manifest) for title, part in zip(_titles(retrievers.values()), retrievers.values(), strict=True)
-    }
-    return Plan(settings, grid, states, calls, list(dict.fromkeys(model for part in held for model in _missing(part))))
+    states = {title: _state(part, manifest) for title, part in _titled(retrievers.values())}
+    return Plan(settings, states, calls, list(dict.fromkeys(model for part in held for model in _missing(part))))
 
 
-def _titles(parts: Iterable[Component]) -> list[str]:
-    return labels_of([without_secrets(part.config) for part in parts])
+def _titled(parts: Iterable[P]) -> list[tuple[str, P]]:
+    every = list(parts)
+    return list(zip(labels_of([without_secrets(part.config) for part in every]), every, strict=True))
 
 
 def _asking_parts(searcher: Component) -> dict[str, Component]:

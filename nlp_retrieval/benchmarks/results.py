@@ -106,19 +106,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class FailedConfiguration:
-    """A configuration that failed while others could be run.
-
-    Args:
-        name: as given by the user.
-        config: the searcher's own, complete.
-        error: the class name of the error.
-        reason: its message.
-        traceback: its traceback, if it is not one of the project's own errors; otherwise empty.
-
-    Examples:
-        >>> FailedConfiguration("hybrid", {"name": "searcher"}, "ModelError", "the model is not in the cache").reason
-        'the model is not in the cache'
-    """
+    """A configuration that failed while others could be run; a traceback only if the error is not one of the project's own."""
 
     name: str
     config: Config

@@ -56,22 +56,7 @@ _ABOUT = ("configuration", "query_id", "family", "group")
 
 @dataclass(frozen=True)
 class SavedRun:
-    """A finished run, read from its folder.
-
-    Args:
-        folder: its path.
-        report: as written.
-        lists: the results of each configuration.
-        evaluations: every measure of every query, by configuration.
-
-    Examples:
-        >>> corpus = JsonlLoader("animals.jsonl")
-        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
-        >>> report = write_run_files(run, "runs/first")
-        >>> saved = read_run_folder("runs/first")
-        >>> saved.evaluations["bm25"].means()["recall@5"]
-        1.0
-    """
+    """A finished run, read from its folder; ``evaluations`` has every measure of every query, by configuration."""
 
     folder: Path
     report: BenchmarkReport

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import KW_ONLY, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
@@ -97,14 +97,10 @@ class GivenItems(BaseLoader):
     """The corpus of a benchmark that was given in Python; an iterator is read now, because it is needed several times."""
 
     name = "given"
+    config: ClassVar[Config] = {"name": "given"}  # type: ignore[misc]  # the items are in no file
 
     def __init__(self, items: Any) -> None:
         self._items: Items = list(items_of(items)) if isinstance(items, Iterator) else items
-
-    @property
-    def config(self) -> Config:
-        """Its name alone: the items are in no file."""
-        return {"name": self.name}
 
     def stream(self) -> Iterator[SearchableItem]:
         return items_of(self._items)
@@ -146,49 +142,38 @@ class BenchmarkSettings:
     """A benchmark: searchers over one corpus and one set of queries, and how they are compared.
 
     Args:
-        searchers: by name, or a list; at least one. Those of a list are named by their parts, and a retriever alone is searched
-            by a searcher of it. Equal retrievers of different searchers share one index. Runs of other tools may be included.
+        searchers: by name, or a list, named by their parts; a retriever alone is searched by a searcher of it. Equal retrievers
+            share one index. Runs of other tools may be included.
         loader: the corpus: a loader, or items in any form that ``Searcher.index`` takes.
-        queries: the queries, in any form that ``Searcher.search`` takes; by default those of ``query_loader``, read when the
-            benchmark runs.
-        gold: the expected results of each query, in any form that :func:`nlp_retrieval.evaluate` takes; by default those of
-            ``query_loader``.
-        k_values: the cutoffs, if no measures are chosen: seven measures are computed at each. Otherwise those of the measures.
-        measures: names of the measures, as in ir-measures: ``["ndcg@10", "recall@100", "rbp@10(p=0.8)"]``; see
-            :meth:`~nlp_retrieval.evaluation.measures.Measure.read`. None: seven measures at each cutoff.
-        main: the measure to sort, test pairs and draw by; by default the first of ``measures`` or, if they are not chosen, nDCG
-            at 10, or at the largest cutoff if 10 is none.
+        queries: in any form that ``Searcher.search`` takes; by default those of ``query_loader``.
+        gold: in any form that :func:`nlp_retrieval.evaluate` takes; by default those of ``query_loader``.
+        k_values: the cutoffs, if no measures are chosen: seven measures are computed at each.
+        measures: names of the measures, as in ir-measures: ``["ndcg@10", "recall@100", "rbp@10(p=0.8)"]``.
+        main: the measure to sort, test pairs and draw by; by default the first of ``measures``, or nDCG at 10 or the largest
+            cutoff.
         relevant_from: the lowest grade of a relevant document; lower grades above 0 are only gains of nDCG.
-        resamples: sign arrangements drawn for each test, and samples for each interval; by default 10,000, and for tests as
-            many more as the number of comparisons needs.
+        resamples: sign arrangements of each test, and samples of each interval; by default 10,000, and more where a test needs
+            them.
         index_path: the index directory; created or completed as needed. None: a temporary one.
         baseline: the name of the searcher that others are compared with; the first by default.
         group_by: a key of the queries' metadata; measures are also reported for each of its values.
-        depth: how many hits are fetched for each query; at least the largest cutoff. A measure without a cutoff counts all of
-            them. It is a setting because candidates of fusion and rerankers depend on it: a measure that is added changes no
-            other.
+        depth: how many hits are fetched for each query; at least the largest cutoff. A measure without a cutoff counts all.
         latency_queries: how many queries are searched one at a time to measure latency.
-        latency_k: how many hits these searches return.
         seed: for sampling those queries, and for tests and intervals; 0 or more.
-        stage_folder: folder for results of stages; existing results are not computed again. None: every
-            configuration is searched and timed separately.
-        query_loader: the loader of queries and gold, or its ``config`` if they are given; the manifest keeps it, so that the
-            run can be repeated.
+        stage_folder: folder for results of stages, which are not computed again. None: each configuration is searched alone.
+        query_loader: the loader of queries and gold, or its ``config`` if they are given; the manifest keeps it.
         prices: prices of language models; without them no price is reported.
         on_progress: called with progress messages.
-        answerer: answers the queries as questions from each searcher's results. If their metadata has an ``answer``, and
-            perhaps ``supporting_facts``, the answers are judged by these, with additional measures.
+        answerer: answers the queries from each searcher's results. If their metadata has an ``answer``, and perhaps
+            ``supporting_facts``, the answers are measured.
         where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
         where_from: a filter per query: item metadata keys mapped to query metadata keys whose values must be equal.
-            ``{"country": "country"}`` restricts each question to its own country.
-        workers: number of processes that encode passages for the index, as in ``Searcher.index``, and compute the stages
-            of the searches if there is a stage folder. Latency is always timed in this process.
-        ray: address of a Ray cluster to use instead, as in ``Searcher.index``; its nodes must see the same paths for index and
-            stages.
-        gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
-            ``"error"`` before anything is searched, or ``"drop"`` them from the gold, with queries that have no others.
+        workers: number of processes that encode passages for the index and, with a stage folder, search. Latency is timed here.
+        ray: address of a Ray cluster to use instead; its nodes must see the same paths for index and stages.
+        gold_missing: relevant documents that the corpus lacks ``"count"`` as not found, are an ``"error"`` before anything is
+            searched, or are taken out (``"drop"``), with queries that have no others.
         ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
-            MTEB (ArguAna, Quora); None: true if most of such queries have the text of that item. Gold items always count.
+            MTEB; None: true if most of such queries have the text of that item. Gold items always count.
         unjudged: ids of queries left out because they have no gold; those among ``queries`` are added.
         unasked: ids of gold left out because its query is missing; those among ``gold`` are added.
 
@@ -197,8 +182,7 @@ class BenchmarkSettings:
             the wrong type or out of range.
         QueryError: no queries, two with one id, a cutoff that is not a positive integer, an invalid filter, or a query that
             lacks a key of its filter.
-        GoldError: two golds for one query, or no query with gold; or expected answers are missing for some of them. Other
-            queries without gold do not count, and the report says so.
+        GoldError: two golds for one query, no query with gold, or expected answers for some of the queries only.
 
     Examples:
         >>> searchers = {"plain": Searcher(["bm25"]), "reranked": Searcher(["bm25"], reranker="overlap")}
@@ -222,7 +206,6 @@ class BenchmarkSettings:
     group_by: str = "hops"
     depth: Annotated[Integer, Field(ge=1)] = DEPTH
     latency_queries: Annotated[Integer, Field(ge=1)] = 200
-    latency_k: Annotated[Integer, Field(ge=1)] = 10
     seed: Annotated[Integer, Field(ge=0)] = 0
     stage_folder: Annotated[AnyPath | None, Field(serialization_alias="stages")] = None
     query_loader: Annotated[BaseQueryLoader | Config | str | None, SkipValidation, Field(serialization_alias="queries")] = None
@@ -417,12 +400,6 @@ class GridSettings:
     searcher: Any
     vary: Any
     skip: Any = ()
-    sample: Any = None
-
-    def built(self, seed: object, where: str) -> Grid:
-        """Return the searchers; the message of an error begins with the place ``where``."""
-        drawn_by = seed if isinstance(seed, int) else 0
-        return build_grid(self.searcher, self.vary, skip=self.skip, sample=self.sample, seed=drawn_by, where=where)
 
 
 @settings
@@ -447,27 +424,9 @@ class BenchmarkConfig(BenchmarkSettings):
     mlflow: Annotated[MlflowSettings | None, Field(examples=["{experiment: hover}"])] = None
     grid: Annotated[Grid | None, SkipValidation] = None
 
-    @property
-    def output_folder(self) -> Path:
-        """The folder for the files of the run."""
-        return Path(self.output)
-
-    def trackers(self, named: Collection[str] = (), *, wandb: bool = True) -> list[WandbSettings | MlflowSettings]:
-        """Return the settings of the trackers to log to: those named, or those of the file, perhaps without W&B."""
-        known: dict[str, WandbSettings | MlflowSettings]
-        known = {"wandb": self.wandb or WandbSettings(), "mlflow": self.mlflow or MlflowSettings()}
-        if named:
-            return [known[name] for name in known if name in named]
-        return [settings for settings in (self.wandb if wandb else None, self.mlflow) if settings is not None]
-
     def settings(self, output: Path | None = None) -> BenchmarkSettings:
-        """Load queries and gold, and return the benchmark to run.
-
-        Args:
-            output: the folder for the files of the run, overriding the file's own; stages are kept in it, unless the file
-                has another folder for them.
-        """
-        return self.loaded(stage_folder=self.stage_folder or (output or self.output_folder) / "stages")
+        """Load queries and gold, and return the benchmark to run; its stages are kept in the output folder by default."""
+        return self.loaded(stage_folder=self.stage_folder or (output or Path(self.output)) / "stages")
 
 
 def read_benchmark_config(
@@ -514,13 +473,10 @@ def read_benchmark_config(
     built = {name: _built(name, value, where) for name, value in values.items()}
     built["searchers"] = _named(values["searchers"], where) if "searchers" in values else {}
     if "grid" in values:
-        grid = read_settings(GridSettings, values["grid"], f"{where}: grid").built(built.get("seed"), f"{where}: grid")
-        for name in grid.searchers:
-            if name in built["searchers"]:
-                raise ConfigurationError(
-                    f"{where}: grid: a configuration is called {name!r}, as one of the searchers is; rename that one, or give "
-                    "the values of the grid names of their own"
-                )
+        given = read_settings(GridSettings, values["grid"], f"{where}: grid")
+        grid = build_grid(given.searcher, given.vary, given.skip, f"{where}: grid")
+        if twice := grid.searchers.keys() & built["searchers"].keys():
+            raise ConfigurationError(f"{where}: grid: {min(twice)!r} is the name of one of the searchers too; rename that one")
         built |= {"grid": grid, "searchers": built["searchers"] | grid.searchers}
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 
@@ -543,12 +499,9 @@ def _built(name: str, value: Any, where: str) -> Any:
 def _named(searchers: object, where: str) -> dict[str, Entry]:
     if not isinstance(searchers, dict) or not searchers:
         raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
-    if (repeated := first_repeated(map(str, searchers))) is not None:
-        raise ConfigurationError(f"{where}: searchers: {repeated!r} is named twice; give each searcher a name of its own")
     for name, value in searchers.items():
         if not isinstance(value, Mapping):
             raise ConfigurationError(
-                f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}; "
-                "names of retrievers and expressions are for Python"
+                f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}"
             )
     return {str(name): _composed(value, f"searchers.{name}") for name, value in searchers.items()}

@@ -33,6 +33,9 @@ from nlp_retrieval.core.search.retriever import Stages, using_stages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 
+LATENCY_K = 10
+"""Hits that a timed search asks for."""
+
 _WARM_UP = 2
 _LEVEL = 0.05
 
@@ -58,18 +61,18 @@ def drawn_sample(texts: Sequence[str], count: int, seed: int, filters: Sequence[
     return sample, list(islice(others, _WARM_UP)) or sample[:_WARM_UP]
 
 
-def timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, store: StageStore | None) -> Timing:
+def timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, store: StageStore | None) -> Timing:
     """Return the timing of a configuration: the one that is kept for this machine, or a new one, which is kept."""
     generation = generation_of(searcher)
     if store is None or generation is None:  # the corpus of a searcher without a generation is not known
-        return _timed(searcher, sample, warm_up, k)
-    content = {"searcher": searcher.fingerprint, "stages": searcher.stages, "corpus": corpus_of(generation), "k": k}
+        return _timed(searcher, sample, warm_up)
+    content = {"searcher": searcher.fingerprint, "stages": searcher.stages, "corpus": corpus_of(generation), "k": LATENCY_K}
     key = key_of("latency", content | {"sample": sample, "hardware": describe_environment()["hardware"]})
     entry = store.find("latency", key)
     if entry is not None:
         by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
         return Timing(entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"]))
-    timing = _timed(searcher, sample, warm_up, k)
+    timing = _timed(searcher, sample, warm_up)
     stages = {f"stage:{name}": seconds for name, seconds in timing.by_stage.items()}
     about = {"calls": asdict(timing.calls)}
     put = store.hold if timing.calls.degraded else store.keep  # an endpoint that is down answers fast
@@ -77,18 +80,18 @@ def timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int, store:
     return timing
 
 
-def _timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, k: int) -> Timing:
+def _timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked) -> Timing:
     seconds = np.zeros(len(sample))
     by_stage = {stage: np.zeros(len(sample)) for stage in searcher.stages}
     with using_stages(Stages()), warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
         for text, where in warm_up:
-            search_where(searcher, [text], k, where)
+            search_where(searcher, [text], LATENCY_K, where)
         with record_calls() as asked:
             for number, (text, where) in enumerate(tracked_each("timing queries", sample)):
                 with record_stages() as stages:
                     begin = time.perf_counter()
-                    search_where(searcher, [text], k, where)
+                    search_where(searcher, [text], LATENCY_K, where)
                     seconds[number] = time.perf_counter() - begin
                 for stage, durations in by_stage.items():
                     durations[number] = stages.get(stage, 0.0)

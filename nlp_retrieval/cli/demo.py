@@ -35,7 +35,7 @@ def command(
     config = write_demo(output, shipped_claims(claims))
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
-    refuse_failures(run_benchmark(settings, None, settings.trackers() if wandb else [], verbose=verbose))
+    refuse_failures(run_benchmark(settings, wandb=wandb, verbose=verbose))
     linked = settings.searchers["link graph"]
     if isinstance(linked, BaseSearcher):
         say("how the link graph reaches what it finds, for one claim:")

@@ -126,13 +126,6 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
     )
 
 
-class Tracker(StrEnum):
-    """Trackers that runs can be logged to."""
-
-    WANDB = "wandb"
-    MLFLOW = "mlflow"
-
-
 _HANDFUL = 5
 """Maximum number of configurations without a printed plan."""
 _MOST_LISTED = 20
@@ -146,10 +139,6 @@ def benchmark(
     wandb: Annotated[
         bool, typer.Option(help="Log to Weights & Biases if the file asks for it.", rich_help_panel=_TRACKERS)
     ] = True,
-    log_to: Annotated[
-        list[Tracker] | None,
-        typer.Option(help="Log to this tracker instead of those in the file. Repeatable.", rich_help_panel=_TRACKERS),
-    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and exit without writing anything.")] = False,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
@@ -169,19 +158,18 @@ def benchmark(
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
 
     described = read_benchmark_config(config, measures=names_of(measures), main=main, workers=workers, ray=ray)
-    trackers = described.trackers(log_to or (), wandb=wandb)
     if columns is not None:
         from nlp_retrieval.reports.tables import refuse_unknown_columns
 
         refuse_unknown_columns(names_of(columns), described.measured)
     if dry_run:
-        _check_output(output or described.output_folder, trackers)
+        _check_output(output or Path(described.output), _trackers(described, wandb))
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
         from nlp_retrieval.benchmarks.plans import plan_of
 
-        typer.echo("\n".join(plan_of(described.settings(), described.grid).lines(whole=dry_run)), err=not dry_run)
+        typer.echo("\n".join(plan_of(described.settings()).lines(whole=dry_run)), err=not dry_run)
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, trackers, form=form, columns=columns, verbose=verbose))
+        refuse_failures(run_benchmark(described, output, wandb=wandb, form=form, columns=columns, verbose=verbose))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -193,6 +181,10 @@ def refuse_failures(report: BenchmarkReport) -> None:
             f"{len(report.failed)} of {len(report.failed) + len(report.configurations)} configurations failed: "
             + "; ".join(f"{failure.name}: {failure.reason}" for failure in report.failed)
         )
+
+
+def _trackers(config: BenchmarkConfig, wandb: bool) -> list[WandbSettings | MlflowSettings]:
+    return [tracker for tracker in (config.wandb if wandb else None, config.mlflow) if tracker is not None]
 
 
 def _check_output(folder: Path, trackers: Sequence[WandbSettings | MlflowSettings]) -> None:
@@ -209,9 +201,9 @@ def _check_output(folder: Path, trackers: Sequence[WandbSettings | MlflowSetting
 
 def run_benchmark(
     config: BenchmarkConfig,
-    output: Path | None,
-    trackers: Sequence[WandbSettings | MlflowSettings],
+    output: Path | None = None,
     *,
+    wandb: bool = True,
     form: TableFormat = TableFormat.TABLE,
     columns: str | None = None,
     verbose: bool = False,
@@ -220,7 +212,7 @@ def run_benchmark(
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
 
-    folder = output or config.output_folder
+    folder, trackers = output or Path(config.output), _trackers(config, wandb)
     _check_output(folder, trackers)
     run = run_searchers(config.settings(folder), say_progress)
     if config.grid is not None:

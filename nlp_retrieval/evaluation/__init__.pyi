@@ -1,6 +1,5 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.evaluation.abstention import RiskCoverage as RiskCoverage
 from nlp_retrieval.evaluation.abstention import risk_coverage as risk_coverage
 from nlp_retrieval.evaluation.answers import AnswerEvaluator as AnswerEvaluator
 from nlp_retrieval.evaluation.answers import GoldAnswer as GoldAnswer
@@ -11,5 +10,3 @@ from nlp_retrieval.evaluation.comparison import compare as compare
 from nlp_retrieval.evaluation.comparison import verdict as verdict
 from nlp_retrieval.evaluation.evaluator import Evaluation as Evaluation
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator as RetrievalEvaluator
-from nlp_retrieval.evaluation.rankings import RunLists as RunLists
-from nlp_retrieval.evaluation.tuning import TuningReport as TuningReport

@@ -18,19 +18,9 @@ _FOLDS = 5
 class RiskCoverage:
     """Risk at each coverage, for thresholds from the highest confidence down.
 
-    Args:
-        thresholds: ``[n]`` distinct confidences, descending; a question is answered from the threshold on.
-        coverage: ``[n]`` share of the questions that is answered.
-        risk: ``[n]`` mean loss of those, 0 to 1.
-        area: mean of the risk over all coverages (AURC); lower is better. Without any order it is the last risk.
-        threshold: the lowest threshold whose risk is at most the one that was named; None if none is, or none was named.
-        held_out: coverage and risk where the threshold for the questions of each fold of families was chosen on the others;
-            None if no risk was named. The risk is NaN where nothing was answered.
-
-    Examples:
-        >>> curve = risk_coverage([0.9, 0.8, 0.3, 0.2], [1, 1, 0, 1])
-        >>> curve.area, curve.at(0.5)
-        (0.145..., 0.0)
+    ``risk`` is the mean loss, 0 to 1, of the share ``coverage`` that is answered, and ``area`` its mean over all coverages
+    (AURC). ``threshold`` is the lowest that keeps the named risk, and ``held_out`` coverage and risk where the threshold for
+    each fold of families was chosen on the others; both None without a risk, and the risk NaN where nothing was answered.
     """
 
     thresholds: Scores

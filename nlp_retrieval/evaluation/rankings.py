@@ -45,25 +45,8 @@ class Listing:
 class RunLists:
     """All lists of a run, with the queries and gold.
 
-    Args:
-        query_ids: in order.
-        texts: texts of the queries.
-        families: per query; None if it has none.
-        groups: per query; None if it belongs to none.
-        item_ids: ids of every item in a list or in the gold.
-        titles: titles of those, empty if an item has none.
-        gold: of each query, with all its grades; empty for a query that is not judged.
-        gold_offsets: ``[queries + 1]``, into the next two.
-        gold_items: judged items, as positions in ``item_ids``.
-        gold_grades: all their grades.
-        listings: by configuration.
-        passages: texts by item id, of gold and of the first hits, cut to :data:`LONGEST_TEXT`; empty if none is known.
-
-    Examples:
-        >>> corpus = JsonlLoader("animals.jsonl")
-        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
-        >>> run.lists.query_ids, sorted(run.lists.item_ids)
-        (['q1', 'q2'], ['fox', 'krill', 'whale'])
+    Items in a list or in the gold are positions in ``item_ids``; query i owns ``gold_offsets[i]:gold_offsets[i + 1]`` of
+    ``gold_items`` and ``gold_grades``. ``passages`` has texts by item id, of gold and of the first hits.
     """
 
     query_ids: list[str]

@@ -21,23 +21,9 @@ Fitted = TypeVar("Fitted")
 
 @dataclass(frozen=True, kw_only=True)
 class TuningReport:
-    """Result of fitting weights.
+    """Result of fitting weights: those for other queries, those of each fold, and the measures before and out of fold.
 
-    Args:
-        weights: fitted to all queries, for use on others.
-        fold_weights: those of each fold, fitted without it.
-        before: measures with the present weights.
-        out_of_fold: measures with each query ranked by the weights of its fold.
-        groups: group of each query; the queries of a group are in one fold.
-        folds: fold of each query.
-        unreachable: gold documents that are not among the candidates, which no weights can rank.
-
-    Examples:
-        >>> retriever = LinkGraphRetriever(["bm25"])
-        >>> report = Searcher([retriever]).index(items, "index")
-        >>> tuned = tune(retriever, "index", queries, gold, folds=2)
-        >>> tuned.gain("recall@2")[0]
-        0.0
+    The queries of a group are in one fold. ``unreachable`` gold is not among the candidates, so no weights can rank it.
     """
 
     weights: dict[str, float]

@@ -151,7 +151,7 @@ def _filters_note(manifest: Config) -> str:
     pairs = manifest.get("where_from") or {}
     parts = [f"{key} as the query's {source}" for key, source in pairs.items()]
     parts += [json.dumps(where, ensure_ascii=False)] if (where := manifest.get("where")) else []
-    return f"Queries are filtered ({printable('; '.join(parts))}), except in configurations named unfiltered."
+    return f"Queries are filtered ({printable('; '.join(parts))})."
 
 
 def failure_notes(report: BenchmarkReport) -> list[str]:

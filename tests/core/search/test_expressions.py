@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents
-from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, Unfiltered
+from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher
 from nlp_retrieval.core.search.joining import CombSUM, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.errors import ConfigurationError
 
@@ -19,7 +19,6 @@ QUERIES = ["alpha beta;gamma", "zeta", "delta epsilon;alpha;beta"]
 a, b, c = TermCount(), TermShare(), TermCount(boost=2.0)
 first, second = Brief(), OverlapReranker()
 split = SplitAt()
-unfiltered = Unfiltered([a])
 
 WRITTEN_OUT = {
     # depth
@@ -99,7 +98,6 @@ def test_an_expression_goes_through_yaml():
         ("a + 3", "3 cannot be a part of an expression; write a retriever or a searcher"),
         ("'bm25' | a", "'bm25' cannot be a part of an expression; write a retriever or a searcher"),
         ("'bm25' & a", "'bm25' & terms: 'bm25' cannot be a part of an expression; write a retriever or a searcher"),
-        ("unfiltered + b", r"unfiltered cannot be a part of an expression; of searchers, only a Searcher can"),
     ],
 )
 def test_what_means_nothing_says_what_to_write(expression, message):

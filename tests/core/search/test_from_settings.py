@@ -23,7 +23,6 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
-    Unfiltered,
     WeightedSum,
 )
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
@@ -82,7 +81,6 @@ def check_parts(named, by_hand):
 SEARCHERS = [
     Searcher({"1e5": Bm25Retriever(k1=0.1 + 0.2), "no": "faiss"}, fusion=WeightedSum([0.3, 1 / 3]), depth="all"),
     Searcher([LinkGraphRetriever(seeds=["bm25", "faiss"])], scope="per_subquery", quota=3),
-    Unfiltered(["bm25"], reranker="overlap"),
 ]
 
 
@@ -165,7 +163,6 @@ def test_a_class_opens_an_index_with_the_retrievers_that_it_holds(tmp_path):
     again = Searcher.open(str(tmp_path), retrievers=["bm25"], reranker="overlap", depth=2)
     assert again == Searcher(["bm25"], reranker="overlap", depth=2)
     assert [hit.item.item_id for hit in again.search("whale")[0]] == ["d1"]
-    assert type(Unfiltered.open(tmp_path)) is Unfiltered
 
 
 def test_an_index_that_cannot_be_opened_is_told(tmp_path):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from linked_pages import page, questions, wiki
 
 from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, tune
-from nlp_retrieval.evaluation import RetrievalEvaluator, TuningReport
+from nlp_retrieval.evaluation import RetrievalEvaluator
+from nlp_retrieval.evaluation.tuning import TuningReport
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
