@@ -128,7 +128,11 @@ def test_a_path_leads_through_mappings_lists_and_components(searcher: dict, path
         ({"fusion": None}, "fusion.k", "fusion is null, which has no 'k'"),
         ({"retrievers": {"lexical": "bm25"}}, "retrievers.lexcal.k1", "retrievers has no 'lexcal'; did you mean 'lexical'"),
         ({"retrievers": ["bm25"]}, "retrievers.1.k1", "retrievers has no '1'; .*, or a number from 0"),
-        ({"retrievers": ["bm25", "bm25"]}, "retrievers.bm25.k1", "retrievers has several entries called .bm25.; write a number, from 0 to 1"),
+        (
+            {"retrievers": ["bm25", "bm25"]},
+            "retrievers.bm25.k1",
+            "retrievers has several entries called .bm25.; write a number, from 0 to 1",
+        ),
     ],
 )
 def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, path: str, said: str) -> None:  # type: ignore[type-arg]
