@@ -13,7 +13,6 @@ from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.service_models import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
-from nlp_retrieval.systems.evidence.web_research.fetching import RobotRules
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, find_pages, results_in
 
 _URLS = ("https://example.org/a", "http://docs.example.ac.uk/x/y?z=1", "https://host.gov/", "file:///tmp/x")
@@ -50,18 +49,6 @@ def page(data: bytes) -> bool:
     return taken
 
 
-def robots(data: bytes) -> bool:
-    """A robots.txt: without a word that forbids everything is allowed, and what a site says to others is not said to us."""
-    rules = RobotRules(data)
-    allowed = [rules.allow("us/1.0", url) for url in _URLS]
-    if b"isallow" not in data.lower():
-        assert all(allowed) or not any(allowed)  # a file that cannot be read allows nothing
-    if b"qz" not in data.lower():
-        forbidden = RobotRules(b"user-agent: qz\ndisallow: /\nuser-agent: another\n" + data)
-        assert not any(forbidden.allow("qz/1.0", url) for url in _URLS)
-    return any(allowed)
-
-
 class _Found(BaseWebSearch):
     """A search engine that found what it was given."""
 
@@ -85,9 +72,9 @@ def searxng(data: bytes) -> bool:
     assert len({web_url(one.url) for one in found}) == len(found)
     for one in found:
         assert web_url(one.url) is not None
-        assert "\n" not in one.title + one.snippet
-        assert clean_text(one.title + one.snippet)[0] == one.title + one.snippet
-        (one.url + one.title + one.snippet).encode()
+        assert "\n" not in one.title
+        assert clean_text(one.title)[0] == one.title
+        (one.url + one.title).encode()
     return bool(found)
 
 
@@ -139,4 +126,4 @@ def project_bodies(data: bytes) -> bool:
     return read_bodies(data, [IndexBody, PassageSearchBody, VerifyBody, AuditBody])
 
 
-OF_EVIDENCE = [cited_report, page, robots, searxng, web_target, quality_rules, calibration, project_bodies]
+OF_EVIDENCE = [cited_report, page, searxng, web_target, quality_rules, calibration, project_bodies]

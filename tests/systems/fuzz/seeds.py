@@ -37,9 +37,6 @@ A fox weighs 7 kg [1], as 2 reports say [2-3]. It sleeps[^n] and <https://exampl
 _PAGE = """<html><head><title>Fox</title><style>.h{display:none}</style></head><body><nav>menu</nav><article><h1>Fox</h1>
 <p>A fox&#8203; runs <span class="h">hidden</span>m<sup>2</sup> far.</p><ul><li>one<li>two</ul>
 <table><tr><td>a<td>b</table></article></body></html>"""
-_ROBOTS = (
-    "User-agent: us\nUser-agent: *\nAllow: /a\nDisallow: /x # not\n\nuser-agent: xx\nDisallow: /\nSitemap: https://e.org/s"
-)
 _SEARXNG = {
     "results": [
         {"url": "https://example.org/a", "title": "A\u200b fox", "content": "It\nruns.", "engine": "x"},
@@ -121,7 +118,6 @@ def _relations() -> list[bytes]:
 SEEDS: dict[str, Callable[[], list[Any]]] = {
     "cited_report": lambda: [_REPORT],
     "page": lambda: [_PAGE, _REPORT, "A fox.\r\n\r\nIt runs\u200b."],
-    "robots": lambda: [_ROBOTS],
     "searxng": each(_SEARXNG),
     "web_target": lambda: ["https://EXAMPLE.org:443/a b?x=\u00e9#f\n../c", "http://[::1]:8080/\n//host/x"],
     "quality_rules": lambda: [_RULES],

@@ -251,7 +251,6 @@ def research(
     rules: Annotated[
         Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
     ] = None,
-    refetch: Annotated[bool, typer.Option("--refetch", help="Fetch pages again even if the project has them.")] = False,
     as_json: Json = False,
     retriever: Retrievers = None,
 ) -> None:
@@ -262,6 +261,7 @@ def research(
     Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
     fetched again. The result for each page is reported; a page that fails does not stop the others.
     """
+    from nlp_retrieval.systems.evidence.grades import QualityRules
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
     from nlp_retrieval.systems.evidence.web_research.research import research as find
     from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch
@@ -269,7 +269,8 @@ def research(
     engine = built(BaseWebSearch, "--search", search_engine)
     fetching = built(BaseFetcher, "--fetch", fetcher)
     index = open_project(project, retriever)
-    report = find(subquestion, index, engine, fetching, _hyde(hyde), pages=pages, k=k, rules=rules, refetch=refetch)
+    index.rules = None if rules is None else QualityRules.read(rules)
+    report = find(subquestion, index, engine, fetching, _hyde(hyde), pages=pages, k=k)
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=1))
         return

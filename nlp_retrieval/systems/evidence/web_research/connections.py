@@ -7,7 +7,7 @@ import socket
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Any
 
 from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, install
-from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, shown
+from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, shown
 
 try:
     import httpcore2
@@ -23,10 +23,7 @@ except ImportError:
     raise DependencyError(f"fetching over HTTP needs httpcore2: {install('research')}") from None
 
 
-# Check that IP addresses are on the public internet: all others are refused.
-#
-# Sources: the IANA special-purpose address registries for IPv4 and IPv6. They are listed here, because Python's own
-# ``is_global`` has changed between versions.
+# Only addresses on the public internet, by IANA's registries: Python's own ``is_global`` has changed between versions.
 
 _NOT_PUBLIC_4 = tuple(
     ipaddress.IPv4Network(network)
@@ -58,14 +55,8 @@ def not_public(address: str) -> str | None:
     return f"{ip} is not on the public internet"
 
 
-# Connections only to allowed addresses, and with a deadline.
-#
-# A host is resolved once, and the connection goes to the checked address.
-#
-# This prevents DNS rebinding: a name with one address when it is checked and another when it is used.
-
-Resolve = Callable[[str, int], list[str]]
-"""Function from a host and a port to the host's numeric addresses."""
+# A host is resolved once, and the connection goes to the checked address: so a name cannot have one address when it is
+# checked and another when it is used (DNS rebinding).
 
 
 class Deadline:
@@ -96,8 +87,8 @@ def resolve_host(host: str, port: int) -> list[str]:
 class GuardedBackend(httpcore2.NetworkBackend):
     """Connects to public addresses only, unless the host is private, and bounds every wait by a deadline."""
 
-    def __init__(self, deadline: Deadline, resolve: Resolve, private: bool) -> None:
-        self._deadline, self._resolve, self._private = deadline, resolve, private
+    def __init__(self, deadline: Deadline, private: bool) -> None:
+        self._deadline, self._private = deadline, private
         self._backend = httpcore2.SyncBackend()
 
     def connect_tcp(
@@ -130,7 +121,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
     def _addresses(self, host: str, port: int) -> list[str]:
         answer: Future[list[str]] = Future()
         # a resolver cannot be interrupted; an abandoned thread ends by itself
-        Thread(target=_fill, args=(answer, self._resolve, host, port), name="nlp_retrieval-resolver", daemon=True).start()
+        Thread(target=_fill, args=(answer, host, port), name="nlp_retrieval-resolver", daemon=True).start()
         if not wait([answer], self._deadline.left()).done:
             raise self._deadline.passed()
         try:
@@ -140,9 +131,9 @@ class GuardedBackend(httpcore2.NetworkBackend):
             raise FetchError(f"the host {host} is not known ({reason}); check the address and the network") from None
 
 
-def _fill(answer: Future[list[str]], resolve: Resolve, host: str, port: int) -> None:
+def _fill(answer: Future[list[str]], host: str, port: int) -> None:
     try:
-        answer.set_result(resolve(host, port))
+        answer.set_result(resolve_host(host, port))
     except BaseException as error:
         answer.set_exception(error)
 
@@ -172,12 +163,10 @@ class _BoundedStream(httpcore2.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
-# One request for a page and its answer, bounded in time and in bytes, also after decompression.
-#
 # A request carries no cookie, no credentials and no referrer, goes through no proxy, and follows no redirect.
 
 _STEP = 2**16
-_GZIP = b"\x1f\x8b"
+_tls = cache(httpcore2.default_ssl_context)
 
 
 @dataclass(frozen=True)
@@ -189,31 +178,12 @@ class WebAnswer:
     body: bytes
 
 
-def ask_web(
-    target: WebTarget,
-    deadline: Deadline,
-    max_bytes: int,
-    user_agent: str,
-    accept: str,
-    resolve: Resolve,
-    *,
-    private: bool = False,
-) -> WebAnswer:
-    """Request a page once.
-
-    Args:
-        target: to request.
-        deadline: of the whole exchange.
-        max_bytes: the most bytes of the answer, as sent and after decompression.
-        user_agent: of the request.
-        accept: wanted media types.
-        resolve: returns the addresses of a host.
-        private: whether the host may have an address that is not public.
-    """
+def ask_web(target: WebTarget, deadline: Deadline, max_bytes: int, accept: str, *, private: bool) -> WebAnswer:
+    """Request a page once; ``private`` says whether its host may have an address that is not public."""
     where = shown(target.url)
     headers = [
         (b"Host", target.authority.encode()),
-        (b"User-Agent", user_agent.encode()),
+        (b"User-Agent", USER_AGENT.encode()),
         (b"Accept", accept.encode()),
         (b"Accept-Encoding", b"gzip, identity"),
         (b"Connection", b"close"),
@@ -221,8 +191,8 @@ def ask_web(
     scheme, host, path = target.scheme.encode(), target.host.encode(), target.path.encode()
     connection = httpcore2.HTTPConnection(
         httpcore2.Origin(scheme, host, target.port),
-        ssl_context=_ssl_context() if target.scheme == "https" else None,
-        network_backend=GuardedBackend(deadline, resolve, private),
+        ssl_context=_tls() if target.scheme == "https" else None,
+        network_backend=GuardedBackend(deadline, private),
     )
     request = httpcore2.Request("GET", httpcore2.URL(scheme=scheme, host=host, port=target.port, target=path), headers=headers)
     try:
@@ -234,7 +204,9 @@ def ask_web(
                     answered.setdefault(name.decode("latin-1").lower(), value.decode("utf-8", "replace"))
                 body = b""
                 if response.status == 200:
-                    body = _bounded(_plain(response.iter_stream(), answered, max_bytes, where), max_bytes, where)
+                    coding = answered.get("content-encoding", "").strip().lower()
+                    received = _unpacked(response.iter_stream(), coding, where)
+                    body = _bounded(received, max_bytes, where)
             finally:
                 response.close()
     except httpcore2.TimeoutException:
@@ -245,50 +217,25 @@ def ask_web(
     return WebAnswer(response.status, answered, body)
 
 
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    return httpcore2.default_ssl_context()
-
-
-def _plain(parts: Iterable[bytes], headers: dict[str, str], max_bytes: int, where: str) -> Iterator[bytes]:
+def _unpacked(parts: Iterable[bytes], coding: str, where: str) -> Iterator[bytes]:
     """Yield the parts of a body, decompressed a step at a time."""
-    length = headers.get("content-length", "")
-    if length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > max_bytes):
-        raise _too_large(max_bytes, where)
-    coding = headers.get("content-encoding", "").strip().lower()
     if coding in ("", "identity"):
         yield from parts
-    elif coding in ("gzip", "x-gzip"):
-        yield from _unpacked(parts, max_bytes, where)
-    else:
-        raise FetchError(
-            f"{where}: the answer is compressed as {shown(coding)!r}, which was not requested and is not supported"
-        )
-
-
-def _unpacked(parts: Iterable[bytes], max_bytes: int, where: str) -> Iterator[bytes]:
-    received, left = 0, b""
+        return
+    if coding not in ("gzip", "x-gzip"):
+        raise FetchError(f"{where}: the answer is compressed as {shown(coding)!r}, which was not requested")
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         for part in parts:
-            received += len(part)
-            if received > max_bytes:
-                raise _too_large(max_bytes, where)
-            pending, left = left + part, b""
-            while pending:
-                if unpacking.eof and pending.startswith(_GZIP):  # another member
-                    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
-                elif unpacking.eof:
-                    left = pending if pending == _GZIP[:1] else b""  # its first byte may end a part
-                    break
-                yield unpacking.decompress(pending, _STEP)
-                pending = unpacking.unconsumed_tail or unpacking.unused_data
-        while not unpacking.eof and (more := unpacking.decompress(unpacking.unconsumed_tail, _STEP)):
-            yield more
+            left = part
+            while left:
+                yield unpacking.decompress(left, _STEP)
+                left = unpacking.unconsumed_tail
+        yield unpacking.flush()
     except zlib.error as error:
         raise FetchError(f"{where}: the answer cannot be decompressed ({error})") from None
-    if not unpacking.eof:
-        raise FetchError(f"{where}: the compressed answer was cut off")
+    if not unpacking.eof or unpacking.unused_data:
+        raise FetchError(f"{where}: the compressed answer was cut off, or goes on after its end")
 
 
 def _bounded(parts: Iterable[bytes], max_bytes: int, where: str) -> bytes:
@@ -296,9 +243,5 @@ def _bounded(parts: Iterable[bytes], max_bytes: int, where: str) -> bytes:
     for part in parts:
         body += part
         if len(body) > max_bytes:
-            raise _too_large(max_bytes, where)
+            raise FetchError(f"{where}: the answer is larger than {max_bytes:,} bytes; download it yourself, or allow more")
     return bytes(body)
-
-
-def _too_large(max_bytes: int, where: str) -> FetchError:
-    return FetchError(f"{where}: the answer is larger than {max_bytes:,} bytes; download it yourself, or allow more")

@@ -6,42 +6,37 @@ import html
 import re
 import time
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import ContentCache, Lock, cache_folder, digest_of_key, given, may_set, parse_json, without_secrets
+from nlp_retrieval.core import given, may_set, parse_json, without_secrets
 from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, PublishedWork
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, shown
 
 _PUBLIC = "https://api.crossref.org"
-_AGENT = "nlp_retrieval/0.1 (reference check)"
 _LARGEST = 8 * 2**20
 _ROWS, _LONGEST_QUERY = 5, 400
-_BUSY, _LONGEST_WAIT = (429, 503), 30.0
-_MOST_FAILURES = 3
+_MOST_FAILURES, _SECONDS = 3, 30.0
 _RETRACTED = re.compile(
     r"\A\W*(?:retracted|withdrawn|removed|retracted article)(?: article)?\s*[:\]\u2013\u2014-]\W*", re.IGNORECASE
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
-_WITHDRAWS = frozenset(("retraction", "withdrawal", "removal"))
+_WITHDRAWS = ("retraction", "withdrawal", "removal")
 
 
 class Crossref(BaseWorkRegister):
     """Asks Crossref about works, one request at a time.
 
-    Answers are kept for the week in the user's cache folder. Nothing is sent but DOIs and the texts of entries. After three
-    requests in a row without an answer no more are sent.
+    Nothing is sent but DOIs and the texts of entries. After three requests in a row without an answer no more are sent.
 
     Args:
         mailto: an address of yours, by which Crossref can reach you and answers sooner; it is sent with every request.
         url: of the service.
         pause: seconds between two requests.
-        seconds: limit for each answer.
 
     Raises:
         ConfigurationError: the address of the service is none, or holds a password or a key.
@@ -52,14 +47,13 @@ class Crossref(BaseWorkRegister):
     """
 
     name = "crossref"
-    manifest_may_set = may_set("pause", "seconds", url=given("send references to the server"), mailto=given("name the sender"))
+    manifest_may_set = may_set("pause", url=given("send references to the server"), mailto=given("name the sender"))
 
     def __init__(
         self,
         mailto: Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,200}$")] | None = None,
         url: str = _PUBLIC,
         pause: Annotated[float, Field(ge=0, le=60)] = 1.0,
-        seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30.0,
     ) -> None:
         if without_secrets(url) != url:
             raise ConfigurationError(f"Crossref: url={without_secrets(url)!r} holds a password or a key; give one without")
@@ -67,11 +61,8 @@ class Crossref(BaseWorkRegister):
             self._target = WebTarget.of(url)
         except FetchRefusedError as error:
             raise ConfigurationError(f"Crossref: url: {error}") from None
-        self.mailto, self.url, self.pause, self.seconds = mailto, url, pause, seconds
-        self._cache = ContentCache(cache_folder() / "crossref", ".json", "answers of Crossref", durable=False)
-        self._lock = Lock()
-        self._failures = 0
-        self._last = 0.0
+        self.mailto, self.url, self.pause = mailto, url, pause
+        self._failures, self._last = 0, 0.0
 
     def of_doi(self, doi: str) -> PublishedWork | None:
         path = f"/works/{quote(doi, safe='')}"
@@ -93,52 +84,29 @@ class Crossref(BaseWorkRegister):
 
     def _message(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """Return what the service says; None if it has no such work."""
+        from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web
+
         asked = urlencode({**(query or {}), **({"mailto": self.mailto} if self.mailto else {})})
         target = self._target.at(self._target.path.rstrip("/") + path + (f"?{asked}" if asked else ""))
-        week = list(date.today().isocalendar()[:2])
-        digest = digest_of_key([self.url, path, query, week])
-        with self._lock:
-            kept = self._cache.find(digest)
-            body = self._body(target) if kept is None else kept
-            try:
-                content = parse_json(body, max_bytes=_LARGEST) if body else {"message": None}
-            except ValueError as error:
-                raise FetchError(
-                    f"{target.site} gave an answer that is not JSON ({shown(str(error))}); is it Crossref?"
-                ) from None
-            message = content.get("message", ()) if isinstance(content, dict) else ()
-            if message is not None and not isinstance(message, dict):
-                raise FetchError(f'{target.site} gave JSON without a "message"; is it Crossref?')
-            if kept is None:
-                self._cache.keep(digest, body)
-        return message
-
-    def _body(self, target: WebTarget) -> bytes:
-        """Return the body of an answer; an empty one if there is no such work."""
-        from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web, resolve_host
-
         if self._failures >= _MOST_FAILURES:
             raise FetchError(f"{target.site} failed {_MOST_FAILURES} times in a row, and was not asked again")
         self._failures += 1
-        private = self.url != _PUBLIC
-        for may_wait in (True, False):
-            time.sleep(max(0.0, self._last + self.pause - time.monotonic()))
-            try:
-                answer = ask_web(
-                    target, Deadline(self.seconds), _LARGEST, _AGENT, "application/json", resolve_host, private=private
-                )
-            finally:
-                self._last = time.monotonic()
-            if answer.status not in _BUSY or not may_wait:
-                break
-            wait = answer.headers.get("retry-after", "")
-            time.sleep(min(float(wait) if wait.isascii() and wait.isdigit() else 5 * self.pause, _LONGEST_WAIT))
+        time.sleep(max(0.0, self._last + self.pause - time.monotonic()))
+        try:
+            answer = ask_web(target, Deadline(_SECONDS), _LARGEST, "application/json", private=self.url != _PUBLIC)
+        finally:
+            self._last = time.monotonic()
         if answer.status not in (200, 404):
             raise FetchError(f"{target.site} answered with status {answer.status}; try again later")
-        if answer.status == 200 and not answer.body:
-            raise FetchError(f"{target.site} gave an empty answer; try again later")
+        try:
+            content = parse_json(answer.body, max_bytes=_LARGEST) if answer.status == 200 else {"message": None}
+        except ValueError as error:
+            raise FetchError(f"{target.site} gave an answer that is not JSON ({shown(str(error))}); is it Crossref?") from None
+        message = content.get("message", ()) if isinstance(content, dict) else ()
+        if message is not None and not isinstance(message, dict):
+            raise FetchError(f'{target.site} gave JSON without a "message"; is it Crossref?')
         self._failures = 0
-        return answer.body if answer.status == 200 else b""
+        return message
 
 
 def _work(record: dict[str, Any]) -> PublishedWork:
@@ -154,7 +122,7 @@ def _work(record: dict[str, Any]) -> PublishedWork:
         _first_line(record.get("subtitle")),
         tuple(clean_title(name)[0] for name in authors if isinstance(name, str)),
         tuple(dict.fromkeys(day[0] for day in days if isinstance(day[0], int))),
-        bool(_RETRACTED.match(title)) or not _WITHDRAWS.isdisjoint(filter(_is_text, notices)),
+        bool(_RETRACTED.match(title)) or any(notice in _WITHDRAWS for notice in notices),
     )
 
 
@@ -164,9 +132,5 @@ def _list(value: object) -> list[Any]:
 
 def _first_line(value: object) -> str:
     """Return the first of some titles, without the tags of formulas and italics."""
-    first = next(filter(_is_text, _list(value)), "")
+    first = next((title for title in _list(value) if isinstance(title, str)), "")
     return clean_title(html.unescape(_TAG.sub("", first)))[0]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import check_k, check_queries
-from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.errors import QueryError
 from nlp_retrieval.lm import LONGEST_ANSWER, unwrapped
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.verifiers.base import Span
@@ -25,7 +25,8 @@ from nlp_retrieval.text import fenced, located, sentences_around, words_of
 AnswerT = TypeVar("AnswerT")
 Stance = Literal["supports", "contradicts"]
 
-_LEAST = 1_000
+_CHARACTERS, _MOST_PARTS = 20_000, 8
+"""The most characters of a text that are shown at once, and the most such parts of it, those that share most words."""
 _MARKS = " \n\t`\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _NO_QUOTE = frozenset(("none", "n/a", "null", "nothing"))
 
@@ -71,13 +72,13 @@ class _NumberedText:
         start, end = self.spans[number - 1]
         return TextPassage(start, end, self.text[start:end])
 
-    def parts(self, query: str, characters: int, most: int) -> list[list[int]]:
+    def parts(self, query: str) -> list[list[int]]:
         """Return the numbers of the passages to be shown together, in order; of a longer text, the parts nearest to a query."""
         groups: list[list[int]] = []
         size = 0
         for number, (start, end) in enumerate(self.spans, start=1):
             size += end - start
-            if not groups or size > characters:
+            if not groups or size > _CHARACTERS:
                 groups.append([])
                 size = end - start
             groups[-1].append(number)
@@ -86,17 +87,11 @@ class _NumberedText:
         def shared(group: list[int]) -> int:
             return len(wanted & set(words_of(self.text[self.spans[group[0] - 1][0] : self.spans[group[-1] - 1][1]])))
 
-        return groups if len(groups) <= most else sorted(sorted(groups, key=shared, reverse=True)[:most])
+        return groups if len(groups) <= _MOST_PARTS else sorted(sorted(groups, key=shared, reverse=True)[:_MOST_PARTS])
 
 
 class FullTextModule(ABC, Generic[AnswerT]):
-    """A step of DSPy for questions about texts, a part at a time.
-
-    Args:
-        lm: the language model.
-        characters: the most characters of a text that are shown at once, 1,000 or more.
-        most_parts: the most such parts of a longer text that are read: those that share most words with the query.
-    """
+    """A step of DSPy for questions about texts, a part at a time."""
 
     signature: ClassVar[str]
     """Name of the prompt, of :mod:`nlp_retrieval.systems.evidence.prompts`."""
@@ -104,41 +99,31 @@ class FullTextModule(ABC, Generic[AnswerT]):
     fields: ClassVar[tuple[str, str]]
     """Its fields for the query and the answer."""
 
-    def __init__(self, lm: LanguageModel, characters: int = 20_000, most_parts: int = 8) -> None:
-        if characters < _LEAST or most_parts < 1:
-            raise ConfigurationError(
-                f"{type(self).__name__}: characters={characters}, most_parts={most_parts}; write at least {_LEAST:,} and 1"
-            )
-        self.lm, self.characters, self.most_parts = LanguageModel.of_client(lm), characters, most_parts
+    def __init__(self, lm: LanguageModel) -> None:
+        self.lm = LanguageModel.of_client(lm)
 
     @abstractmethod
     def read(self, answer: object, text: _NumberedText, part: list[int]) -> AnswerT | None:
         """Return the usable content of an answer about a part of a text; None if there is none."""
 
-    def _asked(
-        self, queries: Sequence[str], texts: Sequence[str], plural: str
-    ) -> tuple[list[str], list[_NumberedText], list[list[list[int]]]]:
-        """Return queries and texts that were checked, and the parts of these to be shown."""
-        asked = check_queries(queries, plural[:-1], plural)
-        if isinstance(texts, str) or len(texts) != len(asked):
-            raise QueryError(f"give one text for each of the {len(asked)} {plural}, in a list")
-        numbered = [_NumberedText(text) for text in texts]
-        parts = [text.parts(query, self.characters, self.most_parts) for query, text in zip(asked, numbered, strict=True)]
-        return asked, numbered, parts
-
     def _answers(
-        self, queries: Sequence[str], texts: Sequence[_NumberedText], parts: Sequence[Sequence[list[int]]]
-    ) -> list[list[AnswerT | None]]:
-        """Ask about parts of texts, all in one batch; return for each text an answer per part, None for an unusable one."""
+        self, queries: Sequence[str], texts: Sequence[str], plural: str
+    ) -> list[tuple[_NumberedText, list[AnswerT | None]]]:
+        """Ask about texts, all in one batch; return each, and an answer for each part of it, None for an unusable one."""
+        checked = check_queries(queries, plural[:-1], plural)
+        if isinstance(texts, str) or len(texts) != len(checked):
+            raise QueryError(f"give one text for each of the {len(checked)} {plural}, in a list")
+        numbered = [_NumberedText(text) for text in texts]
+        parts = [text.parts(query) for query, text in zip(checked, numbered, strict=True)]
         query_field, answer_field = self.fields
         asked, about = list[dict[str, Any]](), dict[str, tuple[_NumberedText, list[int]]]()
-        for query, text, some in zip(queries, texts, parts, strict=True):
+        for query, text, some in zip(checked, numbered, parts, strict=True):
             for part in some:
                 shown = "\n".join(f"[{number}] {fenced(text.passage(number).content)}" for number in part)
                 asked.append({query_field: fenced(query), "passages": shown})
                 about[shown] = text, part
         if not asked:
-            return [[] for _ in queries]
+            return []
         from nlp_retrieval.lm import ask_all, dspy
         from nlp_retrieval.systems.evidence import prompts
 
@@ -148,31 +133,25 @@ class FullTextModule(ABC, Generic[AnswerT]):
         predict = dspy.Predict(getattr(prompts, self.signature))
         what = type(self).__name__.lower()
         answers = iter(ask_all(self.lm, predict, asked, answer_field, read, what, "give nothing"))
-        return [[next(answers) for _ in some] for some in parts]
+        return [(text, [next(answers) for _ in some]) for text, some in zip(numbered, parts, strict=True)]
 
 
 def _typed(answer: object, kind: TypeAdapter[AnswerT]) -> AnswerT | None:
-    """Return an answer of a type, also where it is JSON in text; None for another."""
+    """Return an answer of a type; None for another."""
     try:
-        return kind.validate_json(answer[:LONGEST_ANSWER]) if isinstance(answer, str) else kind.validate_python(answer)
-    except (ValidationError, RecursionError):
+        return kind.validate_python(answer)
+    except ValidationError:
         return None
 
 
 class Extract(FullTextModule[list[int]]):
     """Chooses the passages of a text that help most to answer a question, without an index.
 
-    The model names passages by their numbers, so that results are always in the text. For a text in several parts, it chooses
-    once more among the passages chosen from each.
+    The model names passages by their numbers, so that results are always in the text.
 
     Args:
         lm: the language model.
         most: the most passages of a text.
-        characters: the most characters of a text that are shown at once, 1,000 or more.
-        most_parts: the most such parts of a longer text that are read: those that share most words with the question.
-
-    Raises:
-        ConfigurationError: a number is out of range.
 
     Examples:
         >>> extract = Extract(LanguageModel("openai/gpt-4o-mini"), most=3)
@@ -181,8 +160,8 @@ class Extract(FullTextModule[list[int]]):
 
     signature, fields = "SelectPassages", ("question", "numbers")
 
-    def __init__(self, lm: LanguageModel, most: int = 5, characters: int = 20_000, most_parts: int = 8) -> None:
-        super().__init__(lm, characters, most_parts)
+    def __init__(self, lm: LanguageModel, most: int = 5) -> None:
+        super().__init__(lm)
         self.most = check_k(most, "most")
 
     def extract(self, question: str, text: str) -> list[TextPassage]:
@@ -191,16 +170,13 @@ class Extract(FullTextModule[list[int]]):
 
     def extract_all(self, questions: Sequence[str], texts: Sequence[str]) -> list[list[TextPassage]]:
         """Return passages of each text for its question; all are asked in one batch."""
-        asked, numbered, parts = self._asked(questions, texts, "questions")
-        chosen = [
-            merged_by_rank([numbers for numbers in answers if numbers], lambda passage: passage)
-            for answers in self._answers(asked, numbered, parts)
+        return [
+            [
+                text.passage(number)
+                for number in merged_by_rank([numbers for numbers in answers if numbers], lambda number: number)[: self.most]
+            ]
+            for text, answers in self._answers(questions, texts, "questions")
         ]
-        again = [n for n, numbers in enumerate(chosen) if len(parts[n]) > 1 and len(numbers) > self.most]
-        finals = self._answers([asked[n] for n in again], [numbered[n] for n in again], [[sorted(chosen[n])] for n in again])
-        for n, (numbers,) in zip(again, finals, strict=True):
-            chosen[n] = numbers or chosen[n]
-        return [[text.passage(n) for n in numbers[: self.most]] for text, numbers in zip(numbered, chosen, strict=True)]
 
     def read(self, answer: object, text: _NumberedText, part: list[int]) -> list[int] | None:
         del text
@@ -228,10 +204,9 @@ class Match(FullTextModule[dict[int, Stance]]):
 
     def match_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[list[MatchedPassage]]:
         """Return the passages of each text with a stance on its claim; all are asked in one batch."""
-        asked, numbered, parts = self._asked(claims, texts, "claims")
         return [
             [MatchedPassage(text.passage(number), stance) for stances in answers for number, stance in (stances or {}).items()]
-            for text, answers in zip(numbered, self._answers(asked, numbered, parts), strict=True)
+            for text, answers in self._answers(claims, texts, "claims")
         ]
 
     def read(self, answer: object, text: _NumberedText, part: list[int]) -> dict[int, Stance] | None:
@@ -270,9 +245,9 @@ class Quote(FullTextModule[str]):
 
     def quote_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[Quotation | None]:
         """Return a quotation of each text for its claim; all are asked in one batch."""
-        asked, numbered, parts = self._asked(claims, texts, "claims")
-        quoted = [next(filter(None, answers), None) for answers in self._answers(asked, numbered, parts)]
-        return [_quotation(words, text.text) if words else None for text, words in zip(numbered, quoted, strict=True)]
+        return [
+            _quotation(next(filter(None, answers), ""), text.text) for text, answers in self._answers(claims, texts, "claims")
+        ]
 
     def read(self, answer: object, text: _NumberedText, part: list[int]) -> str | None:
         """Return the quotation in an answer, empty if it says that there is none; None for one that is not in the text."""
@@ -289,5 +264,5 @@ class Quote(FullTextModule[str]):
 
 
 def _quotation(words: str, text: str) -> Quotation | None:
-    span = located(words, text)
+    span = located(words, text) if words else None
     return None if span is None else Quotation(*span, text[slice(*span)], sentences_around(span, text))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from nlp_retrieval import HyDE
@@ -23,7 +22,7 @@ from nlp_retrieval.errors import (
     RetrievalError,
 )
 from nlp_retrieval.processors import ExpandedQuery
-from nlp_retrieval.systems.evidence.grades import QualityRules, assess_source_quality
+from nlp_retrieval.systems.evidence.grades import assess_source_quality
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
@@ -101,6 +100,7 @@ class ResearchReport:
 
 
 _DELETED = "it was deleted from this project; add it again with the add command"
+_RESULTS = 10
 LONGEST_QUERY = 200
 """Characters of a hypothetical answer that are sent to a search engine; it is cut between words."""
 
@@ -112,11 +112,8 @@ def research(
     fetcher: BaseFetcher | Fetch,
     hyde: HyDE | None = None,
     *,
-    results: int = 10,
     pages: int = 10,
     k: int = 10,
-    rules: QualityRules | str | Path | None = None,
-    refetch: bool = False,
 ) -> ResearchReport:
     """Find pages about a subquestion, add them to an index, and search it.
 
@@ -134,11 +131,8 @@ def research(
             addresses.
         fetcher: fetches them: a component, or a function of an address that returns the text.
         hyde: writes the hypothetical answer; by default there is none.
-        results: the most results of each search.
         pages: the most pages that are fetched.
         k: at most this many passages.
-        rules: of grades, as for :func:`~nlp_retrieval.systems.evidence.grades.assess_source_quality`.
-        refetch: whether pages that the index has are fetched again, as they may have changed.
 
     Returns:
         The result for each page, and the passages.
@@ -157,12 +151,11 @@ def research(
     """
     if not isinstance(subquestion, str) or has_no_words(subquestion):
         raise QueryError("the subquestion has no content words; write one question")
-    for value, name in ((results, "results"), (pages, "pages"), (k, "k")):
-        check_k(value, name)
-    grading = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
+    check_k(pages, "pages")
+    check_k(k)
     expansion = hyde.expand([subquestion])[0] if hyde is not None else None
     hypothetical = [_cut(expansion.hypothetical)] if expansion is not None else []
-    lists, queries = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, *hypothetical)))), results)
+    lists, queries = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, *hypothetical)))))
     found = merged_by_rank(lists, lambda result: canonical_url(result.url))
     done: list[ResearchedPage] = []
     fetched = 0
@@ -170,8 +163,8 @@ def research(
         for result in found:
             if fetched == pages:
                 break
-            known = _known(index, result, refetch=refetch)
-            done.append(known or _read(index, fetcher, result, grading))
+            known = _known(index, result)
+            done.append(known or _read(index, fetcher, result))
             fetched += known is None
             advance(int(known is None))
     index.build_index()
@@ -188,14 +181,12 @@ def _cut(text: str) -> str:
     return words[: LONGEST_QUERY + 1].rpartition(" ")[0] or words[:LONGEST_QUERY]
 
 
-def _searched(
-    web_search: BaseWebSearch | Search, queries: list[str], results: int
-) -> tuple[list[list[WebResult]], list[WebQuery]]:
+def _searched(web_search: BaseWebSearch | Search, queries: list[str]) -> tuple[list[list[WebResult]], list[WebQuery]]:
     """Return the results of each answered query, and all queries."""
     lists, asked, errors = [], [], []
     for query in queries:
         try:
-            lists.append(find_pages(web_search, query, results))
+            lists.append(find_pages(web_search, query, _RESULTS))
         except FetchError as error:
             errors.append(error)
             asked.append(WebQuery(query, 0, str(error)))
@@ -206,18 +197,18 @@ def _searched(
     return lists, asked
 
 
-def _known(index: EvidenceIndex, result: WebResult, *, refetch: bool) -> ResearchedPage | None:
+def _known(index: EvidenceIndex, result: WebResult) -> ResearchedPage | None:
     """Return the result for a page that need not be fetched; None for one that must be."""
     if index.was_deleted(result.url):
         return ResearchedPage(result.url, "refused", _DELETED, title=result.title)
-    source = None if refetch else index.source(result.url)
+    source = index.source(result.url)
     if source is None:
         return None
     since = f", fetched {source.fetch_date}" if source.fetch_date else ""
     return ResearchedPage(result.url, "known", f"the index has it{since}", source.url, source.title)
 
 
-def _read(index: EvidenceIndex, fetcher: BaseFetcher | Fetch, result: WebResult, rules: QualityRules | None) -> ResearchedPage:
+def _read(index: EvidenceIndex, fetcher: BaseFetcher | Fetch, result: WebResult) -> ResearchedPage:
     """Fetch, read and add a page; whatever is wrong with it must not stop the others."""
     source_url, title = "", result.title
     try:
@@ -226,7 +217,7 @@ def _read(index: EvidenceIndex, fetcher: BaseFetcher | Fetch, result: WebResult,
         source_url, title = page.url, clean_title(read.title or page.title)[0] or result.title
         if index.was_deleted(page.url):
             return ResearchedPage(result.url, "refused", _DELETED, source_url, title)
-        quality = assess_source_quality(page.url, rules)
+        quality = assess_source_quality(page.url, index.rules)
         added = index.add_source(SourceDocument(read.text, page.url, title, quality, page.fetch_date))
     except (DependencyError, IndexStateError):
         raise

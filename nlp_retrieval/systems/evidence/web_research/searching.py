@@ -20,9 +20,9 @@ from nlp_retrieval.core import (
     parse_json,
     without_secrets,
 )
-from nlp_retrieval.documents import clean_text, clean_title
+from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning
-from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, shown, web_url
+from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, shown, web_url
 
 # Merging of ranked lists by reciprocal rank, so that all lists are represented from the start.
 #
@@ -44,9 +44,6 @@ def merged_by_rank(lists: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -
     return [first[same][2] for same in sorted(first, key=lambda same: (-scores[same], first[same][:2]))]
 
 
-_LONGEST_SNIPPET = 1_000
-
-
 @dataclass(frozen=True)
 class WebResult:
     """A page that a query found.
@@ -54,7 +51,6 @@ class WebResult:
     Args:
         url: http or https.
         title: of the page, one line; may be empty.
-        snippet: a part of its text; may be empty.
 
     Examples:
         >>> WebResult("https://example.org/krill.html", title="Krill").title
@@ -63,7 +59,6 @@ class WebResult:
 
     url: str
     title: str = ""
-    snippet: str = ""
 
 
 class BaseWebSearch(Component, ABC):
@@ -75,7 +70,7 @@ class BaseWebSearch(Component, ABC):
     def search(self, query: str, k: int = 10) -> Sequence[WebResult | str | Mapping[str, str]]:
         """Return about ``k`` results for a query that is not blank, best first.
 
-        Each is a :class:`WebResult`, an address, or a mapping with "url" and perhaps "title" and "snippet".
+        Each is a :class:`WebResult`, an address, or a mapping with "url" and perhaps "title".
         """
 
 
@@ -83,47 +78,26 @@ Search = Callable[[str, int], Sequence[WebResult | str | Mapping[str, str]]]
 
 
 def find_pages(engine: BaseWebSearch | Search, query: str, k: int = 10) -> list[WebResult]:
-    """Search the web, and check what was found.
-
-    Args:
-        engine: a component, or a function that does the same as :meth:`BaseWebSearch.search`.
-        query: a question, or keywords.
-        k: at most this many results.
-
-    Returns:
-        Results, best first, each address once. Anything but addresses of the web is dropped, with a warning.
-
-    Raises:
-        QueryError: the query is not a string, or k is less than 1.
-        FetchError: the search engine gave no usable answer.
-        EngineError: it returned something that is not a list of results.
-    """
+    """Search the web, by a component or a function that does the same; each address once, and only addresses of the web."""
     (asked,), cut = check_queries([query]), check_k(k)
     found = (engine.search if isinstance(engine, BaseWebSearch) else engine)(asked, cut) if asked.strip() else []
     if not isinstance(found, list | tuple):
         raise EngineError(f"a search engine returned a {type(found).__name__}; it must return a list of WebResult")
-    kept: dict[str, WebResult] = {}
-    left_out = []
+    kept: dict[str | None, WebResult] = {}
     for each in found:
         result = WebResult(each) if isinstance(each, str) else each
         if isinstance(result, Mapping):
-            result = WebResult(result.get("url", ""), str(result.get("title", "")), str(result.get("snippet", "")))
+            result = WebResult(result.get("url", ""), str(result.get("title", "")))
         if not isinstance(result, WebResult):
             raise EngineError(f"a search engine returned a list with a {type(each).__name__}; it must return WebResult")
-        canonical = web_url(result.url)
-        if canonical is None:
-            left_out.append(result.url)
-        else:
-            snippet = " ".join(clean_text(result.snippet)[0].split())[:_LONGEST_SNIPPET]
-            kept.setdefault(canonical, WebResult(result.url.strip(), clean_title(result.title)[0], snippet))
-    if left_out:
+        kept.setdefault(web_url(result.url), result)
+    if dropped := kept.pop(None, None):
         warnings.warn(
-            f"results dropped because they are not http or https addresses: {len(left_out):,} (first: "
-            f"{shown(str(left_out[0]))!r})",
+            f"results dropped that are not http or https addresses, such as {shown(str(dropped.url))!r}",
             RetrievalWarning,
             stacklevel=2,
         )
-    return list(kept.values())[:cut]
+    return [WebResult(result.url.strip(), clean_title(result.title)[0]) for result in kept.values()][:cut]
 
 
 # Searching the web through a SearXNG server, or any other with its JSON format.
@@ -131,12 +105,8 @@ def find_pages(engine: BaseWebSearch | Search, query: str, k: int = 10) -> list[
 # The server is the user's choice and may run anywhere; its answers are data, and only http and https addresses pass.
 
 _LARGEST = 4 * 2**20
-_MOST_PAGES = 5
-_CURES = {
-    403: "its JSON answers are switched off; add json to search.formats in its settings.yml",
-    404: "there is no search at this address; give the address of its start page",
-    429: "it asks for fewer requests; wait, or switch off its limiter for this machine",
-}
+_SECONDS = 15.0
+_NO_JSON = "its JSON answers may be switched off; add json to search.formats in its settings.yml"
 
 
 class SearxngSearch(BaseWebSearch):
@@ -147,7 +117,6 @@ class SearxngSearch(BaseWebSearch):
     Args:
         url: address of the server's start page, such as http://localhost:8888.
         language: of the results, such as "en" or "de-CH"; by default the server's setting.
-        seconds: limit for each of its answers.
 
     Raises:
         ConfigurationError: the address holds a password or a key.
@@ -158,16 +127,12 @@ class SearxngSearch(BaseWebSearch):
     """
 
     name = "searxng"
-    manifest_may_set = may_set(
-        *("language", "seconds"),
-        url=given("send queries to the server"),
-    )
+    manifest_may_set = may_set("language", url=given("send queries to the server"))
 
     def __init__(
         self,
         url: str,
         language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$|^all$|^auto$")] | None = None,
-        seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 15.0,
     ) -> None:
         if without_secrets(url) != url:
             raise ConfigurationError(
@@ -176,46 +141,24 @@ class SearxngSearch(BaseWebSearch):
             )
         self.url = url
         self.language = language
-        self.seconds = seconds
 
     def search(self, query: str, k: int = 10) -> list[WebResult]:
-        by_url: dict[str, WebResult] = {}
-        for page in range(1, _MOST_PAGES + 1):
-            results = self._page(query, page)
-            new = [result for result in results if result.url not in by_url]
-            by_url |= {result.url: result for result in new}
-            if not new or sum(web_url(url) is not None for url in by_url) >= k:
-                break
-        return list(by_url.values())
+        from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web
 
-    def _page(self, query: str, page: int) -> list[WebResult]:
-        from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web, resolve_host
-
-        target = self._target(query, page)
-        answer = ask_web(target, Deadline(self.seconds), _LARGEST, USER_AGENT, "application/json", resolve_host, private=True)
-        where = f"the search engine at {target.site}"
-        if answer.status != 200:
-            cure = _CURES.get(answer.status, "look at its own page, and at its log")
-            raise FetchError(f"{where} answered with status {answer.status}: {cure}")
-        media_type = answer.headers.get("content-type", "")
-        if "html" in media_type.lower():
-            raise FetchError(f"{where} answered with a page and not with JSON; {_CURES[403]}")
-        return results_in(answer.body, where)
-
-    def _target(self, query: str, page: int) -> WebTarget:
-        settings = {
-            "q": query,
-            "format": "json",
-            "pageno": page if page > 1 else None,
-            "language": self.language,
-        }
-        asked = urlencode({key: value for key, value in settings.items() if value is not None})
+        del k  # the server decides how many it gives
+        asked = {"q": query, "format": "json"} | ({"language": self.language} if self.language else {})
         try:
             target = WebTarget.of(self.url)
         except FetchRefusedError as error:
             raise ConfigurationError(f"SearxngSearch: url: {error}") from None
         path = target.path.partition("?")[0].removesuffix("/").removesuffix("/search")
-        return target.at(f"{path}/search?{asked}")
+        target = target.at(f"{path}/search?{urlencode(asked)}")
+        answer = ask_web(target, Deadline(_SECONDS), _LARGEST, "application/json", private=True)
+        where = f"the search engine at {target.site}"
+        if answer.status != 200:
+            cure = _NO_JSON if answer.status == 403 else "look at its own page, and at its log"
+            raise FetchError(f"{where} answered with status {answer.status}: {cure}")
+        return results_in(answer.body, where)
 
 
 def results_in(body: bytes, where: str) -> list[WebResult]:
@@ -223,16 +166,12 @@ def results_in(body: bytes, where: str) -> list[WebResult]:
     try:
         content = parse_json(body, max_bytes=_LARGEST)
     except ValueError as error:
-        raise FetchError(f"{where} gave an answer that is not JSON ({shown(str(error))}); is it SearXNG?") from None
+        raise FetchError(f"{where} gave an answer that is not JSON ({shown(str(error))}); {_NO_JSON}") from None
     results = content.get("results") if isinstance(content, dict) else None
     if not isinstance(results, list):
         raise FetchError(f'{where} gave JSON without a list of "results"; is it SearXNG?')
     return [
-        WebResult(row["url"], _text(row.get("title")), _text(row.get("content")))
+        WebResult(row["url"], title if isinstance(title := row.get("title"), str) else "")
         for row in results
         if isinstance(row, dict) and isinstance(row.get("url"), str)
     ]
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

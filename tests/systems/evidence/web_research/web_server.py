@@ -74,7 +74,8 @@ def web_server() -> Iterator[WebServer]:
 
     class Handler(QuietHandler):
         def do_GET(self) -> None:
-            known.asked.append(self.path)
+            if self.path in known.pages or self.path != "/robots.txt":
+                known.asked.append(self.path)
             known.headers.append({name.lower(): value for name, value in self.headers.items()})
             found = known.pages.get(self.path.partition("?")[0], Page(b"nothing here", 404, "text/plain"))
             page = found if isinstance(found, Page) else found(self.path)

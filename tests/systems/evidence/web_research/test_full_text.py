@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
-from chat_server import ChatServer, MakeModel, asked, fields
+from chat_server import ChatServer, MakeModel, asked, fields, model, server
 from soaking import mostly_soaked
 
-from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import ItemError, QueryError, RetrievalWarning
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
+from nlp_retrieval.systems.evidence.web_research import full_text
 from nlp_retrieval.systems.evidence.web_research.full_text import Extract, Match, Quote
 
+__all__ = ["model", "server"]
 OPENED = "The bridge over the strait was opened in 1932."
 COST = "It did not cost 40 million crowns."
 QUESTION = "When was the bridge opened?"
@@ -57,14 +59,6 @@ def test_a_quotation_is_what_stands_in_the_text_with_its_sentences(server: ChatS
     assert quotation is not None
     assert quotation.content == TEXT[quotation.start : quotation.end] == "cost 40 million crowns"
     assert TEXT[slice(*quotation.sentences)] == COST
-
-
-@pytest.mark.parametrize("before", ["", "[2] ", "\u201c", "```\n"])
-def test_what_a_model_puts_around_a_quotation_is_left_out(server: ChatServer, model: MakeModel, before: str) -> None:
-    server.answer = lambda body: fields(quote=before + OPENED)
-    quotation = Quote(model()).quote(OPENED, TEXT)
-    assert quotation is not None
-    assert quotation.content == OPENED
 
 
 @pytest.mark.parametrize(
@@ -129,32 +123,16 @@ def test_one_answer_that_fails_costs_its_own_text_alone(server: ChatServer, mode
     assert found[1] is None
 
 
-def test_a_long_text_is_read_in_parts_and_chosen_from_once_more(server: ChatServer, model: MakeModel) -> None:
-    text = text_of(*(f"{FILLER} Number {place}." for place in range(20)), OPENED)
-    seen: list[list[int]] = []
-
-    def answer(body: dict) -> str:
-        numbers = [int(one) for one in re.findall(r"^\[(\d+)\]", asked(body, "passages"), re.MULTILINE)]
-        seen.append(numbers)
-        return fields(numbers=numbers[-2:])
-
-    server.answer = answer
-    found = Extract(model(calls_at_once=1), most=3, characters=2_000).extract(QUESTION, text)
-    *parts, last = seen
-    assert len(parts) > 3
-    assert sorted(number for part in parts for number in part) == list(range(1, len(passage_spans(text)) + 1))
-    assert last == sorted(number for part in parts for number in part[-2:])
-    assert [passage.content for passage in found] == [text[slice(*passage_spans(text)[number - 1])] for number in last[-2:]]
-
-
-def test_of_a_very_long_text_the_parts_with_most_words_of_the_question_are_read(server: ChatServer, model: MakeModel) -> None:
+def test_of_a_very_long_text_the_parts_with_most_words_of_the_question_are_read(
+    server: ChatServer, model: MakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(full_text, "_CHARACTERS", 2_000)
     text = text_of(*(f"{FILLER} Number {place}." for place in range(60)), OPENED, *(FILLER + str(n) for n in range(20)))
-    server.answer = choosing(OPENED)
-    server_answer = server.answer
-    server.answer = lambda body: server_answer(body) if OPENED in asked(body, "passages") else fields(numbers=[])
-    (passage,) = Extract(model(), characters=2_000, most_parts=2).extract(QUESTION, text)
+    choose = choosing(OPENED)
+    server.answer = lambda body: choose(body) if OPENED in asked(body, "passages") else fields(numbers=[])
+    (passage,) = Extract(model()).extract(QUESTION, text)
     assert passage.content.endswith(OPENED)
-    assert server.calls == 2
+    assert 1 < server.calls < len(text) / 2_000
 
 
 def test_what_cannot_be_asked_about_is_an_error(model: MakeModel) -> None:
@@ -166,8 +144,6 @@ def test_what_cannot_be_asked_about_is_an_error(model: MakeModel) -> None:
         Match(model()).match_all(["a"], "b")
     with pytest.raises(QueryError):
         Quote(model()).quote(5, TEXT)  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="characters"):
-        Quote(model(), characters=10)
     with pytest.raises(QueryError, match="most"):
         Extract(model(), most=0)
 
