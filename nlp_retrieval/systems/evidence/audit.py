@@ -7,8 +7,7 @@ looked up in all of it. Everything else that is looked up for a citation that do
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -18,7 +17,7 @@ from nlp_retrieval.systems.evidence.citations.report import Citation, CitedRepor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
-from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
+from nlp_retrieval.systems.evidence.reviews import Review, Reviews
 from nlp_retrieval.systems.evidence.titles import TitledSources
 from nlp_retrieval.systems.evidence.verdict.claims import judge_passages
 from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Decider, Decision, Question
@@ -29,6 +28,12 @@ from nlp_retrieval.text import listed, words_of
 # Rows of an audit, and their summary.
 
 AuditStatus = Literal["PASS", "WEAK", "REVIEW", "SOURCE_NOT_INDEXED"]
+STATUSES: dict[AuditStatus, str] = {
+    "PASS": "passed",
+    "WEAK": "weak",
+    "REVIEW": "to review",
+    "SOURCE_NOT_INDEXED": "not indexed",
+}
 AuditReason = Literal[
     "",
     "contradicted",
@@ -62,7 +67,7 @@ class AuditRow(ByKey):
         detail: one sentence for people: which number or name, and what the source says instead.
         decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
             the rest, "verifier" if it judged alone; empty if nothing was read.
-        review: what people decided about it; None if the audit did not ask the project.
+        review: the decision of a reviewer that stands.
         part: of the sentence that its source supports, where only several sources together support all of it.
     """
 
@@ -75,7 +80,7 @@ class AuditRow(ByKey):
     other_source: str
     detail: str
     decided_by: DecidedBy = ""
-    review: CitationReview | None = None
+    review: Review | None = None
     part: str = ""
 
     also: ClassVar = ("claim", "cited_url", "actual_passage")
@@ -101,63 +106,37 @@ class AuditRow(ByKey):
         return "" if self.passage is None else self.passage.page_of(*(self.sentence if any(self.sentence) else ()))
 
     @property
-    def passes(self) -> bool:
-        """Return whether it passed and nobody rejected it, or a reviewer accepted it."""
-        return self._decision == "accepted" or (self.status == "PASS" and not self.is_rejected)
+    def decision(self) -> str:
+        """Return the decision of a reviewer: "accepted" or "rejected"; empty if none stands."""
+        return "" if self.review is None else self.review.decision
 
     @property
-    def is_rejected(self) -> bool:
-        """Return whether a reviewer rejected it."""
-        return self._decision == "rejected"
+    def result(self) -> str:
+        """Return the result in two or three words: the decision of a reviewer, the reason, or the status."""
+        return self.decision or self.reason or STATUSES[self.status]
+
+    @property
+    def passes(self) -> bool:
+        """Return whether it passed and nobody rejected it, or a reviewer accepted it."""
+        return self.decision == "accepted" or (self.status == "PASS" and not self.decision)
 
     @property
     def is_weak(self) -> bool:
         """Return whether its source supports it weakly and no reviewer decided about it."""
-        return self.status == "WEAK" and not self.passes and not self.is_rejected
+        return self.status == "WEAK" and not self.decision
 
     @property
     def to_review(self) -> bool:
         """Return whether it neither passes nor is weak, as reviewers left it."""
         return not self.passes and not self.is_weak
 
-    @property
-    def holds(self) -> bool:
-        """Return whether its source supports it, if weakly, whatever reviewers say."""
-        return self.status in ("PASS", "WEAK")
-
-    @property
-    def _decision(self) -> str:
-        return "" if self.review is None else self.review.decision
-
 
 @dataclass(frozen=True)
-class AuditSummary:
-    """Numbers of citations of a report by the result of its audit."""
+class CitationAudit:
+    """An audit of a report."""
 
-    citations: int
-    passed: int
-    review: int
-    not_indexed: int
-    reasons: dict[str, int]
-    accepted: int = 0
-    rejected: int = 0
-    weak: int = 0
-
-
-def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
-    """Count the rows of an audit."""
-    statuses = Counter(row.status for row in rows)
-    reasons = Counter(row.reason for row in rows if row.reason)
-    return AuditSummary(
-        len(rows),
-        statuses["PASS"],
-        statuses["REVIEW"],
-        statuses["SOURCE_NOT_INDEXED"],
-        dict(reasons.most_common()),
-        accepted=sum(row.passes and row.status != "PASS" for row in rows),
-        rejected=sum(row.is_rejected and row.holds for row in rows),
-        weak=statuses["WEAK"],
-    )
+    report: CitedReport
+    rows: list[AuditRow]
 
 
 _LONGEST_SOURCE = 40_000
@@ -168,20 +147,6 @@ _OTHER_SOURCES = 8
 _EARLIER_VERSIONS = 5
 _LONGEST_SENTENCE = 2_000
 """Longest sentence, in characters; a sentence that a verifier reads only in part must not pass."""
-
-
-@dataclass(frozen=True)
-class CitationAudit:
-    """An audit of a report."""
-
-    report: CitedReport
-    rows: list[AuditRow]
-
-    def __iter__(self) -> Iterator[AuditRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -261,8 +226,7 @@ class CitationAuditor:
             if 1 < len(sentence.citations) <= MOST_TOGETHER:
                 there = slice(sentence.citations[0] - 1, sentence.citations[-1])
                 rows[there] = self._together(rows[there])
-        reviews = self.reviews.of(read.citations)
-        return CitationAudit(read, [replace(row, review=review) for row, review in zip(rows, reviews, strict=True)])
+        return CitationAudit(read, [replace(row, review=self.reviews.of(row.citation)) for row in rows])
 
     def located(self, report: CitedReport) -> CitedReport:
         """Return a report whose citations have the address under which the index has their work.
@@ -338,7 +302,7 @@ class CitationAuditor:
         judged = [number for number, row in enumerate(rows) if row.passage is not None]
         citations = [rows[number].citation for number in judged]
         sources = [source for citation in citations if (source := self._source(citation.url)) is not None]
-        passed = all(rows[number].holds for number in judged)
+        passed = not any(rows[number].to_review for number in judged)
         if passed or len({source.key for source in sources}) < 2 or len(sources) < len(judged):
             return rows
         citation = citations[0]
@@ -347,7 +311,7 @@ class CitationAuditor:
         result = judged_together(self._decider, citation.sentence, cited, quoted=citation.quoted)
         done = list(rows)
         for at, number in enumerate(judged):
-            if not rows[number].holds:
+            if rows[number].to_review:
                 others = listed([_mark(rows[other].citation) for other in judged if other != number])
                 passage, span = _passage_at(texts[at], result.spans[at])
                 done[number] = _as_part(rows[number], result, at, others, passage, span)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 from pydantic import BaseModel
 
 from nlp_retrieval import verify_index
-from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, collected_notes, record_steps
+from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, DatabaseFile, collected_notes, record_steps
 from nlp_retrieval.documents import Bibliography, bibliography_of, clean_text, clean_title
 from nlp_retrieval.errors import IndexDamagedError, InputError, QueryError
 from nlp_retrieval.service import (
@@ -24,17 +23,15 @@ from nlp_retrieval.service import (
     describe_filter,
     stop_where_nobody_waits,
 )
-from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
-from nlp_retrieval.systems.evidence.audit_report import AuditAnswer, audit_json, render_audit
+from nlp_retrieval.systems.evidence.audit import CitationAuditor
+from nlp_retrieval.systems.evidence.audit_report import AuditAnswer, audit_json
 from nlp_retrieval.systems.evidence.citations.formats import read_text
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
-from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewDatabase, ReviewedCitation
+from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, ReviewDatabase
 from nlp_retrieval.systems.evidence.service_models import (
     AuditBody,
-    ClaimAnswer,
-    ClaimArguments,
     DeleteAnswer,
     IndexAnswer,
     IndexBody,
@@ -43,21 +40,15 @@ from nlp_retrieval.systems.evidence.service_models import (
     PassagesAnswer,
     PassageSearchBody,
     ProjectFigures,
-    ReviewBody,
-    ReviewsAnswer,
     SourcesAnswer,
     SourceToAdd,
-    VerifyAnswers,
     VerifyBody,
-    VerifyResult,
 )
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier, VerifyAnswer
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
 _MOST_CITATIONS = 2_000
 _WARM_WORDS = 12
-_TOGETHER = 8
-"""Number of claims of a request that the verifier judges together."""
 
 
 class ProjectService(BaseService):
@@ -81,60 +72,41 @@ class ProjectService(BaseService):
         retrievers: list[BaseRetriever],
         trust: bool,  # noqa: ARG003
         verifier: Config | str = "lexical",
-        report: str = "",
     ) -> Self:
         """Open a project; it may have no sources yet."""
         from nlp_retrieval.systems.evidence.commands.project import chosen_verifier, open_project
-        from nlp_retrieval.systems.evidence.commands.reports import read_cited_report
 
-        index, judge = open_project(path, retrievers), chosen_verifier(verifier)
-        audited = CitationAuditor(index, judge).audit(read_cited_report(Path(report))) if report else None
-        return cls(index, judge, audited)
+        return cls(open_project(path, retrievers), chosen_verifier(verifier))
 
     @classmethod
     def damage_in(cls, path: Path) -> list[str]:
         """Return what is damaged: sources that do not match their checksum, reviews, and files of indexes."""
-        store = EvidenceStore(path / GRAPH_FOLDER / SOURCES_FILE)
-        damaged: list[str] = []
-        for database in (store.database, ReviewDatabase(path / REVIEWS_FILE)):
+        store, reviews = EvidenceStore(path / GRAPH_FOLDER / SOURCES_FILE), ReviewDatabase(path / REVIEWS_FILE)
+        checks: list[Callable[[], Iterable[str]]] = [partial(_faults, store.database), partial(_faults, reviews)]
+        checks.append(partial(_wrong_texts, store))
+        checks += [partial(verify_index, each.parent) for each in sorted((path / GRAPH_FOLDER).glob(f"*/{MANIFEST_FILE}"))]
+        damaged: dict[str, None] = {}
+        for check in checks:
             try:
-                rows = database.rows("PRAGMA integrity_check(9)")
-                damaged += [f"{database.path}: {line}" for (line,) in rows if line != "ok"]
+                damaged |= dict.fromkeys(check())
             except IndexDamagedError as error:
-                damaged.append(str(error))
-        for sha256 in [] if damaged else store.texts():
-            try:
-                store.content(sha256)
-            except IndexDamagedError as error:
-                damaged.append(str(error))
-        for manifest in sorted((path / GRAPH_FOLDER).glob(f"*/{MANIFEST_FILE}")):
-            try:
-                damaged += verify_index(manifest.parent)
-            except IndexDamagedError as error:
-                damaged.append(str(error))
-        return damaged
+                damaged[str(error)] = None
+        return list(damaged)
 
-    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, audited: CitationAudit | None = None) -> None:
-        self._index, self._audited = index, audited
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier) -> None:
+        self._index = index
         self._claims, self._citations = ClaimVerifier(index, verifier), CitationAuditor(index, verifier)
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints for adding, searching, verifying, auditing, reviewing, reading, and figures."""
-        pages: list[Endpoint] = []
-        if self._audited is not None:
-            page = partial(self._page, self._audited)
-            pages = [Endpoint("/", "The page of the audit of the served report.", page, str, media="text/html; charset=utf-8")]
+        """Return the endpoints for adding, searching, verifying, auditing, reading, and figures."""
         return [
-            *pages,
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint(
                 "/search", "Search sources.", self._search, PassagesAnswer, PassageSearchBody, records=True, filtered=True
             ),
-            Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
+            Endpoint("/verify", "Verify a claim against the sources.", self._verify, VerifyAnswer, VerifyBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
-            Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
-            Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer, records=True),
             Endpoint("/sources", "All sources, in the order of adding.", self._sources, SourcesAnswer),
             Endpoint(
@@ -163,12 +135,10 @@ class ProjectService(BaseService):
                     step["results"] = [f"{passage['key']}:{passage['start']}" for passage in following]
             return json.dumps({"passages": following}).encode()
 
-        def verify(arguments: ClaimArguments) -> bytes:
-            (verdict,) = self._verdicts([arguments.claim], arguments.claim_type)
-            answer = verdict.model_dump()
-            answer |= {f"{side}_passages": len(answer[f"{side}_evidence"]) for side in ("weak", "neutral")}
-            brief = {} if arguments.include_neutral else {"weak_evidence": answer["weak_evidence"][:3], "neutral_evidence": []}
-            return json.dumps(answer | brief).encode()
+        def verify(arguments: VerifyBody) -> bytes:
+            answer = self._claims.verify(arguments.claim, arguments.claim_type).answer()
+            brief = {"weak_evidence": answer.weak_evidence[:3], "neutral_evidence": []}
+            return _json(answer.model_copy(update=brief))
 
         return [
             McpTool(
@@ -197,8 +167,8 @@ class ProjectService(BaseService):
                 "Check whether a statement is true by the sources of the project. Returns verification_status (VERIFIED, "
                 "SUPPORTED, DISPUTED, REFUTED or UNVERIFIED), the rule that gave it, and quotes for and against it with their "
                 "url. For a report with citations use audit_report.",
-                ClaimArguments,
-                ClaimAnswer,
+                VerifyBody,
+                VerifyAnswer,
                 verify,
             ),
             McpTool(
@@ -263,32 +233,19 @@ class ProjectService(BaseService):
             where = allowed_filter(body.where)
             passages = self._index.search(body.query, body.k, body.min_quality, where)
         if not passages and not notes and where == body.where:  # reasons count what a filtered token does not see
-            notes.append(self._why_nothing(body.min_quality, where))
+            notes.append(self._why_nothing())
         return _json(PassagesAnswer.model_construct(passages=passages, notes=notes))
 
-    def _why_nothing(self, min_quality: str | None, where: object = None) -> str:
-        """Return why a search found nothing."""
+    def _why_nothing(self) -> str:
         stats = self._index.stats()
         if not stats["document_count"]:
             return "the project has no sources yet; add some (add_document, POST /index)"
         if waiting := stats["document_count"] - stats["indexed_count"]:
             return f"{waiting:,} of {stats['document_count']:,} texts are not searchable yet; POST /index with build"
-        narrowed = [name for name, value in (("min_quality", min_quality), ("where", where)) if value]
-        without = f"; {' and '.join(narrowed)} left only a part of the sources" if narrowed else ""
-        return f"no passage matches; try other words{without}"
+        return "no passage matches; try other words, or fewer conditions"
 
     def _verify(self, body: VerifyBody) -> bytes:
-        verdicts = self._verdicts(body.claims or [body.claim], body.claim_type)
-        return _json(VerifyAnswers(verdicts=verdicts) if body.claims else verdicts[0])
-
-    def _verdicts(self, claims: Sequence[str], claim_type: Literal["C1", "C2", "C3"]) -> list[VerifyAnswer]:
-        """Verify claims, each once, some at a time, so that the work ends where nobody waits for it."""
-        distinct, answers = list(dict.fromkeys(claims)), dict[str, VerifyAnswer]()
-        for first in range(0, len(distinct), _TOGETHER):
-            stop_where_nobody_waits()
-            for verdict in self._claims.verify_all(distinct[first : first + _TOGETHER], claim_type):
-                answers[verdict.claim] = verdict.answer()
-        return [answers[claim] for claim in claims]
+        return _json(self._claims.verify(body.claim, body.claim_type).answer())
 
     def _audit(self, body: AuditBody) -> bytes:
         works = bibliography_of(body.bibliography) if body.bibliography.strip() else Bibliography([])
@@ -300,20 +257,7 @@ class ProjectService(BaseService):
                 "split it up"
             )
         done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
-        return audit_json(done.rows, done.report).encode()
-
-    def _page(self, audited: CitationAudit, _: None) -> bytes:
-        reviews = self._citations.reviews.of(audited.report.citations)
-        rows = [replace(row, review=review) for row, review in zip(audited.rows, reviews, strict=True)]
-        return render_audit(rows, audited.report, self._citations.rule, posts=True).encode()
-
-    def _all_reviews(self, _: None) -> bytes:
-        return _json(ReviewsAnswer(reviews=self._citations.reviews.all()))
-
-    def _review(self, body: ReviewBody) -> bytes:
-        of = ReviewedCitation(body.sentence, body.cited, body.version)
-        review = self._citations.reviews.add(of, body.decision, body.by, body.note)
-        return json.dumps(asdict(review)).encode()
+        return audit_json(done).encode()
 
     def _passages(self, key: str) -> bytes:
         try:
@@ -326,10 +270,10 @@ class ProjectService(BaseService):
         return _json(PassagesAnswer.model_construct(passages=passages))
 
     def _sources(self, _: None) -> bytes:
-        return self._listed(ListArguments.model_construct(limit=None))
+        return self._listed(ListArguments(limit=None))
 
     def _listed(self, arguments: ListArguments) -> bytes:
-        sources = self._index.sources(arguments.match, arguments.min_quality)
+        sources = self._index.sources(arguments.match)
         return _json(SourcesAnswer(sources=sources[: arguments.limit], total=len(sources)))
 
     def _delete(self, key: str) -> bytes:
@@ -347,6 +291,17 @@ class ProjectService(BaseService):
 
 def _json(answer: BaseModel) -> bytes:
     return answer.model_dump_json().encode()
+
+
+def _faults(database: DatabaseFile) -> list[str]:
+    return [f"{database.path}: {line}" for (line,) in database.rows("PRAGMA integrity_check(9)") if line != "ok"]
+
+
+def _wrong_texts(store: EvidenceStore) -> list[str]:
+    """Read every text, which raises an error for one that does not match its checksum."""
+    for sha256 in store.texts():
+        store.content(sha256)
+    return []
 
 
 def _not_found(error: InputError) -> RefusedError:

@@ -41,12 +41,12 @@ async def all_tools(client: Client) -> dict[str, Any]:
     found = {
         "add_document": await called(client, "add_document", content=DANUBE, url=URL, title="Danube", quality="B"),
         "search": await called(client, "search", query="Danube", k=3, min_quality="C"),
-        "verify_claim": await called(client, "verify_claim", claim=CLAIM, claim_type="C1", include_neutral=True),
+        "verify_claim": await called(client, "verify_claim", claim=CLAIM, claim_type="C1"),
         "audit_report": await called(client, "audit_report", report=REPORT),
     }
     (passage,) = found["search"]["passages"]
     found["read_passage"] = await called(client, "read_passage", key=passage["key"], start=passage["start"])
-    found["list_sources"] = await called(client, "list_sources", match="danube", min_quality="B")
+    found["list_sources"] = await called(client, "list_sources", match="danube")
     assert [source["url"] for source in found["list_sources"]["sources"]] == [URL]
     assert listed.keys() == found.keys()
     for name, answer in found.items():
@@ -65,8 +65,8 @@ def as_the_library(found: dict[str, Any], folder: Path) -> None:
         audit = CitationAuditor(index, verifier).audit(REPORT)
         verdict = ClaimVerifier(index, verifier).verify(CLAIM, "C1").as_dict()
         said = {"about_texts": ABOUT_TEXTS}
-        assert found["verify_claim"] == said | json.loads(json.dumps(verdict)) | {"weak_passages": 0, "neutral_passages": 0}
-        assert found["audit_report"] == said | json.loads(audit_json(audit.rows, audit.report))
+        assert found["verify_claim"] == said | json.loads(json.dumps(verdict)) | {"neutral_evidence": []}
+        assert found["audit_report"] == said | json.loads(audit_json(audit))
         assert [one["content"] for one in found["search"]["passages"]] == [DANUBE]
         assert [one["content"] for one in found["read_passage"]["passages"]] == [DANUBE]
 
@@ -78,25 +78,16 @@ def test_every_tool_of_a_project_works_over_standard_input_and_output(project, m
     as_the_library(found, project)
 
 
-def test_passages_that_are_neutral_are_counted_and_come_where_they_are_asked_for(project):
+def test_a_search_says_what_can_be_filtered_and_why_it_found_nothing(project):
     async def ask(client: Client) -> None:
         nothing = await called(client, "search", query="Danube")
         assert nothing["notes"] == ["the project has no sources yet; add some (add_document, POST /index)"]
         await called(client, "add_document", content=DANUBE, url=URL)
-        brief = await called(client, "verify_claim", claim="Old bridges across the Danube were rebuilt by engineers.")
-        whole = await called(
-            client, "verify_claim", claim="Old bridges across the Danube were rebuilt by engineers.", include_neutral=True
-        )
-        assert (brief["neutral_evidence"], brief["neutral_passages"]) == ([], 1)
-        assert [each["url"] for each in whole["neutral_evidence"]] == [URL]
         (search,) = (tool for tool in (await client.list_tools()).tools if tool.name == "search")
-        where = search.input_schema["properties"]["where"]["description"]
-        assert "operators: eq, in (a list), gt, gte, lt, lte, exists" in where
-        keys = re.findall(r'"(\w+)" \(', where)
+        keys = re.findall(r'"(\w+)" \(', search.input_schema["properties"]["where"]["description"])
         assert {"url", "quality", "source", "start", "end"} <= set(keys)
         for key in keys:
             await called(client, "search", query="Danube", where={key: {"exists": True}})
-        assert "no sources" not in json.dumps(await called(client, "search", query="Zebra"))
 
     over_stdio([project, "--as", "project", "-r", "bm25"], ask)
 

@@ -12,10 +12,8 @@ from service.running import document, error_of, running
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
-from nlp_retrieval.systems.evidence.audit_report import audit_json, render_audit
+from nlp_retrieval.systems.evidence.audit_report import audit_json
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.reviews import Reviews
-from nlp_retrieval.systems.evidence.service import ProjectService
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
@@ -55,7 +53,7 @@ def test_what_was_added_is_found_with_its_source(served):
     nothing = client.post("/search", json={"query": "Danube", "min_quality": "A"}).json()
     assert nothing == {
         "passages": [],
-        "notes": ["no passage matches; try other words; min_quality left only a part of the sources"],
+        "notes": ["no passage matches; try other words, or fewer conditions"],
     }
     assert client.get(f"/passages/{found['key']}").json()["passages"][0]["content"] == DANUBE
 
@@ -74,29 +72,6 @@ def test_sources_are_listed_and_deleted(served):
         error_of(again, 404, "not_found")
 
 
-def test_many_claims_are_verified_in_one_request_as_each_alone(served):
-    _, client, _ = served
-    claims = [
-        "The Danube flows through Vienna.",
-        *(f"River {number} is dry." for number in range(9)),
-        "The Danube flows through Vienna.",
-    ]
-    answer = client.post("/verify", json={"claims": claims, "claim_type": "C1"})
-    assert answer.status_code == 200, answer.text
-    assert len(answer.json()["verdicts"]) == len(claims)
-    for claim, verdict in zip(claims, answer.json()["verdicts"], strict=True):
-        assert _rounded(verdict) == _rounded(client.post("/verify", json={"claim": claim, "claim_type": "C1"}).json())
-
-
-def _rounded(value):
-    """Numbers to six digits: in a batch the last one may differ."""
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return list(map(_rounded, value))
-    return round(value, 6) if isinstance(value, float) else value
-
-
 def test_a_claim_is_judged_as_the_library_judges_it(served):
     _, client, index = served
     verifier = ClaimVerifier(index, LexicalVerifier())
@@ -110,7 +85,7 @@ def test_a_report_is_audited_as_the_library_audits_it_and_nothing_is_written(ser
     before = sorted(index.project_path.rglob("*"))
     answer = client.post("/audit", json={"report": REPORT}).json()
     done = CitationAuditor(index, LexicalVerifier()).audit(REPORT)
-    assert answer == json.loads(audit_json(done.rows, done.report))
+    assert answer == json.loads(audit_json(done))
     assert [row["status"] for row in answer["citations"]] == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
     assert not {path.name for path in index.project_path.rglob("*")} - {path.name for path in before}
 
@@ -123,7 +98,6 @@ def test_every_answer_has_the_shape_that_the_schema_says(served):
         "/search",
         "/verify",
         "/audit",
-        "/reviews",
         "/passages/{key}",
         "/sources",
         "/sources/{key}",
@@ -158,18 +132,6 @@ def test_where_one_source_cannot_be_used_none_is_added(served):
     assert index.stats()["document_count"] == before
 
 
-def test_a_single_source_needs_no_list_and_its_grade_has_two_names(served):
-    _, client, index = served
-    alone = {"content": "A stork weighs 4 kilograms.", "url": "https://example.org/stork", "source_quality": "A"}
-    assert client.post("/index", json=alone | {"title": "Stork"}).json()["added"] == [True]
-    (found,) = client.post("/search", json={"query": "stork", "k": 1}).json()["passages"]
-    assert (found["content"], found["title"], found["quality"]) == (alone["content"], "Stork", "A")
-    assert client.post("/index", json={"documents": [alone | {"source_quality": "B"}]}).json()["added"] == [False]
-    assert index.source(alone["url"]).quality == "B"
-    index.delete(alone["url"])
-    index.build_index()
-
-
 def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
     _, client, index = served
     told = "Storks ne\u200bst\U000e0041 on the \u202etower\u202c.\r\nThey re\u00adturn in March.  "
@@ -185,15 +147,7 @@ def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
 
 def test_what_cannot_be_used_is_refused_with_the_place(served):
     for path, body, said in [
-        ("/index", {}, 'pass either "documents", or a single source by its "content" and "url"'),
-        ("/index", document(1) | {"documents": [document(1)]}, 'pass either "documents", or a single source'),
-        ("/index", {"content": "Storks."}, "documents.0.url: Field required"),
-        ("/index", document(1) | {"grade": "A"}, "documents.0.grade: there is no such field"),
-        (
-            "/index",
-            {"documents": [document(1) | {"quality": "A", "source_quality": "B"}]},
-            "source_quality: there is no such field",
-        ),
+        ("/index", {}, "documents: Field required"),
         ("/index", {"documents": [{"url": "https://example.org"}]}, "documents.0.content: Field required"),
         ("/index", {"documents": [document(1, quality="F")]}, "documents.0.quality: "),
         ("/index", {"documents": [document(1, fetch_date="yesterday")]}, "document 1: "),
@@ -204,14 +158,8 @@ def test_what_cannot_be_used_is_refused_with_the_place(served):
         ("/search", {"query": "a", "k": 1001}, "k: "),
         ("/search", {"queries": ["a"]}, "query: Field required"),
         ("/verify", {"claim": ""}, "claim: "),
-        ("/verify", {"claims": ["a", " \n"]}, "claims.1: "),
         ("/verify", {"claim": "x" * 10_001}, "claim: "),
         ("/verify", {"claim": "a", "claim_type": "C4"}, "claim_type: "),
-        ("/verify", {"claim": "a", "claims": ["b"]}, 'pass either "claim" or "claims"'),
-        ("/verify", {}, 'pass either "claim" or "claims"'),
-        ("/verify", {"claims": []}, "claims: "),
-        ("/verify", {"claims": ["a", ""]}, "claims.1: "),
-        ("/verify", {"claims": ["a"] * 101}, "claims: "),
         ("/audit", {"report": 5}, "report: "),
         ("/audit", {"report": "Bees [1-99]. " * 21}, "2,079 citations, and at most 2,000 are audited at a time"),
         ("/audit", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
@@ -241,31 +189,3 @@ def test_a_browser_sends_the_token_as_a_password(served):
         assert refused.headers["www-authenticate"] == 'Basic realm="nlp-retrieval", charset="UTF-8"'
         assert "Basic" not in stranger.get("/stats").headers["www-authenticate"]
         assert stranger.get("/stats", auth=("ann", TOKEN)).status_code == 200
-
-
-def test_a_review_over_http_is_kept_and_decides_later_audits(served):
-    _, client, index = served
-    of = client.post("/audit", json={"report": REPORT}).json()["citations"][1]["review"]
-    body = {name: of[name] for name in ("sentence", "cited", "version")} | {"decision": "accepted", "by": "Ann"}
-    answer = client.post("/reviews", json=body)
-    assert answer.status_code == 200, answer.text
-    assert (answer.json()["by"], answer.json()["decision"]) == ("Ann", "accepted")
-    again = client.post("/audit", json={"report": REPORT}).json()
-    assert (again["citations"][1]["review"]["decision"], again["summary"]["accepted"]) == ("accepted", 1)
-    assert client.get("/reviews").json() == {"reviews": [answer.json()]}
-    assert Reviews(index).all()[0].by == "Ann"
-    assert "has no text" in error_of(client.post("/reviews", json=body | {"version": "0" * 64}), 422, "invalid_request")
-    error_of(client.post("/reviews", json=body | {"date": "2020-01-01"}), 422, "invalid_request")
-
-
-def test_the_page_of_a_served_report_may_ask_only_where_it_came_from(served):
-    _, _, index = served
-    verifier = LexicalVerifier()
-    audited = CitationAuditor(index, verifier).audit(REPORT)
-    (page,) = [each for each in ProjectService(index, verifier, audited).endpoints if each.path == "/"]
-    shown = page.run(None).decode()
-    assert page.media.startswith("text/html")
-    assert "default-src 'none'" in shown
-    assert "connect-src 'self'" in shown
-    assert "connect-src" not in render_audit(audited.rows, audited.report)
-    assert not [each for each in ProjectService(index, verifier).endpoints if each.path == "/"]

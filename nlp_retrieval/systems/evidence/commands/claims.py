@@ -1,32 +1,30 @@
-"""The command that verifies claims."""
+"""The command that verifies a claim, or a file of claims."""
 
 from __future__ import annotations
 
 import json
-import sys
+import os
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from nlp_retrieval.cli import say
-
-if TYPE_CHECKING:
-    from nlp_retrieval.systems.evidence.claim_files import FiledClaim
-    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.commands.project import (
     Project,
     Retrievers,
+    ThresholdOption,
     VerifierOption,
     chosen_verifier,
     console,
     existing_project,
     print_passage,
 )
+
+if TYPE_CHECKING:
+    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 
 
 class ClaimType(StrEnum):
@@ -52,6 +50,9 @@ _FAILING = {
     ClaimFailOn.unverified: {"REFUTED", "DISPUTED", "WEAK", "UNVERIFIED"},
     ClaimFailOn.never: set[str](),
 }
+_FILES = (".csv", ".jsonl", ".txt")
+_BATCH = 16
+"""Number of claims that the verifier judges together."""
 
 
 def verify(
@@ -59,17 +60,14 @@ def verify(
     claim: Annotated[
         str,
         typer.Argument(
-            help="One statement; or a file of claims: CSV with a column claim, JSON lines, text with a claim a line; - for "
-            "standard input. What names a file that exists is a file."
+            help="One statement; or a file of claims: .csv with a column claim, .jsonl, or .txt with a claim a line."
         ),
     ],
     claim_type: Annotated[
         ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 and C3 of C or better.")
     ] = ClaimType.C2,
     verifier: VerifierOption = "lexical",
-    threshold: Annotated[
-        float | None, typer.Option(help="Lowest probability of weak support; by default that of the verifier's calibration.")
-    ] = None,
+    threshold: ThresholdOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a file of claims, one line each.")] = False,
     fail_on: Annotated[
         ClaimFailOn,
@@ -85,16 +83,15 @@ def verify(
     VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; WEAK: only passages that the
     verifier is not sure of; DISPUTED: both; REFUTED: only against it; UNVERIFIED: neither.
 
-    A file is read to its end before the first claim is verified; one that stands there twice is verified once. Columns id and
-    type (C1, C2, C3) are optional, others are copied.
+    A file is read to its end before the first claim is verified. Columns id and type (C1, C2, C3) are optional.
     """
     from nlp_retrieval.errors import QueryError
-    from nlp_retrieval.systems.evidence.claim_files import is_claim_file, read_claims
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")
-    claims = read_claims(claim, claim_type.value) if is_claim_file(claim) else None
+    is_file = claim.endswith(_FILES) and (os.path.isfile(claim) or " " not in claim)  # noqa: PTH113 -- Path's own raises
+    claims = read_claims(claim, claim_type.value) if is_file else None
     judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
     if claims is not None:
         statuses = _verify_file(claims, judging, as_json=as_json)
@@ -109,43 +106,64 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verify_file(claims: Sequence[FiledClaim], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
-    """Verify claims, print each verdict, and return the statuses."""
-    from nlp_retrieval.core import hidden_progress, progress
-    from nlp_retrieval.systems.evidence.claim_files import verdicts_of
-    from nlp_retrieval.text import counted
+@dataclass(frozen=True)
+class FiledClaim:
+    """A claim of a file, its id (by default its number), and its type."""
 
-    statuses: Counter[str] = Counter()
-    with ExitStack() as open_files:
-        if sys.stdout.isatty():  # the claims that are printed there show how far it is
-            open_files.enter_context(hidden_progress())
-        advance = open_files.enter_context(progress("verifying", len(claims)))
-        for verdicts in verdicts_of(claims, judging):
-            for each, verdict in verdicts:
-                statuses[verdict["verification_status"]] += 1
-                _print_filed_verdict(each, verdict, as_json=as_json)
-            advance(len(verdicts))
-    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
-    say(f"{counted(len(claims), 'claim')}: {counts}")
-    return set(statuses)
+    id: str
+    claim: str
+    claim_type: Literal["C1", "C2", "C3"]
 
 
-def _print_filed_verdict(each: FiledClaim, verdict: dict[str, Any], *, as_json: bool) -> None:
-    """Print the verdict on a claim of a file: as a line of JSON; else as a line with its status, claim and best source."""
+def read_claims(path: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> list[FiledClaim]:
+    """Return the claims of a file; a SourceError names the line of one that is wrong."""
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.loaders import quoted, read_json_lines, read_lines, read_rows
+
+    if path.endswith(".txt"):
+        rows = ((f"{path}, line {number}", {"claim": line}) for number, line in read_lines(path) if line.strip())
+    else:
+        rows = read_rows(path) if path.endswith(".csv") else read_json_lines(path)
+    claims = []
+    for number, (where, row) in enumerate(rows, start=1):
+        if "claim" not in row:
+            raise SourceError(f'{where}: no column "claim" (found: {quoted(row)}); give the column of the claims this name')
+        text, kind = row["claim"], row.get("type") or claim_type
+        if not isinstance(text, str) or not text.strip():
+            raise SourceError(f'{where}: "claim" has no text; write one statement, or remove the row')
+        if kind not in ("C1", "C2", "C3"):
+            raise SourceError(f'{where}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty')
+        claims.append(FiledClaim(str(row.get("id") or number), text.strip(), kind))
+    if not claims:
+        raise SourceError(f"{path}: there is no claim in it")
+    return claims
+
+
+def _verify_file(claims: list[FiledClaim], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
+    """Verify claims, print each verdict as a line, and return the statuses."""
     from rich.text import Text
 
     from nlp_retrieval.cli import print_json_line
-    from nlp_retrieval.text import visible
+    from nlp_retrieval.text import counted, visible
 
-    if as_json:
-        print_json_line({"id": each.id} | verdict | {"fields": each.fields})
-        return
-    against = verdict["contradicting_evidence"] if verdict["verification_status"] == "REFUTED" else []
-    sides = (verdict[f"{side}_evidence"] for side in ("supporting", "contradicting", "weak"))
-    best: dict[str, Any] = next(chain(against, *sides), {})
-    source = visible(best.get("url", "")).removeprefix("https://").removeprefix("http://")
-    status, claim = f"{verdict['verification_status']:<10}  ", visible(" ".join(each.claim.split()))
-    console().print(Text.assemble((status, "bold"), claim, (f"  {source}" if source else "", "dim")))
+    statuses: Counter[str] = Counter()
+    for first in range(0, len(claims), _BATCH):
+        batch = claims[first : first + _BATCH]
+        verdicts: dict[tuple[str, str], ClaimVerdict] = {}
+        for kind in dict.fromkeys(each.claim_type for each in batch):
+            texts = dict.fromkeys(each.claim for each in batch if each.claim_type == kind)
+            verdicts |= {(found.claim, kind): found for found in judging.verify_all(list(texts), kind)}
+        for each in batch:
+            verdict = verdicts[each.claim, each.claim_type]
+            statuses[verdict.verification_status] += 1
+            if as_json:
+                print_json_line({"id": each.id} | verdict.as_dict())
+            else:
+                shown = visible(" ".join(each.claim.split()))
+                console().print(Text.assemble((f"{verdict.verification_status:<10}  ", "bold"), shown))
+    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
+    say(f"{counted(len(claims), 'claim')}: {counts}")
+    return set(statuses)
 
 
 def _print_verdict(verdict: ClaimVerdict) -> None:

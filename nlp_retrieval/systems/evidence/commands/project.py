@@ -38,6 +38,9 @@ VerifierOption = Annotated[
         "calibration=FILE, language_model with lm=openai/NAME.",
     ),
 ]
+ThresholdOption = Annotated[
+    float | None, typer.Option("--threshold", help="Lowest probability of weak support; by default that of the calibration.")
+]
 BibliographyOption = Annotated[
     Path | None,
     typer.Option(help="Works that keys or authors of the report name: BibTeX, CSL-JSON or Zotero's JSON."),

@@ -57,7 +57,7 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     statuses = [row["status"] for row in told["citations"]]
     assert statuses == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
     assert told["citations"][1]["reason"] == "other number"
-    assert "1 of 3 citations pass; 1 to review: 1 other number; 1 not indexed." in done.stdout
+    assert "1 of 3 citations pass; 2 to review: 1 other number and 1 not indexed." in done.stdout
     audit = (world / "project" / "09_qa" / "retrieval_audit.md").read_text()
     assert audit.startswith("# Retrieval Quality Audit\n")
     assert [line.rsplit(" | ", 1)[1] for line in audit.splitlines() if line.startswith(("| The", "| It"))] == [

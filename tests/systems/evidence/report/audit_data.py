@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from nlp_retrieval.documents import Reference
-from nlp_retrieval.systems.evidence.audit import AuditRow
+from nlp_retrieval.systems.evidence.audit import AuditRow, CitationAudit
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, ReportSentence, read_report
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.reviews import CitationReview, Review, normal_sentence
+from nlp_retrieval.systems.evidence.reviews import Review
 
 REPORT = """# The tram of Altbrunn
 
@@ -110,40 +110,31 @@ _FOUND: list[tuple[Any, ...]] = [
 ]
 
 
-def tram_report() -> CitedReport:
-    """The report as it is read: 16 citations."""
-    return read_report(REPORT)
-
-
-def tram_audit() -> tuple[list[AuditRow], CitedReport]:
+def tram_audit() -> CitationAudit:
     """What an audit found about each citation."""
-    report = tram_report()
+    report = read_report(REPORT)
     rows = []
+    before = "Altbrunn has had a tram for more than a hundred years. "
     for citation, (status, reason, score, deciding, rest, detail, other) in zip(report.citations, _FOUND, strict=True):
-        passage = None
-        begin = 0
+        passage, span = None, (0, 0)
         if deciding:
-            before = "Altbrunn has had a tram for more than a hundred years. "
-            begin = len(before)
             content = before + deciding + rest
+            span = (len(before), len(before) + len(deciding.rstrip()))
             passage = EvidencePassage(content, citation.url, citation.title, "B", "2026-11-02", 11.2, "a" * 12, 0, len(content))
-        span = (begin, begin + len(deciding.rstrip()))
-        rows.append(AuditRow(citation, status, reason, score, passage, span if passage else (0, 0), other, detail))
-    return rows, report
+        rows.append(AuditRow(citation, status, reason, score, passage, span, other, detail))
+    return CitationAudit(report, rows)
 
 
-def attacked_audit(text: str) -> tuple[list[AuditRow], CitedReport]:
+def attacked_audit(text: str) -> CitationAudit:
     """An audit in which every word that comes from outside is this text."""
     rows: list[AuditRow] = []
     for status, url in (("REVIEW", text), ("PASS", "https://safe.example/" + text), ("SOURCE_NOT_INDEXED", text)):
         citation = Citation(len(rows) + 1, text, text, url, text, 1)
         passage = EvidencePassage(text * 2, text, text, text, text, 1.0, text, 0, 2 * len(text))
-        said = Review(normal_sentence(text), "[1]", "", "noted", text, text, text)
-        review = CitationReview(said, (said,))
-        rows.append(AuditRow(citation, status, "other number", 0.5, passage, (0, len(text)), text, text, review=review))  # type: ignore[arg-type]
+        said = Review("rejected", text, text, text)
+        rows.append(AuditRow(citation, status, "other number", 0.5, passage, (0, len(text)), text, text, review=said))  # type: ignore[arg-type]
     entry = Reference(text, text, text, 1)
     flow = [ReportSentence(text, 1, "paragraph", 0, (1, 2, 3))]
-    attacked = CitedReport(
-        text, [row.citation for row in rows], [], [rows[0].citation], [], sentences=flow, references=[entry], notes=[text]
-    )
-    return rows, attacked
+    citations = [row.citation for row in rows]
+    report = CitedReport(text, citations, [], citations[:1], [], sentences=flow, references=[entry], notes=[text])
+    return CitationAudit(report, rows)
