@@ -64,7 +64,6 @@ from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossE
 from nlp_retrieval.rerankers.endpoint import HttpReranker as HttpReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker as LateInteractionReranker
 from nlp_retrieval.rerankers.listwise import ListwiseReranker as ListwiseReranker
-from nlp_retrieval.rerankers.mmr import MmrReranker as MmrReranker
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker as MultiSignalReranker
 from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals as tune_signals
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker

@@ -120,20 +120,15 @@ class SharedStages(Stages):
             self._pairs[group] = PairTable(len(generation.items), self.store.entries(group))
         table, owner = self._pairs[group], batch.owner
         keys = table.keys(nlqs, owner, batch.rows)
-        lengths: dict[str, tuple[int, int]] = {}
         for first, last in _parts_between_lists(batch.offsets.tolist(), max(reranker.batch_size, _PAIRS_AT_ONCE)):
             missing = first + table.unknown(keys[first:last])
             if len(missing):
                 queries, rows = [nlqs[position] for position in owner[missing].tolist()], batch.rows[missing]
-                columns, cut = reranker.scored(queries, generation.items.items(rows))
-                for what, (n_cut, n_all) in cut.items():
-                    before = lengths.get(what, (0, 0))
-                    lengths[what] = (before[0] + n_cut, before[1] + n_all)
+                columns = reranker.scored(queries, generation.items.items(rows))
                 entry = pairs_entry(queries, rows, columns)
                 pairs = {"queries": queries, "rows": hashlib.sha256(rows.astype(np.int64).tobytes()).hexdigest()}
                 self.store.keep(group, key_of("scores", pairs), entry)
                 table.add(entry)
-        reranker.warn_of_cut(lengths)
         return reranker.reordered(batch, table.scores(keys), label)
 
 

@@ -17,11 +17,9 @@ from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import (
     Logits,
     PairModel,
-    PairPrecision,
     TorchPairs,
     find_pair_model,
     onnx_pairs,
-    require_precision,
 )
 
 
@@ -30,15 +28,11 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
 
     The score is the model's logit, without an activation; for a model with two logits ("not relevant", "relevant") the
     second minus the first. The model is opened at first use, in float32, and shared by all rerankers with equal settings.
-    Its files are fingerprinted when the fingerprint is first needed; if they change between then and opening, using the
-    reranker is an error.
 
     Args:
         model: a hub name, or a local folder. With ``backend="onnx"`` a folder with tokenizer.json and model.onnx is enough.
-        backend: ``torch`` runs the model by sentence-transformers; ``onnx`` by onnxruntime on the CPU: the export in its
-            folder, which needs no torch, or one that is created at first use and kept in the cache.
-        precision: of the weights by ONNX: ``auto`` uses an export in the folder as it is, and creates one of 8 bits if there is
-            none; ``float32`` and ``int8`` always create one. By torch they are in float32.
+        backend: ``torch`` runs the model by sentence-transformers, in float32; ``onnx`` by onnxruntime on the CPU: the export
+            in its folder, which needs no torch, or one with 8-bit weights that is created at first use and kept in the cache.
         max_length: tokens that are read of a pair, query and passage together; by default the model's own limit.
         batch_size: pairs that torch reads at once; batches hold passages of similar length.
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
@@ -51,7 +45,7 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     """
 
     name = "cross_encoder"
-    manifest_may_set = may_set("backend", "precision", "max_length", "batch_size", "blend", **MODEL_RULES)
+    manifest_may_set = may_set("backend", "max_length", "batch_size", "blend", **MODEL_RULES)
     search_only = frozenset({"batch_size", "device"})
     apart_from_model = frozenset({"batch_size", "blend"})
 
@@ -59,7 +53,6 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
         self,
         model: str = "cross-encoder/ms-marco-MiniLM-L6-v2",
         backend: Literal["torch", "onnx"] = "torch",
-        precision: PairPrecision = "auto",
         max_length: Annotated[int, Field(ge=8)] | None = None,
         batch_size: Annotated[int, Field(ge=1)] = 32,
         blend: Blend = "replace",
@@ -68,10 +61,8 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     ) -> None:
         if backend == "onnx" and device not in {None, "cpu"}:
             raise ConfigurationError(f"CrossEncoderReranker: device={device!r}: backend='onnx' runs on the CPU; leave it out")
-        require_precision(backend, precision)
         self.model = model
         self.backend = backend
-        self.precision: PairPrecision = precision
         self.max_length = max_length
         self.batch_size = batch_size
         self.blend: Blend = blend
@@ -85,10 +76,6 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
         logits = self.open_model().logits([(query, item.text) for query, item in zip(queries, items, strict=True)])
         return {"score": self._relevance(logits)}
 
-    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        pairs = [(query, item.text) for query, item in zip(queries, items, strict=True)]
-        return {"pairs": (self.open_model().cut(pairs), len(pairs))}
-
     def _relevance(self, logits: Logits) -> NDArray[np.floating]:
         labels = logits.shape[1]
         if labels not in {1, 2}:
@@ -99,5 +86,5 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
 
     def load_model(self) -> PairModel:
         if self.backend == "onnx":
-            return onnx_pairs(self.files, self.precision, self.max_length)
+            return onnx_pairs(self.files, self.max_length)
         return TorchPairs(self.files.folder, self.max_length, self.device)

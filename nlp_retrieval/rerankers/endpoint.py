@@ -169,11 +169,6 @@ class HttpReranker(BaseReranker):
             scores[request.pairs] = answer.scores
         return {"score": scores}
 
-    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        del queries
-        most = self.max_characters
-        return {} if most is None else {"passages": (sum(len(item.text) > most for item in items), len(items))}
-
     def _ask(self, texts: list[str], request: _Request, go_on: Callable[[], bool]) -> RerankAnswer:
         documents = [texts[pair] for pair in request.pairs]
         body = {"model": self.model, "query": request.query or " ", "documents": documents, "top_n": len(documents)}

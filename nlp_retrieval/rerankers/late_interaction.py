@@ -58,13 +58,6 @@ class LateInteractionReranker(BaseReranker):
                     scores[pair] = maxsim(tokens[queries[pair]], passage)
         return {"score": scores}
 
-    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        distinct, passages = list(dict.fromkeys(queries)), list(dict.fromkeys(item.text for item in items))
-        return {
-            "queries": (self.encoder.cut_queries(distinct), len(distinct)),
-            "passages": (self.encoder.cut_passages(passages), len(passages)),
-        }
-
 
 def maxsim(query: Vectors, passage: Vectors) -> float:
     """Return the mean, over the query's tokens, of the inner product with the passage's nearest token."""

@@ -139,10 +139,6 @@ class ListwiseReranker(BaseListReranker):
             scores[order] = 1.0 - np.arange(len(order)) / max(len(order), 1)
         return {"score": scores}
 
-    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        del queries
-        return {"passages": (sum(len(item.text) > self.passage_characters for item in items), len(items))}
-
     def _slide(
         self, queries: list[str], orders: list[list[int]], windows: list[list[slice]], items: list[SearchableItem]
     ) -> None:

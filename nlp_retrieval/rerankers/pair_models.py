@@ -7,9 +7,8 @@ best scores into ties.
 from __future__ import annotations
 
 import shutil
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ from nlp_retrieval.encoders.models import (
     require_words,
     turn_of,
 )
-from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
+from nlp_retrieval.errors import ModelError, first_line
 
 if TYPE_CHECKING:
     import torch
@@ -59,9 +58,6 @@ class PairModel(Protocol):
     def logits(self, pairs: list[Pair]) -> Logits:
         """Return ``[pairs, labels]``."""
 
-    def cut(self, pairs: list[Pair]) -> int:
-        """Return how many pairs have more tokens than the model reads."""
-
 
 class TorchPairs:
     """A cross-encoder of the sentence-transformers library.
@@ -70,6 +66,7 @@ class TorchPairs:
         folder: folder of the model.
         max_length: tokens that are read of a pair; None for the model's own limit.
         device: ``cpu``, ``cuda``, ...; None for the best there is.
+        attention: the implementation; None for the fastest.
 
     Raises:
         DependencyError: sentence-transformers is not installed.
@@ -80,7 +77,7 @@ class TorchPairs:
         >>> pairs = TorchPairs(Path("models/cross-encoder"), max_length=256, device=None)  # doctest: +SKIP
     """
 
-    def __init__(self, folder: Path, max_length: int | None, device: str | None) -> None:
+    def __init__(self, folder: Path, max_length: int | None, device: str | None, attention: str | None = None) -> None:
         require_dense_extra()
         _require_head(folder)
         require_device(device)
@@ -94,7 +91,7 @@ class TorchPairs:
                 max_length=max_length,
                 trust_remote_code=False,
                 local_files_only=True,
-                model_kwargs={"dtype": torch.float32},
+                model_kwargs={"dtype": torch.float32, "attn_implementation": attention},
                 activation_fn=torch.nn.Identity(),
             )
             require_words(self._model)
@@ -105,15 +102,6 @@ class TorchPairs:
         with turn_of(self._model), as_model_error(self._name):
             predicted: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
         return predicted.reshape(len(pairs), -1).astype(np.float32, copy=False)
-
-    def cut(self, pairs: list[Pair]) -> int:
-        most = self._model.max_seq_length
-        if most is None or not pairs:
-            return 0
-        queries, passages = map(list, zip(*pairs, strict=True))
-        with turn_of(self._model), as_model_error(self._name):
-            token_lists = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
-        return sum(len(tokens) > most for tokens in token_lists)
 
 
 class OnnxPairs:
@@ -160,10 +148,6 @@ class OnnxPairs:
             encoded = self._tokenizer.encode_batch(pairs)
             over_texts(len(pairs), score)
         return np.concatenate([logits_of[row] for row in range(len(pairs))]) if logits_of else np.zeros((0, 1), np.float32)
-
-    def cut(self, pairs: list[Pair]) -> int:
-        with as_model_error(self._name):
-            return sum(bool(encoded.overflowing) for encoded in self._tokenizer.encode_batch(pairs))
 
 
 def find_pair_model(model: str, backend: str, revision: str | None, *, local_only: bool = False) -> ModelFolder:
@@ -228,9 +212,6 @@ def _setting(file: Path, key: str) -> object:
 #
 # The weights are converted like those of encoders (:mod:`nlp_retrieval.encoders.backends`).
 
-PairPrecision = Literal["auto", "float32", "int8"]
-"""Precision of the weights of an exported cross-encoder."""
-
 _BESIDE = ("config.json", "tokenizer_config.json")
 """Files of a model with its greatest length of a pair, and the meaning of its outputs."""
 
@@ -252,23 +233,8 @@ With 8 bits a model of ``nlp-retrieval evidence train-verifier`` is .17 apart, a
 _ALWAYS_ALIKE = 0.02
 
 
-def require_precision(backend: str, precision: PairPrecision) -> None:
-    """Raise :class:`ConfigurationError` unless a backend computes in a precision.
-
-    Examples:
-        >>> require_precision("onnx", "auto")
-    """
-    if backend == "torch" and precision == "int8":
-        raise ConfigurationError("precision='int8' needs backend='onnx': torch reads pairs in float32")
-
-
-def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | None) -> OnnxPairs:
-    """Open a cross-encoder by onnxruntime: the export in its folder, or one that is created and kept in the cache.
-
-    Args:
-        files: of the model.
-        precision: of the weights; ``auto`` uses the export in the folder as it is, or one of 8 bits if there is none.
-        max_length: tokens that are read of a pair; None for the model's own limit.
+def onnx_pairs(files: ModelFiles, max_length: int | None) -> OnnxPairs:
+    """Open a cross-encoder by onnxruntime: the export in its folder, or one of 8 bits, made at first use and kept in the cache.
 
     Raises:
         DependencyError: a package is missing that exports or runs graphs.
@@ -276,11 +242,10 @@ def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | No
 
     Examples:
         >>> files = ModelFiles.of(Path("models/cross-encoder"))  # doctest: +SKIP
-        >>> pairs = onnx_pairs(files, "auto", max_length=256)  # doctest: +SKIP
+        >>> pairs = onnx_pairs(files, max_length=256)  # doctest: +SKIP
     """
-    if precision == "auto" and onnx_file(files.folder) is not None:
+    if onnx_file(files.folder) is not None:
         return OnnxPairs(files.folder, max_length)
-    chosen: ExportPrecision = "int8" if precision == "auto" else precision
 
     def write(folder: Path) -> Logits:
         for name in _BESIDE:
@@ -291,7 +256,7 @@ def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | No
     def by_graph(folder: Path) -> Logits:
         return OnnxPairs(folder, None).logits(_PROBES)
 
-    return OnnxPairs(exported(files, "pairs", chosen, write, by_graph, _require_agreement), max_length)
+    return OnnxPairs(exported(files, "pairs", "int8", write, by_graph, _require_agreement), max_length)
 
 
 def _export(source: Path, folder: Path) -> Logits:
@@ -301,18 +266,10 @@ def _export(source: Path, folder: Path) -> Logits:
         raise ModelError(
             f"{source} is not a model for sequence classification, the only kind that can be exported; pass backend='torch'"
         )
-    require_dense_extra()
+    exact = TorchPairs(source, None, "cpu", "eager")
     import torch
 
-    with loading(source.name, source, "cross-encoder to export"), warnings.catch_warnings():
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-        warnings.simplefilter("ignore")
-        tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
-        model: Any = AutoModelForSequenceClassification.from_pretrained(
-            source, dtype=torch.float32, attn_implementation="eager", local_files_only=True, trust_remote_code=False
-        )
-    model.eval()
+    tokenizer, model = exact._model.tokenizer, exact._model.model
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ModelError(f"{source} has no tokenizer.json, which onnxruntime's pairs need; pass backend='torch'")
@@ -327,12 +284,7 @@ def _export(source: Path, folder: Path) -> Logits:
         backend.no_padding()
         backend.no_truncation()
         (folder / TOKENIZER_FILE).write_text(backend.to_str(), "utf-8")
-        return _by_torch(model, tokenizer)
-
-
-def _by_torch(model: Any, tokenizer: Any) -> Logits:
-    inputs = [tokenizer([query], [text], truncation=True, return_tensors="pt") for query, text in _PROBES]
-    return np.concatenate([model(**features).logits.numpy() for features in inputs]).astype(np.float32, copy=False)
+        return exact.logits(_PROBES)
 
 
 def _require_agreement(expected: Logits, actual: Logits, precision: ExportPrecision) -> None:
@@ -340,8 +292,7 @@ def _require_agreement(expected: Logits, actual: Logits, precision: ExportPrecis
     apart = float(np.abs(expected - actual).max()) if expected.shape == actual.shape else float("inf")
     allowed = max(_APART[precision] * spread, _ALWAYS_ALIKE * _APART[precision])
     if not apart <= allowed:
-        cure = "pass precision='float32'" if precision == "int8" else "pass backend='torch'"
         raise ModelError(
             f"the {precision} export does not match its model: a probe's logits are {apart:.4f} apart, where {allowed:.4f} is "
-            f"allowed (they spread over {spread:.3f}); {cure}"
+            f"allowed (they spread over {spread:.3f}); pass backend='torch'"
         )

@@ -13,7 +13,6 @@ from nlp_retrieval import (
     Benchmarker,
     Bm25Retriever,
     CombSUM,
-    MmrReranker,
     OverlapReranker,
     Searcher,
     TrecRun,
@@ -84,13 +83,13 @@ def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_the
         Searcher([bm25, "faiss"]),
         Searcher([bm25, "faiss"], fusion=CombSUM()),
         Searcher([bm25], processor="clauses", reranker=OverlapReranker()),
-        bm25 >> OverlapReranker() % 20 >> MmrReranker() % 5,
+        bm25 >> OverlapReranker() % 20 >> OverlapReranker() % 5,
     ]
     assert list(named_searchers(several)) == [
         "bm25+faiss fusion=rrf",
         "bm25+faiss fusion=combsum",
         "clauses >> bm25 >> overlap",
-        "bm25 >> overlap >> mmr",
+        "bm25 >> overlap >> overlap",
     ]
     with pytest.raises(
         ConfigurationError, match=r"searchers 1 and 3 are equal, or .* \(bm25\); leave one out, or give them names"

@@ -33,7 +33,7 @@ from nlp_retrieval import (
     WeightedSum,
     write_run_files,
 )
-from nlp_retrieval.benchmarks import shared_stages, stage_store
+from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.models import SearchableItem
@@ -297,28 +297,6 @@ def test_a_store_that_cannot_be_written_ends_no_sweep(index: Path, plain: dict[s
     (tmp_path / "stages").write_text("in the way")
     with pytest.warns(RetrievalWarning, match="cannot be kept"):
         assert run_sweep(index, tmp_path / "stages", tmp_path / "run") == plain
-
-
-class Short(OverlapReranker):
-    """Reads no passage whole."""
-
-    name = "short"
-    batch_size = 1
-
-    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        return {"pairs": (len(items), len(queries))}
-
-
-def test_passages_that_are_cut_are_counted_over_all_parts_of_a_search(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared_stages, "_PAIRS_AT_ONCE", 10)
-    searcher = Searcher([Bm25Retriever()], reranker=Short(), depth=5).open(index)
-    with pytest.warns(RetrievalWarning, match="longer than the model reads") as warned:
-        searcher.search(QUERY_TEXTS[:6], 5)
-    with pytest.warns(RetrievalWarning) as shared, using_stages(SharedStages(StageStore(tmp_path))):
-        searcher.search(QUERY_TEXTS[:6], 5)
-    assert [str(warning.message) for warning in shared] == [str(warning.message) for warning in warned]
 
 
 def test_latency_is_never_that_of_reading(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

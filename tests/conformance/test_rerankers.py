@@ -17,7 +17,6 @@ from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from nlp_retrieval.rerankers.endpoint import HttpReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 from nlp_retrieval.rerankers.listwise import ListwiseReranker
-from nlp_retrieval.rerankers.mmr import MmrReranker
 from nlp_retrieval.testing import ListRerankerRules, RerankerRules
 
 from .as_described import TurnsAround
@@ -33,7 +32,6 @@ TestOverlapBlendedByRank = soak(configured(RerankerRules, OverlapReranker, lambd
 TestLateInteraction = configured(
     RerankerRules, LateInteractionReranker, lambda _: LateInteractionReranker(HashedTokens(24), blend="score")
 )
-TestMmr = configured(ListRerankerRules, MmrReranker, lambda _: MmrReranker(HashedWords(24)))
 TestMultiSignal = configured(
     RerankerRules,
     MultiSignalReranker,

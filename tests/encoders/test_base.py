@@ -11,7 +11,7 @@ from hashed_words import HashedWords
 from named_models import NAMED
 from safetensors.numpy import load_file, save_file
 
-from nlp_retrieval import FaissRetriever, MmrReranker, MultiSignalReranker, SearchableItem, Searcher, SentenceTransformerEncoder
+from nlp_retrieval import FaissRetriever, MultiSignalReranker, SearchableItem, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.encoders.base import checked_tokens, checked_vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
@@ -75,7 +75,7 @@ def test_an_object_with_encode_and_a_dimension_is_an_encoder_wherever_one_is_ask
     letters = Letters()
     retriever = FaissRetriever(letters)  # type: ignore[arg-type]
     assert retriever == FaissRetriever(letters) != FaissRetriever(Letters())  # type: ignore[arg-type]
-    searcher = Searcher([retriever], reranker=MmrReranker(letters))  # type: ignore[arg-type]
+    searcher = Searcher([retriever])
     searcher.index({"a": "zebra", "b": "krill"}, tmp_path / "index")
     again = Searcher([FaissRetriever(Letters())])  # type: ignore[arg-type]
     again.open(tmp_path / "index")

@@ -11,7 +11,6 @@ from named_models import NAMED
 
 from nlp_retrieval import (
     FaissRetriever,
-    MmrReranker,
     MultiSignalReranker,
     SearchableItem,
     Searcher,
@@ -50,11 +49,10 @@ def test_faiss_ranks_by_the_similarity_of_the_model(tmp_path: Path, similarity: 
 def test_what_compares_by_cosine_refuses_a_model_of_another_similarity(tmp_path: Path, similarity: str) -> None:
     encoder = SentenceTransformerEncoder(str(model_that_says(tmp_path / "model", similarity)), device="cpu")
     items = [SearchableItem(item_id=str(number), content=text) for number, text in enumerate(TEXTS)]
-    for reranker in (MmrReranker(encoder), MultiSignalReranker(encoder=encoder)):
-        searcher = Searcher(["bm25"], reranker=reranker)
-        searcher.index(items, tmp_path / "index")
-        with pytest.raises(ModelError, match=f"{reranker.name} compares .* by {similarity}; pass normalize=True"):
-            searcher.search(["red fox"], k=3)
+    searcher = Searcher(["bm25"], reranker=MultiSignalReranker(encoder=encoder))
+    searcher.index(items, tmp_path / "index")
+    with pytest.raises(ModelError, match=f"multi_signal compares .* by {similarity}; pass normalize=True"):
+        searcher.search(["red fox"], k=3)
 
 
 def test_scores_of_a_retriever_that_are_no_cosines_are_no_signal(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nlp_retrieval import RetrievalResult, SearchableItem
-from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 
 from .tiny_models import TinyOnnx, save_bert
@@ -79,23 +78,6 @@ def test_scores_by_onnx_are_those_of_the_graph_by_hand(tmp_path: Path, labels: i
     wanted = logits[:, 1] - logits[:, 0] if labels == 2 else logits[:, 0]
     found = scores_of(CrossEncoderReranker(str(folder), backend="onnx"), QUERY, TEXTS)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("backend", ["torch", "onnx"])
-def test_pairs_that_are_longer_than_the_model_reads_are_counted_and_said_once_a_call(
-    bert: Path, onnx: Path, backend: str
-) -> None:
-    folder = bert if backend == "torch" else onnx
-    reranker = CrossEncoderReranker(str(folder), backend=backend, max_length=9, batch_size=2)  # type: ignore[arg-type]
-    fitting = ["red fox", "", "red red red"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        scores_of(reranker, "red fox", fitting)
-    lists = [results(items_of([*fitting, "tree " * 5, "tree " * 90])), results(items_of(fitting[:1]))]
-    said = r"cross_encoder: 3 of 6 pairs are longer than the model reads.*raise its lengths"
-    with pytest.warns(RetrievalWarning, match=said) as caught:
-        reranker.rerank(["red fox", "tree " * 9], lists, 9)
-    assert len(caught) == 1
 
 
 # what cannot be used

@@ -6,7 +6,6 @@ length, blends with the incoming ranking, and keeps the signals.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -25,7 +24,7 @@ from nlp_retrieval.core.queries import check_k, check_queries, check_results
 from nlp_retrieval.core.search.adapters import check_signature, read_lists
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
-from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import EngineError, QueryError
 
 Blend = Literal["replace", "rank", "score"]
 
@@ -72,16 +71,6 @@ class BaseReranker(Component, Expression, ABC):
             Columns ``[pairs]``: ``"score"``, higher is better, and optionally its parts. Each becomes a signal,
             ``<label>.<column>``.
         """
-
-    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        """Return how many texts exceed the model's limit, and of how many, by their kind ("passages").
-
-        Args:
-            queries: ``[pairs]``, as scored.
-            items: ``[pairs]``.
-        """
-        del queries, items
-        return {}
 
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
         """Reorder results and cut them to the best k.
@@ -130,9 +119,7 @@ class BaseReranker(Component, Expression, ABC):
         """
         if len(items) == 0:
             return batch
-        columns, cut = self.scored([queries[owner] for owner in batch.owner.tolist()], items)
-        self.warn_of_cut(cut)
-        return self.reordered(batch, columns, label)
+        return self.reordered(batch, self.scored([queries[owner] for owner in batch.owner.tolist()], items), label)
 
     def rerank_rows(
         self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
@@ -144,8 +131,8 @@ class BaseReranker(Component, Expression, ABC):
         """
         return self.rerank_batch(queries, batch, items.items(batch.rows), label)
 
-    def scored(self, queries: list[str], items: list[SearchableItem]) -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
-        """Score pairs, one query with one object once, and return the columns, and what :meth:`cut_off` says of them."""
+    def scored(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
+        """Score pairs, one query with one object once, and return the columns."""
         use_one_thread_after_fork()
         number_of: dict[tuple[str, int], int] = {}
         first: list[int] = []
@@ -154,9 +141,8 @@ class BaseReranker(Component, Expression, ABC):
             number = number_of.setdefault((query, id(item)), len(first))
             first += [at] * (number == len(first))
             numbers.append(number)
-        distinct = [queries[at] for at in first], [items[at] for at in first]
-        columns = self._score_by_length(*distinct)
-        return {key: column[numbers] for key, column in columns.items()}, self.cut_off(*distinct)
+        columns = self._score_by_length([queries[at] for at in first], [items[at] for at in first])
+        return {key: column[numbers] for key, column in columns.items()}
 
     def _score_by_length(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
         """Score pairs of similar length together: a model pads each batch to its longest."""
@@ -199,17 +185,6 @@ class BaseReranker(Component, Expression, ABC):
         """Reorder candidates by columns as :meth:`scored` returns them, which become signals under the label."""
         signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
         return batch.with_scores(self._blended(batch, columns["score"]), signals)
-
-    def warn_of_cut(self, cut: Mapping[str, tuple[int, int]]) -> None:
-        """Warn if texts exceed the model's limit; takes the result of :meth:`cut_off`."""
-        parts = [f"{n_cut:,} of {n_all:,} {what}" for what, (n_cut, n_all) in cut.items() if n_cut]
-        if parts:
-            warnings.warn(
-                f"{self.name}: {' and '.join(parts)} are longer than the model reads; the rest of each is left out (where the "
-                "model can read more, raise its lengths; or index smaller chunks)",
-                RetrievalWarning,
-                stacklevel=2,
-            )
 
     def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:
         if self.blend == "replace":
@@ -270,7 +245,6 @@ class BaseListReranker(BaseReranker):
             return batch
         use_one_thread_after_fork()
         columns = self.checked_columns(self.score_lists(queries, batch, items), len(items))
-        self.warn_of_cut(self.cut_off([queries[owner] for owner in batch.owner.tolist()], items))
         return self.reordered(batch, columns, label)
 
 

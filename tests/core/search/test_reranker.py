@@ -8,7 +8,7 @@ import pytest
 from core.engines import Brief, documents, terms
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import EngineError, QueryError
 
 ITEMS = documents(
     [
@@ -105,28 +105,6 @@ def test_items_of_one_text_or_one_id_are_told_apart_where_anything_else_of_them_
     first, second = ByYear().rerank(["q", "q"], [[hit("a", 1990), hit("b", 2000)], [hit("a", 2010)]], 5)
     assert [(one.item.item_id, one.score) for one in first] == [("b", 2000.0), ("a", 1990.0)]
     assert [one.score for one in second] == [2010.0]
-
-
-class Cuts(Brief):
-    """Reads three words of a text."""
-
-    name = "cuts"
-
-    def cut_off(self, queries, items):
-        asked, texts = set(queries), {item.text for item in items}
-        return {
-            "queries": (sum(len(query.split()) > 3 for query in asked), len(asked)),
-            "passages": (sum(len(text.split()) > 3 for text in texts), len(texts)),
-        }
-
-
-def test_what_is_longer_than_a_model_reads_is_counted_and_said_once_a_call():
-    lists = [results([0, 1, 3]), results([0, 6, 4])]
-    with pytest.warns(RetrievalWarning, match=r"^cuts: 1 of 5 passages are longer than the model reads") as caught:
-        Cuts(batch_size=1).rerank(["alpha", "beta"], lists, 3)
-    with pytest.warns(RetrievalWarning, match=r"^cuts: 1 of 2 queries and 1 of 5 passages are longer") as again:
-        Cuts(batch_size=1).rerank(["alpha", "beta of gamma delta"], lists, 3)
-    assert len(caught) == len(again) == 1
 
 
 def test_signals_are_kept_and_those_of_the_reranker_join_them():

@@ -13,7 +13,7 @@ from pydantic import Field
 from nlp_retrieval.core import MODEL_RULES, READS_FILE, may_set, read_json_file
 from nlp_retrieval.encoders import ModelFolder, ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.rerankers import PairModel, PairPrecision, TorchPairs, find_pair_model, onnx_pairs, require_precision
+from nlp_retrieval.rerankers import PairModel, TorchPairs, find_pair_model, onnx_pairs
 from nlp_retrieval.systems.evidence.lookups.checks import Checks, check
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, Judgement, Span, window_spans
 from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier
@@ -59,10 +59,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             default those in its config.json. If both are given and differ, using the verifier is an error.
         calibration: a file of ``nlp-retrieval evidence calibrate``; by default the model's probabilities are used
             unchanged.
-        backend: ``torch``; or ``onnx`` for the CPU: the export in the model's folder, or one that is made at first use and
-            cached.
-        precision: of the weights with ONNX: ``auto`` uses an export in the folder as it is, or makes one of 8 bits if there is
-            none; ``float32`` and ``int8`` always make one. With torch they are in float32.
+        backend: ``torch``; or ``onnx`` for the CPU: the export in the model's folder, or one of 8 bits that is made at
+            first use and cached.
         window: the longest window, in characters.
         most_windows: the most windows of a passage that are read: those that share most words with the claim.
         max_length: tokens that are read of a claim and a window; by default the model's own limit.
@@ -77,7 +75,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     name = "pair_model"
     manifest_may_set = may_set(
-        *("labels", "backend", "precision", "window", "most_windows", "max_length", "batch_size"),
+        *("labels", "backend", "window", "most_windows", "max_length", "batch_size"),
         **MODEL_RULES,
         calibration=READS_FILE,
     )
@@ -90,7 +88,6 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         labels: list[Meaning] | None = None,
         calibration: str | None = None,
         backend: Literal["torch", "onnx"] = "torch",
-        precision: PairPrecision = "auto",
         window: Annotated[int, Field(ge=50)] = 330,
         most_windows: Annotated[int, Field(ge=1)] = 12,
         max_length: Annotated[int, Field(ge=8)] | None = None,
@@ -101,9 +98,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         self.model = model
         self.labels = labels
         self.calibration = calibration
-        require_precision(backend, precision)
         self.backend = backend
-        self.precision: PairPrecision = precision
         self.window = window
         self.most_windows = most_windows
         self.max_length = max_length
@@ -117,7 +112,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     def load_model(self) -> PairModel:
         if self.backend == "onnx":
-            return onnx_pairs(self.files, self.precision, self.max_length)
+            return onnx_pairs(self.files, self.max_length)
         return TorchPairs(self.files.folder, self.max_length, self.device)
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
