@@ -38,16 +38,18 @@ _mcp = "Model Context Protocol"
 def command(
     path: Annotated[Path, typer.Argument(help="An index directory, or a project.", envvar=f"{VARIABLES}_PATH")],
     host: Annotated[str, _option(_access, "Address to listen on; a token is required for any but this machine.")] = "127.0.0.1",
-    port: Annotated[int, _option(_access, "Port to listen on; 0 for any free one.")] = 8000,
+    port: Annotated[int, _option(_access, "Port to listen on; 0 for any free one.", min=0, max=65_535)] = 8000,
     token_file: Annotated[Path | None, _option(_access, f"File with the token; or set {VARIABLES}_TOKEN to it.")] = None,
     tokens: Annotated[Path | None, _option(_access, "YAML of tokens by hash, each with a filter of what it may see.")] = None,
     allowed_host: Annotated[list[str] | None, _option(_access, "An additional host name to accept. Repeatable.")] = None,
     proxy: Annotated[str, _option(_access, "Address of a proxy whose X-Forwarded-For is believed.")] = "",
-    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.")] = 1,
-    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.")] = 4,
-    waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.")] = 128,
-    seconds: Annotated[float, _option(_limit, "Maximum seconds per request; ten minutes for one that adds sources.")] = 30.0,
-    max_body: Annotated[float, _option(_limit, "Maximum size of a request body, in MiB.")] = 16.0,
+    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.", min=1)] = 1,
+    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.", min=1)] = 4,
+    waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.", min=0)] = 128,
+    seconds: Annotated[
+        float, _option(_limit, "Maximum seconds per request; ten minutes for one that adds sources.", min=0.001)
+    ] = 30.0,
+    max_body: Annotated[float, _option(_limit, "Maximum size of a request body, in MiB.", min=0.001)] = 16.0,
     served_as: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +72,6 @@ def command(
     mcp_http: Annotated[bool, _option(_mcp, "Also serve it at /mcp, with the same rules.", "--mcp-http")] = False,
     warm: Annotated[bool, _option(_operation, "Load models and ask a query before the first request.", "--warm")] = False,
     log_format: Annotated[str, _option(_operation, "text, or json: one object a line.")] = "text",
-    log_level: Annotated[str, _option(_operation, "debug, info, warning or error.")] = "info",
     log_queries: Annotated[bool, _option(_operation, "Also log the bodies of requests.", "--log-queries")] = False,
     record: Annotated[
         Path | None,
@@ -89,17 +90,18 @@ def command(
     from nlp_retrieval.service.mcp import serve_stdio
     from nlp_retrieval.service.serving import serve
     from nlp_retrieval.service.sessions import SessionRecord
-    from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token, read_tokens
+    from nlp_retrieval.service.settings import ServiceSettings, read_token, read_tokens
 
-    limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
+    limits: dict[str, Any] = {"body": int(max_body * 2**20), "seconds": seconds, "threads": threads, "waiting": waiting}
     kind = _kind_of(path, served_as)
     opening = partial(_opened, path=path, kind=kind, named=retriever or [], settings=parse_options(setting or []), trust=trust)
     if record is not None and record.resolve().is_relative_to(path.resolve()):
         raise ConfigurationError(f"--record {record}: it is inside of what is served; choose a folder beside {path}")
     what = f"the {kind} {path} can be served" if check else f"serving the {kind} {path}"
     if mcp:
-        kept = SessionRecord.of(ServiceSettings(record=record), f"stdio-{uuid.uuid4().hex}")
-        serve_stdio(opening, limits, lambda: say(f"{what} over MCP on standard input and output"), kept, check=check)
+        own = ServiceSettings(record=record, **limits)
+        kept = SessionRecord.of(own, f"stdio-{uuid.uuid4().hex}")
+        serve_stdio(opening, own, lambda: say(f"{what} over MCP on standard input and output"), kept, check=check)
         return
     settings = ServiceSettings(
         host=host,
@@ -109,11 +111,10 @@ def command(
         allowed_hosts=tuple(allowed_host or ()),
         proxy=proxy,
         workers=workers,
-        limits=limits,
+        **limits,
         mcp=mcp_http,
         warm=warm,
-        log_format=log_format,  # type: ignore[arg-type]  # checked there
-        log_level=log_level,  # type: ignore[arg-type]
+        log_format=log_format,
         log_queries=log_queries,
         record=record,
     )

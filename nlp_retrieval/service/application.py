@@ -20,22 +20,18 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import DependencyError, RetrievalError, install
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, ErrorAnswer, RefusedError, faults_of, refusal_of
-from nlp_retrieval.service.guard import PROBES, RequestGuard
+from nlp_retrieval.service.guard import RequestGuard
 from nlp_retrieval.service.observer import METRICS_TYPE, Metrics, Observer
 from nlp_retrieval.service.sessions import SessionRecord
-from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
 from nlp_retrieval.service.work import WorkPool
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer, "description": text}
-    for status, text in (
-        (422, "A value cannot be used."),
-        ("4XX", "The request is refused; the message says why."),
-        ("5XX", "It did not work, took too long, or has to be tried again."),
-    )
+    status: {"model": ErrorAnswer, "description": "The request is refused; the message says why."}
+    for status in (422, "4XX", "5XX")
 }
 _OF_HTTP = {
     404: ("not_found", "there is no such path; /openapi.json lists all of them"),
@@ -69,9 +65,9 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     from fastapi import Depends, FastAPI
     from fastapi.security import HTTPBearer
 
-    limits, metrics, record = settings.limits, Metrics(), SessionRecord.of(settings)
-    reading = WorkPool(limits.threads, limits.waiting, limits.seconds, "reading", metrics)
-    writing = WorkPool(1, limits.waiting, limits.writing_seconds, "writing", metrics)
+    metrics, record = Metrics(), SessionRecord.of(settings)
+    reading = WorkPool(settings.threads, settings.waiting, settings.seconds)
+    writing = WorkPool(1, settings.waiting, WRITING_SECONDS)
     mcp = None
     if settings.mcp:
         from nlp_retrieval.service.mcp import McpOverHttp
@@ -120,7 +116,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     filtered = frozenset({"/mcp", *(endpoint.path for endpoint in endpoints)} - unfiltered)
     app.add_middleware(RequestGuard, settings=settings, without_token=without_token, filtered=filtered)
     routes = frozenset(path for route in app.routes if "{" not in (path := getattr(route, "path", "{")))
-    return Observer(app, routes, PROBES | {METRICS}, metrics)
+    return Observer(app, routes, frozenset({METRICS}), metrics)
 
 
 def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callable[..., Awaitable[object]]:
@@ -159,7 +155,6 @@ def _add_probes(app: FastAPI, service: BaseService, metrics: Metrics, dependenci
         ("/readyz", ready, "Whether requests may be sent: its index or project is there."),
     ):
         app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=_REFUSED)
-        app.add_api_route(path, answer, methods=["HEAD"], response_model=Health, include_in_schema=False)
 
     async def written() -> object:
         return Response(await asyncio.to_thread(metrics.written), media_type=METRICS_TYPE)

@@ -1,4 +1,4 @@
-"""Checks of a request before it is read: its host, token and size; and of its body, before it is used.
+"""Checks of a request before it is read: its host, origin, token and size; and of its body, before it is used.
 
 A page in a browser on this machine can send requests to a service that listens on it, under a name that it controls. So
 the name must be one of this machine; and a body must be declared as JSON, which no page may send to
@@ -47,10 +47,12 @@ class RequestGuard:
     ) -> None:
         self._app = app
         self._without_token = PROBES | without_token
-        self._limits = settings.limits
+        self._most, self._seconds = settings.body, settings.seconds
         self._filtered = filtered
         self._grants = settings.grants
-        self._hosts = known_hosts(settings)
+        named = {name.lower().rstrip(".") for name in settings.allowed_hosts}
+        # None for any name, which is allowed only with a token
+        self._hosts = named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,7 +62,7 @@ class RequestGuard:
             headers: dict[bytes, list[bytes]] = {}
             for name, value in scope["headers"]:
                 headers.setdefault(name.lower(), []).append(value)
-            self._check_host(headers)
+            self._check_names(headers)
             if self._grants and scope["path"] not in self._without_token:
                 grant = self._granted(headers)
                 if grant.where is not None and scope["path"] not in self._filtered:
@@ -76,19 +78,24 @@ class RequestGuard:
         if body is not None:  # otherwise the client has gone away
             await self._app(scope, _replayed(body, receive), send)
 
-    def _check_host(self, headers: dict[bytes, list[bytes]]) -> None:
+    def _check_names(self, headers: dict[bytes, list[bytes]]) -> None:
+        """Refuse a host that is not this service, and a page of another origin."""
         if self._hosts is None:
             return
-        values = headers.get(b"host", [])
-        name = _host_name(values[0].decode("latin-1")) if len(values) == 1 else ""
-        # no page can be made to send an address that is not its own; probes of a container send that of the container
-        allowed = is_address(name) and (bool(self._grants) or ipaddress.ip_address(name).is_loopback)
-        if name not in self._hosts and not allowed:
+        hosts = headers.get(b"host", [])
+        if len(hosts) != 1 or not self._is_own(hosts[0]):
             raise RefusedError(
-                421,
-                "wrong_host",
-                f"the host name {name[:100]!r} is not allowed; use localhost, or start the service with --allowed-host",
+                421, "wrong_host", "this host name is not allowed; use localhost, or start the service with --allowed-host"
             )
+        if not all(self._is_own(origin.partition(b"://")[2]) for origin in headers.get(b"origin", [])):
+            raise RefusedError(403, "wrong_origin", "pages of other origins may not ask this service")
+
+    def _is_own(self, written: bytes) -> bool:
+        name = _host_name(written.decode("latin-1"))
+        # no page can be made to send an address that is not its own; probes of a container send that of the container
+        return name in (self._hosts or ()) or (
+            is_address(name) and (bool(self._grants) or ipaddress.ip_address(name).is_loopback)
+        )
 
     def _granted(self, headers: dict[bytes, list[bytes]]) -> TokenGrant:
         """Return what the token of a request may see."""
@@ -112,24 +119,25 @@ class RequestGuard:
         """Return the body, which has to be JSON; None if the client went away."""
         kind = b"".join(headers.get(b"content-type", [])).partition(b";")[0].strip().lower()
         declared = b"".join(headers.get(b"content-length", []))
+        too_large = declared.isdigit() and (len(declared) > 18 or int(declared) > self._most)
+        parts, size, more = [], 0, True
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                if declared.isdigit() and (len(declared) > 18 or int(declared) > self._limits.body):
-                    raise await self._too_large(receive)
-                parts, size, more = [], 0, True
-                while more:
+            async with asyncio.timeout(_LINGER if too_large else self._seconds):
+                while more and size <= 2 * self._most:  # a client that is cut off while it sends may never read the answer
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         return None
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
+                    part = message.get("body", b"")
+                    size += len(part)
+                    parts += [part] if size <= self._most else []
                     more = message.get("more_body", False)
-                    if size > self._limits.body:
-                        raise await self._too_large(receive)
         except TimeoutError:
-            raise RefusedError(
-                408, "too_slow", f"the body did not arrive within {self._limits.seconds:g} seconds", {"connection": "close"}
-            ) from None
+            if not too_large and size <= self._most:
+                said = f"the body did not arrive within {self._seconds:g} seconds"
+                raise RefusedError(408, "too_slow", said, {"connection": "close"}) from None
+        if too_large or size > self._most:
+            said = f"the body is larger than {self._most:,} bytes; send less at a time"
+            raise RefusedError(413, "too_large", said, {"connection": "close"})
         if not kind and not size:
             return b""  # for an endpoint without a body
         if kind != b"application/json":
@@ -143,26 +151,6 @@ class RequestGuard:
         except ValueError as error:
             raise RefusedError(400, "invalid_json", f"the body cannot be read: {error}") from None
         return body
-
-    async def _too_large(self, receive: Receive) -> RefusedError:
-        """Read on for a moment, because a client that is cut off while it sends may never read the answer."""
-        remaining, more = self._limits.body, True
-        try:
-            async with asyncio.timeout(_LINGER):
-                while more and remaining > 0:
-                    message = await receive()
-                    remaining -= len(message.get("body", b""))
-                    more = message.get("more_body", False)
-        except TimeoutError:
-            pass
-        message_text = f"the body is larger than {self._limits.body:,} bytes; send less at a time"
-        return RefusedError(413, "too_large", message_text, {"connection": "close"})
-
-
-def known_hosts(settings: ServiceSettings) -> set[str] | None:
-    """Return the host names that the service answers to; None for any, which is allowed only with a token."""
-    named = {name.lower().rstrip(".") for name in settings.allowed_hosts}
-    return named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
 
 
 async def answer_refusal(refusal: RefusedError, send: Send) -> None:

@@ -48,15 +48,7 @@ class ItemSearchArguments(RequestBody):
 class SearchBody(ItemSearchArguments):
     """A search: one query, or several."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [{"required": ["query"]}, {"required": ["queries"]}],
-            "examples": [
-                {"query": "Which river flows through Vienna?", "k": 5},
-                {"queries": ["rivers", "capitals"], "k": 3, "where": {"year": {"gte": 2015}}},
-            ],
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["query"]}, {"required": ["queries"]}]})
 
     query: QueryText = Field(default="", description="One query.")
     queries: list[QueryText] = Field(default=[], min_length=1, max_length=256, description="Several queries.")
@@ -75,18 +67,20 @@ class SearchBody(ItemSearchArguments):
         return self.queries or [self.query]
 
 
-class ItemsFound(BaseModel):
+class _Noted(BaseModel):
+    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
+
+
+class ItemsFound(_Noted):
     """Search results, best first."""
 
     results: list[RetrievalResult]
-    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
-class SearchResults(BaseModel):
+class SearchResults(_Noted):
     """Search results: one list per query, best first, all from the same generation of the index."""
 
     results: list[list[RetrievalResult]]
-    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 class IndexFigures(BaseModel):
@@ -138,7 +132,7 @@ class IndexService(BaseService):
         fusion: Config | str | None = None,
         reranker: Config | str | None = None,
     ) -> Self:
-        """Open an index directory; a fusion merges the lists of several retrievers, and a reranker reorders the results."""
+        """Open an index directory."""
         chosen = retrievers or retrievers_of(path, trust=trust)
         return cls(Searcher(chosen, fusion=fusion, reranker=reranker).open(path))
 
@@ -188,7 +182,7 @@ class IndexService(BaseService):
 
     def is_ready(self) -> bool:
         """Return whether the index still exists."""
-        return (self._path / MANIFEST_FILE).is_file()
+        return self.recognizes(self._path)
 
     def warm(self) -> None:
         """Search for the begin of the first item, so that every stage has something to do."""

@@ -13,15 +13,12 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.text.printing import printable
 
-LogFormat = Literal["text", "json"]
-LogLevel = Literal["debug", "info", "warning", "error"]
-LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
-LOG_LEVELS: tuple[str, ...] = get_args(LogLevel)
+LOG_FORMATS = ("text", "json")
 
 ACCESS = "nlp_retrieval.access"
 """The logger of requests."""
@@ -56,12 +53,12 @@ class _Formatter(logging.Formatter):
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def __init__(self, form: LogFormat) -> None:
+    def __init__(self, form: str) -> None:
         super().__init__()
         self._form = form
 
-    def _fields(self, record: logging.LogRecord) -> dict[str, Any]:
-        found = {
+    def format(self, record: logging.LogRecord) -> str:
+        found: dict[str, Any] = {
             "time": self.formatTime(record),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -70,31 +67,24 @@ class _Formatter(logging.Formatter):
             "pid": record.process,
         }
         found |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
-        if record.exc_info:
-            found["traceback"] = self.formatException(record.exc_info)
-        shown = without_secrets(found)  # before anything is cut, perhaps in the middle of a secret
-        cuts = {"message": slice(_LONGEST), "traceback": slice(-_LONGEST, None)}
-        return {name: value[cuts[name]] if name in cuts else value for name, value in shown.items() if value not in ("", None)}
-
-    def format(self, record: logging.LogRecord) -> str:
-        found = self._fields(record)
+        traceback = str(without_secrets(self.formatException(record.exc_info)))[-_LONGEST:] if record.exc_info else ""
+        found = {name: value for name, value in without_secrets(found).items() if value not in ("", None)}
+        found["message"] = found.get("message", "")[:_LONGEST]
         if self._form == "json":
-            return json.dumps(found, default=repr)
-        begin = f"{found.pop('time')} {found.pop('level'):7} {found.pop('message', '')}"
-        traceback = found.pop("traceback", "")
+            return json.dumps(found | ({"traceback": traceback} if traceback else {}), default=repr)
+        begin = f"{found.pop('time')} {found.pop('level'):7} {found.pop('message')}"
         line = printable(" ".join([begin, *(f"{name}={found[name]}" for name in found if name not in ("logger", "pid"))]))
         return f"{line}\n{traceback}" if traceback else line
 
 
-def log_config(form: LogFormat, level: LogLevel) -> dict[str, Any]:
+def log_config(form: str, level: str) -> dict[str, Any]:
     """Return the configuration of all loggers, as ``logging.config.dictConfig`` takes it."""
-    other = "WARNING" if level in ("debug", "info") else level.upper()
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": partial(_Formatter, form)}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
-        "root": {"handlers": ["stderr"], "level": other},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             "nlp_retrieval": {"level": level.upper()},
             "uvicorn": {"level": level.upper(), "handlers": [], "propagate": True},

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper
 from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.service.endpoints import (
     ABOUT_TEXTS,
@@ -27,19 +26,15 @@ from nlp_retrieval.service.endpoints import (
     refusal_of,
     refused_to_part,
 )
-from nlp_retrieval.service.guard import known_hosts
-from nlp_retrieval.service.logs import RequestContext, current_request
+from nlp_retrieval.service.logs import current_request
 from nlp_retrieval.service.sessions import SessionRecord
-from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings
+from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
 from nlp_retrieval.service.work import WorkPool, leave_notes_out
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-    from mcp.server.transport_security import TransportSecuritySettings
     from mcp_types import CallToolResult, Tool
     from starlette.routing import Route
-
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def require_mcp() -> None:
@@ -56,9 +51,7 @@ def require_mcp() -> None:
     del mcp, mcp_types
 
 
-def _create_server(
-    service: BaseService, body: int, reading: WorkPool, writing: WorkPool, record: SessionRecord, *, needs_token: bool = False
-) -> Server[Any]:
+def _create_server(service: BaseService, reading: WorkPool, writing: WorkPool, record: SessionRecord) -> Server[Any]:
     """Return the server that lists the tools, and calls them in a limited number of threads, over any transport.
 
     An error of a tool is an answer with the same message as over HTTP, without internals of this program.
@@ -75,16 +68,16 @@ def _create_server(
 
     async def call_tool(_: object, params: Any) -> CallToolResult:
         try:
-            tool, arguments = _check_arguments(tools, params.name, params.arguments or {}, body)
-            _check_allowed(tool, needs_token=needs_token)
+            tool, arguments = _checked(tools, params.name, params.arguments or {})
             pool = writing if tool.writes else reading
             with record.called_with(params.meta):
-                structured, text = await pool.run(functools.partial(_call, tool, arguments))
+                structured = await pool.run(functools.partial(tool.call, arguments))
         except Exception as error:
             refusal = refusal_of(error)
             if refusal.kind == "internal":
                 logging.getLogger(__name__).exception("a tool failed")
             return CallToolResult(content=[TextContent(type="text", text=refusal.message)], is_error=True)
+        text = json.dumps(structured, ensure_ascii=False)
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=structured)
 
     return Server(
@@ -95,15 +88,6 @@ def _create_server(
         on_call_tool=call_tool,
         get_tool_input_schema=schemas.get,  # otherwise all tools are listed for each call over HTTP
     )
-
-
-def _check_allowed(tool: McpTool, *, needs_token: bool) -> None:
-    """Refuse a call whose token may not see what the tool shows; also one of which nothing is known."""
-    request = current_request.get()
-    if needs_token and request == RequestContext():
-        raise RefusedError(401, "unauthorized", "the token of this call is not known")
-    if request.where is not None and not tool.filtered:
-        raise refused_to_part(tool.name)
 
 
 def _tool_of(tool: McpTool) -> Tool:
@@ -120,24 +104,17 @@ def _tool_of(tool: McpTool) -> Tool:
     )
 
 
-def _check_arguments(tools: dict[str, McpTool], name: str, arguments: dict[str, Any], body: int) -> tuple[McpTool, Any]:
+def _checked(tools: dict[str, McpTool], name: str, arguments: dict[str, Any]) -> tuple[McpTool, Any]:
+    """Return the tool that is called and its arguments; a call whose token may not see what the tool shows is refused."""
     tool = tools.get(name)
     if tool is None:
         raise RefusedError(404, "not_found", f"there is no tool {name[:100]!r}; there are {', '.join(tools)}")
-    if is_deeper(arguments):
-        raise RefusedError(422, "invalid_request", f"the arguments are nested deeper than {MAX_DEPTH} levels")
-    written = json.dumps(arguments, ensure_ascii=False)
-    if len(written.encode("utf-8", "surrogatepass")) > body:
-        raise RefusedError(413, "too_large", f"the arguments are larger than {body:,} bytes; send less at a time")
+    if current_request.get().where is not None and not tool.filtered:
+        raise refused_to_part(tool.name)
     try:
         return tool, tool.arguments.model_validate(arguments)
     except ValidationError as error:
         raise RefusedError(422, "invalid_request", faults_of(error.errors(include_url=False))) from None
-
-
-def _call(tool: McpTool, arguments: Any) -> tuple[dict[str, Any], str]:
-    answer = tool.call(arguments)
-    return answer, json.dumps(answer, ensure_ascii=False)
 
 
 class McpOverHttp:
@@ -150,11 +127,10 @@ class McpOverHttp:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         self._manager = StreamableHTTPSessionManager(
-            _create_server(service, settings.limits.body, reading, writing, record, needs_token=bool(settings.grants)),
+            _create_server(service, reading, writing, record),
             json_response=True,
             stateless=True,
-            security_settings=_security(settings),
-            max_request_body_size=settings.limits.body,
+            max_request_body_size=settings.body,
         )
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -169,22 +145,9 @@ class McpOverHttp:
         return Route("/mcp", endpoint=StreamableHTTPASGIApp(self._manager), methods=["POST"])
 
 
-def _security(settings: ServiceSettings) -> TransportSecuritySettings:
-    """The hosts and origins that may use the protocol: the guard's, in the SDK's format."""
-    from mcp.server.transport_security import TransportSecuritySettings
-
-    named = known_hosts(settings)
-    if named is None:  # a token is required, which no page of another origin has
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    names = {*_LOOPBACK, *(f"[{name}]" if ":" in name else name for name in named)}
-    hosts = [written for name in sorted(names) for written in (name, f"{name}:*")]
-    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
-
-
 def serve_stdio(
     opening: Callable[[], BaseService],
-    limits: ServiceLimits,
+    settings: ServiceSettings,
     on_ready: Callable[[], None],
     record: SessionRecord,
     *,
@@ -210,17 +173,17 @@ def serve_stdio(
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     on_ready()
     try:
-        asyncio.run(_answer(service, limits, record))
+        asyncio.run(_answer(service, settings, record))
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-async def _answer(service: BaseService, limits: ServiceLimits, record: SessionRecord) -> None:
+async def _answer(service: BaseService, settings: ServiceSettings, record: SessionRecord) -> None:
     from mcp.server.stdio import stdio_server
 
-    reading = WorkPool(limits.threads, limits.waiting, limits.seconds)
-    writing = WorkPool(1, limits.waiting, limits.writing_seconds)
-    server = _create_server(service, limits.body, reading, writing, record)
+    reading = WorkPool(settings.threads, settings.waiting, settings.seconds)
+    writing = WorkPool(1, settings.waiting, WRITING_SECONDS)
+    server = _create_server(service, reading, writing, record)
     try:
         async with stdio_server() as (incoming, outgoing):  # all other output meanwhile goes to standard error
             await server.run(incoming, outgoing, server.create_initialization_options())

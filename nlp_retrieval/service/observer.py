@@ -7,27 +7,19 @@ schema, and other methods and paths count as ``other``.
 from __future__ import annotations
 
 import logging
-import string
 import time
 import uuid
 
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.service.endpoints import refusal_of
-from nlp_retrieval.service.guard import App, Message, Receive, Send, answer_refusal
+from nlp_retrieval.service.guard import PROBES, App, Message, Receive, Send, answer_refusal
 from nlp_retrieval.service.logs import ACCESS, RequestContext, current_request
 
-_LONGEST_ID = 128
-_OF_AN_ID = frozenset(string.ascii_letters + string.digits + "-_.:")
-_LONGEST_PATH = 200
 _GONE = 499
 """Status of a request whose client went away before the answer, in logs and figures."""
 
-_access = logging.getLogger(ACCESS)
-
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
-"""Methods of HTTP; any other word that a client sends counts as ``other``."""
-
+_METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 
@@ -45,9 +37,6 @@ class Metrics:
         self._requests = Counter(name("requests"), "Answered requests.", (*route, "status"), registry=registry)
         self._seconds = Histogram(name("request_seconds"), "Time of a request.", route, buckets=_SECONDS, registry=registry)
         self.in_flight = Gauge(name("requests_in_flight"), "Requests being answered.", registry=registry)
-        self.rejected = Counter(
-            name("rejections"), "Requests given up: queue full, or time over.", ("pool", "reason"), registry=registry
-        )
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()
@@ -64,7 +53,7 @@ class Observer:
     """Logs and counts the requests of an application."""
 
     def __init__(self, app: App, routes: frozenset[str], quiet: frozenset[str], metrics: Metrics) -> None:
-        self._app, self._routes, self._quiet, self._metrics = app, routes, quiet, metrics
+        self._app, self._routes, self._quiet, self._metrics = app, routes, PROBES | quiet, metrics
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -73,7 +62,7 @@ class Observer:
             return
         path = scope["path"].rstrip("/")
         scope = {**scope, "path": path if path in self._routes else scope["path"], "query_string": b""}  # nothing reads one
-        request = _id_of(scope)
+        request = uuid.uuid4().hex
         token = current_request.set(RequestContext(request, scope["headers"]))
         begin, status = time.perf_counter(), 0
 
@@ -99,23 +88,15 @@ class Observer:
     def _record(self, scope: Message, status: int, seconds: float) -> None:
         path: str = scope["path"]
         route = getattr(scope.get("route"), "path", None) or (path if path in self._routes else "other")
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
         self._metrics.count_request(route, method, status, seconds)
+        fields = {
+            "method": method,
+            "path": path if path in self._routes else str(without_secrets(path[:200])),
+            "route": route,
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "client": scope["client"][0] if scope.get("client") else "",
+        }
         level = logging.WARNING if status >= 500 else logging.DEBUG if path in self._quiet else logging.INFO
-        if _access.isEnabledFor(level):
-            fields = {
-                "method": method,
-                "path": path if path in self._routes else str(without_secrets(path[:_LONGEST_PATH])),
-                "route": route,
-                "status": status,
-                "ms": round(seconds * 1000, 1),
-                "client": scope["client"][0] if scope.get("client") else "",
-            }
-            _access.log(level, "request", extra=fields)
-
-
-def _id_of(scope: Message) -> str:
-    """The id that the client or a proxy gave, if it is a short word; otherwise a new one."""
-    given = [value for name, value in scope["headers"] if name == b"x-request-id"]
-    word = given[0].decode("latin-1") if len(given) == 1 else ""
-    return word if 0 < len(word) <= _LONGEST_ID and _OF_AN_ID.issuperset(word) else uuid.uuid4().hex
+        logging.getLogger(ACCESS).log(level, "request", extra=fields)

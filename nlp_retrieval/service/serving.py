@@ -25,7 +25,7 @@ from nlp_retrieval.service.application import create_app, require_packages
 from nlp_retrieval.service.endpoints import BaseService
 from nlp_retrieval.service.logs import log_config
 from nlp_retrieval.service.sessions import SessionRecord
-from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
 from nlp_retrieval.service.work import leave_notes_out
 
 require_packages()
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
     from nlp_retrieval.service.observer import Observer
 
-_MOST, _FEWEST, _FOR_OTHER_FILES = 2048, 16, 96
+_MOST = 2048
+_BACKLOG = 1024
+_IDLE_SECONDS = 10
 _READING_SECONDS = 30
+_GRACE = 5
 
 
 def _most_connections() -> int:
-    """Return the maximum number of connections: a fifth of the descriptors not used by other files, at most 2,048.
-
-    asyncio accepts as many again in each of three rounds before the first of them can be closed.
-    """
+    """Return a fifth of the descriptors that other files leave: asyncio accepts more before the first can be closed."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if soft == resource.RLIM_INFINITY else max(_FEWEST, min(_MOST, (soft - _FOR_OTHER_FILES) // 5))
+    return _MOST if soft == resource.RLIM_INFINITY else max(16, min(_MOST, (soft - 96) // 5))
 
 
 class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # one of two classes, chosen when imported
@@ -68,12 +68,10 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
         self.asked_last = self.loop.time()
         self._end_after(self.timeout_keep_alive)
         if len(self.connections) > self.limit_concurrency * 7 // 8:
-            idle = [
-                other for other in self.connections if other is not self and other.idle and not other.transport.is_closing()
-            ]
-            counts = Counter(_address(other) for other in idle)
-            if idle:
-                min(idle, key=lambda other: (-counts[_address(other)], other.asked_last)).transport.abort()
+            others = [other for other in self.connections if other is not self and not other.transport.is_closing()]
+            if idle := [other for other in others if other.idle]:
+                counts = Counter(other.client[:1] for other in idle)
+                min(idle, key=lambda other: (-counts[other.client[:1]], other.asked_last)).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         before = self.cycle
@@ -109,21 +107,11 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
             self._timer = None
 
 
-def _address(connection: _BoundedConnection) -> str:
-    return connection.client[0] if connection.client else ""
-
-
-_BACKLOG = 1024
-_IDLE_SECONDS = 10
-_GRACE = 5
-
-
 def listen(settings: ServiceSettings) -> socket.socket:
     """Return a socket that listens on the configured address."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-        )[0]
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
         # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's reply
         listener = socket.socket(family, kind, protocol)
         try:
@@ -134,10 +122,8 @@ def listen(settings: ServiceSettings) -> socket.socket:
             listener.close()
             raise
     except OSError as error:
-        raise ConfigurationError(
-            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another --port, or 0 "
-            "for any that is free"
-        ) from None
+        said = f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}"
+        raise ConfigurationError(f"{said}; choose another --port, or 0 for any that is free") from None
     return listener
 
 
@@ -230,7 +216,6 @@ def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: b
     from uvicorn import Config
 
     most = _most_connections()
-    longest = max(settings.limits.seconds, settings.limits.writing_seconds)
     return Config(
         app,
         factory=factory,
@@ -244,8 +229,8 @@ def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: b
         server_header=False,
         http=_BoundedConnection,
         limit_concurrency=most,
-        timeout_keep_alive=max(1, min(_IDLE_SECONDS, int(settings.limits.seconds))),
+        timeout_keep_alive=max(1, min(_IDLE_SECONDS, int(settings.seconds))),
         backlog=min(_BACKLOG, most),  # maximum accepted at once
-        timeout_graceful_shutdown=int(longest) + _GRACE,
+        timeout_graceful_shutdown=int(max(settings.seconds, WRITING_SECONDS)) + _GRACE,
         timeout_worker_healthcheck=60,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -16,13 +15,9 @@ from typing import Any, TypeVar
 from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.service.endpoints import RefusedError
-from nlp_retrieval.service.observer import Metrics
 
 T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
 
 
 def stop_where_nobody_waits() -> None:
@@ -49,13 +44,10 @@ def stop_where_nobody_waits() -> None:
 class WorkPool:
     """Threads with a bounded queue. To be used from one event loop."""
 
-    def __init__(
-        self, threads: int, waiting: int, seconds: float, name: str = "requests", metrics: Metrics | None = None
-    ) -> None:
+    def __init__(self, threads: int, waiting: int, seconds: float) -> None:
         self._threads = ThreadPoolExecutor(threads, "request")
         self._most, self._seconds = threads + waiting, seconds
         self._under_way: set[Future[Any]] = set()
-        self._name, self._metrics = name, metrics
 
     async def run(self, work: Callable[[], T]) -> T:
         """Return the result of a function that runs in a thread.
@@ -68,32 +60,21 @@ class WorkPool:
         """
         self._under_way = {running for running in self._under_way if not running.done()}
         if len(self._under_way) >= self._most:
-            raise self._rejection(503, "overloaded", f"{len(self._under_way)} requests are waiting; try again in a second")
+            raise RefusedError(503, "overloaded", f"{len(self._under_way)} requests are waiting; try again in a second")
         abandoned = Event()
-        future = self._threads.submit(copy_context().run, self._counted, work, abandoned)
+
+        def run() -> T:
+            with changed_context(abandoned=abandoned, spans=_spans()):
+                return work()
+
+        future = self._threads.submit(copy_context().run, run)
         self._under_way.add(future)
         finished, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=self._seconds)
         if not finished:
             abandoned.set()
             future.cancel()
-            raise self._rejection(504, "too_long", f"it took more than {self._seconds:g} seconds; ask for less at a time")
+            raise RefusedError(504, "too_long", f"it took more than {self._seconds:g} seconds; ask for less at a time")
         return finished.pop().result()
-
-    def _rejection(self, status: int, reason: str, message: str) -> RefusedError:
-        if self._metrics is not None:
-            self._metrics.rejected.labels(self._name, reason).inc()
-        return RefusedError(status, reason, message, {"retry-after": "1"} if status == 503 else None)
-
-    def _counted(self, work: Callable[[], T], abandoned: Event) -> T:
-        """Run work, and log how many questions got no usable answer of a model."""
-        with record_calls() as counter, changed_context(abandoned=abandoned, spans=_spans()):
-            try:
-                return work()
-            finally:
-                if degraded := counter.counts.degraded:
-                    _log.warning(
-                        "questions without a usable answer from a language model: %d (%s)", degraded, counter.last_failure
-                    )
 
     def close(self) -> None:
         """Stop the threads after their current work."""

