@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote
 
 HIDDEN = "***"
 """What is shown in place of a secret."""
@@ -51,8 +50,6 @@ _SETTING = re.compile(
     r"|(?:(?:bearer|basic|token|apikey|digest)[\s+]++)?+(?:(?!%26)[^\s'\"&;,)\\<>|])++)",
     re.IGNORECASE,
 )
-_PART = re.compile(r"\b\w++\s*+=\s*+('(?:[^'\\]|\\.)*+'?|[^\s'\"&;,)]++)")
-"""The value of a setting of an address, whatever its name."""
 _SURE_NAME = re.compile(r"pass|pwd|secret|(?:api|access|auth|bearer|private)[_-]?(?:key|token)|authorization", re.IGNORECASE)
 _OPAQUE = re.compile(r"(?=\D*+\d)\S{8,}+\Z|(?:bearer|basic|token|apikey|digest)\s", re.IGNORECASE)
 """What a key looks like, and no word: eight signs with a digit among them, or a scheme of HTTP before it."""
@@ -91,16 +88,6 @@ def read_variable(name: str) -> str:
 def was_read(value: str) -> bool:
     """Return whether a value is that of an environment variable that was read as a secret."""
     return bool(value) and value in _read
-
-
-def hide_parts(text: str, address: str) -> str:
-    """Return a message without any part of an address: neither user, password, host, database nor settings."""
-    user, _, location = address.partition("://")[2].rpartition("@")
-    host, _, database = location.partition("/")
-    parts = {address, host, host.partition(":")[0], database.partition("?")[0], *user.partition(":")[::2]}
-    parts |= {match[1].strip("'") for match in _PART.finditer(address)}
-    parts |= {unquote(part) for part in parts}
-    return _hide_values(text, sorted((part for part in parts if len(part) > 2), key=len, reverse=True))
 
 
 @lru_cache(1024)

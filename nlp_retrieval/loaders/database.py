@@ -18,7 +18,7 @@ from urllib.parse import unquote, unquote_plus
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, given, may_set
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, plain_value
-from nlp_retrieval.core.secrets import HIDDEN, hide_parts, read_variable, was_read
+from nlp_retrieval.core.secrets import HIDDEN, read_variable, was_read
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError, install, nearest
 from nlp_retrieval.loaders.records import RecordLoader, missing_field
 
@@ -26,42 +26,33 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnClause, Connection, Engine, Executable
 
 
-# a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little
-_PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re.DOTALL)
-_SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]+)")
-_KEYWORD = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")  # host=... password=..., the form of libpq
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
+_PART = re.compile(r"([^\s:/?&;=@,'\"]++)(?!\s*=)")
+"""A part of an address, but not the name of a setting."""
 _PACKAGES = {"psycopg2": "psycopg2-binary", "psycopg": '"psycopg[binary]"', "MySQLdb": "mysqlclient"}
 """Package to install for a driver's module, where its name differs."""
 
 
 def hide_secrets(url: str) -> str:
-    """Return a database URL with its password, and settings that look like one, replaced by ``***``.
+    """Return a database URL with ``***`` in place of a user with a password, and of settings that may hold one.
 
     Args:
         url: a URL or libpq settings (``host=... password=...``), even malformed; ``env:NAME`` stays unchanged.
 
     Examples:
         >>> hide_secrets("postgresql+psycopg://reader:secret@db.example/zoo")
-        'postgresql+psycopg://reader:***@db.example/zoo'
+        'postgresql+psycopg://***@db.example/zoo'
     """
-    return url if url.startswith("env:") else _hidden(url)[0]
-
-
-def _hidden(url: str) -> tuple[str, set[str]]:
-    """A URL without its secrets, and the secrets."""
-    secrets: set[str] = set()
-
-    def hide(match: re.Match[str]) -> str:
-        if match.re is not _PASSWORD and not _SECRET_NAME.search(match[1]):
-            return match[0]
-        secrets.add(match[2].strip("'"))
-        return f"{match[1]}{HIDDEN}"
-
-    # one pass may uncover another secret
-    while (shown := _KEYWORD.sub(hide, _SETTING.sub(hide, _PASSWORD.sub(hide, url)))) != url:
-        url = shown
-    return url, secrets - {HIDDEN, ""}
+    scheme, sign, address = url.rpartition("://") if url.count("://") == 1 else ("", "", url)
+    if url.startswith(("env:", "sqlite:///")) and "?" not in url:
+        return url
+    user, at, place = address.rpartition("@")  # a password may hold an "@" itself: hiding too much is better than too little
+    where, mark, settings = place.partition("?")
+    is_mixed = ("?" in user or not sign) and _SECRET_NAME.search(url) is not None
+    if is_mixed or not re.fullmatch(r"[\w+.-]*", scheme):
+        return f"{scheme if scheme.isidentifier() else ''}{sign}{HIDDEN}"
+    settings = HIDDEN if _SECRET_NAME.search(f"{where if ';' in where else ''}{settings}") else settings
+    return f"{scheme}{sign}{HIDDEN if ':' in user else user}{at}{where}{mark}{settings}"
 
 
 def scrub(text: object, url: str) -> str:
@@ -77,12 +68,13 @@ def scrub(text: object, url: str) -> str:
         >>> scrub("cannot reach reader:secret@db.example", "postgresql://reader:secret@db.example/zoo")
         'cannot reach reader:***@db.example'
     """
-    hidden, secrets = _hidden(url)
-    shown = str(text).strip()
-    shown = hide_parts(shown, url) if was_read(url) else shown.replace(url, hidden)
-    forms = {form for secret in secrets for form in (secret, unquote(secret), unquote_plus(secret))}
-    for form in sorted(forms, key=len, reverse=True):
-        shown = shown.replace(form, HIDDEN)
+    address = url.partition("://")[2] or url
+    hidden = {address.rpartition("@")[0].partition(":")[2], *re.findall(r"=\s*([^&;\s]+)", address)}
+    hidden |= set(_PART.findall(address)) if was_read(url) else set()
+    hidden |= {form for part in hidden for form in (part.strip("'"), unquote(part), unquote_plus(part))}
+    shown = str(text).strip().replace(url, hide_secrets(url))
+    for part in sorted(hidden - {""}, key=len, reverse=True):
+        shown = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", HIDDEN, shown)
     return shown
 
 
@@ -101,7 +93,7 @@ def resolve(url: str) -> str:
         if not (value := read_variable(name)):
             raise SourceError(f"{url}: the environment variable {name} is not set; export {name}=<its value>")
         return value
-    if f":{HIDDEN}@" in url or f"={HIDDEN}" in url:
+    if HIDDEN in url:
         raise SourceError(
             f"{url}: this URL was taken from a config, which never shows a secret; "
             "put the whole URL into an environment variable NAME and pass url=env:NAME"

@@ -198,7 +198,7 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
         with pytest.raises(RetrievalError, match="cannot be read") as caught:
             KnowledgeStore(given_url, create=True, wait=0.001)
         assert "s3cret" not in str(caught.value)
-    with pytest.raises(SourceError, match=r"^iris://me:\*\*\*@127.0.0.1:1/NAME: .*(cannot be used|cannot be read)"):
+    with pytest.raises(SourceError, match=r"^iris://\*\*\*@127.0.0.1:1/NAME: .*(cannot be used|cannot be read)"):
         KnowledgeStore("iris://me:s3cret-word@127.0.0.1:1/NAME", create=True)
     monkeypatch.delenv("STORE_URL")
     with pytest.raises(SourceError, match="STORE_URL"):
