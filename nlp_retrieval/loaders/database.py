@@ -182,8 +182,8 @@ class DatabaseLoader(RecordLoader):
         query: an SQL query with ``:name`` for a parameter (a plain colon is written ``\:``). Not with ``table``.
         table: the name of a table or view, with its schema if it needs one (``schema.table``). Not with ``query``.
         parameters: the values of the query's parameters; a list for ``IN :name``.
-        id_field: the column that holds the id, unique: text, integer or UUID; of a query also a path into a JSON column
-            (``doc.id``), or None: the number of the row, from 0.
+        id_field: the column that holds the id, unique: text, integer or UUID; of a query also None: the
+            number of the row, from 0.
         content_field: the column that holds the text, or several, which are joined by line ends.
         title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.

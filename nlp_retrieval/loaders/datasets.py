@@ -30,7 +30,7 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects
 from nlp_retrieval.loaders.judgements import Judgement, collect_judgements, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import RecordLoader, joined_text, without_fields
+from nlp_retrieval.loaders.records import RecordLoader, joined_text
 from nlp_retrieval.text.sentences import SENTENCE_STARTS
 
 
@@ -413,7 +413,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
                 else joined_text(location, row, self.query_field, "query_field")
             )
             used = [self.query_field] if isinstance(self.query_field, str) else self.query_field or ["text"]
-            metadata = without_fields(row, ["query_id", *used])
+            metadata = {name: value for name, value in row.items() if name not in ("query_id", *used)}
             yield location, make_query(location, as_id(location, "query_id", row["query_id"]), text, metadata=metadata)
 
     def _all(self, what: str) -> Iterator[tuple[str, Any]]:

@@ -7,8 +7,6 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.records import (
     CONTENT_NAMES,
@@ -27,40 +25,6 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 
 
-def has_field(row: JsonObject, field: str) -> bool:
-    """Return whether a record has a field, by name or by path."""
-    return field in row or ("." in field and _parent(row, field) is not None)
-
-
-def field_of(row: JsonObject, field: str) -> JsonValue:
-    """Return the value of a field; null if the record lacks it."""
-    if field in row:
-        return row[field]
-    parent = _parent(row, field) if "." in field else None
-    return None if parent is None else parent[field.rpartition(".")[2]]
-
-
-def _parent(row: JsonObject, path: str) -> JsonObject | None:
-    """The innermost object on a path, if it has the last name of the path."""
-    *outer, last = path.split(".")
-    value: JsonValue = row
-    for name in outer:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) and last in value else None
-
-
-def without_fields(row: JsonObject, fields: Collection[str]) -> JsonObject:
-    """Return the record without these fields; objects that are left empty by a path are removed too."""
-    kept = {name: value for name, value in row.items() if name not in fields}
-    for path in fields:
-        if "." in path and path not in row and _parent(row, path) is not None:
-            name, _, inner = path.partition(".")
-            value = kept.pop(name, None)
-            if isinstance(value, dict) and (rest := without_fields(value, [inner])):
-                kept[name] = rest
-    return kept
-
-
 def missing_field(location: str, parameter: str, field: str, found: Collection[str], aliases: Sequence[str]) -> SourceError:
     """Return the error about a missing field, with the parameter that could name another and the name probably meant."""
     meant = likely(field, found, aliases)
@@ -73,12 +37,12 @@ def joined_text(
 ) -> str:
     """Return a text field, or several joined by line ends; of several, some may be missing, null or empty."""
     names = [fields] if isinstance(fields, str) else fields
-    there = [field for field in names if has_field(row, field)]
+    there = [field for field in names if field in row]
     if not there:
         raise missing_field(location, parameter, names[0], row, aliases)
     if isinstance(fields, str):
-        return as_text(location, fields, field_of(row, fields))
-    return "\n".join(text for field in there if (text := as_title(location, field, field_of(row, field))))
+        return as_text(location, fields, row[fields])
+    return "\n".join(text for field in there if (text := as_title(location, field, row[field])))
 
 
 class RecordLoader(BaseLoader):
@@ -134,7 +98,7 @@ class RecordLoader(BaseLoader):
         wanted += [("title_field", self.title_field, ("title",))]
         wanted += [("metadata_fields", field, ()) for field in self.metadata_fields or ()]
         for parameter, field, aliases in wanted:
-            if field not in (None, "title") and field not in columns and field.partition(".")[0] not in columns:
+            if field not in (None, "title") and field not in columns:
                 raise missing_field(location, parameter, field, columns, aliases)
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
@@ -142,7 +106,6 @@ class RecordLoader(BaseLoader):
         if self.metadata_fields is None:
             return list(columns)
         used = {*self.taken_fields(columns), *self.metadata_fields, "metadata"}
-        used |= {field.partition(".")[0] for field in used}
         return [name for name in columns if name in used]
 
     def stream(self) -> Iterator[SearchableItem]:
@@ -151,9 +114,9 @@ class RecordLoader(BaseLoader):
         rows = 0
         for location, row in self.records():
             id_field = self._id_field_in(row)
-            if id_field is not None and not has_field(row, id_field):
+            if id_field is not None and id_field not in row:
                 raise missing_field(location, "id_field", id_field, row, ID_NAMES)
-            item_id = str(rows) if id_field is None else as_id(location, id_field, field_of(row, id_field))
+            item_id = str(rows) if id_field is None else as_id(location, id_field, row[id_field])
             rows += 1
             content = joined_text(location, row, self.content_field, "content_field")
             metadata = self._metadata(location, row)
@@ -167,11 +130,11 @@ class RecordLoader(BaseLoader):
             )
 
     def _metadata(self, location: str, row: JsonObject) -> JsonObject:
-        title = "" if self.title_field is None else as_title(location, self.title_field, field_of(row, self.title_field))
-        metadata = metadata_of(location, without_fields(row, self.taken_fields(row)), ())
+        title = "" if self.title_field is None else as_title(location, self.title_field, row.get(self.title_field))
+        metadata = metadata_of(location, row, self.taken_fields(row))
         if self.metadata_fields is not None:
             everything = row | metadata
-            metadata = {field: field_of(everything, field) for field in self.metadata_fields if has_field(everything, field)}
+            metadata = {field: everything[field] for field in self.metadata_fields if field in everything}
         elif self.title_field != "title":
             metadata.pop("title", None)
         return with_title(location, title, metadata)

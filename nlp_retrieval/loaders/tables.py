@@ -243,9 +243,9 @@ def _number(location: str, field: str, cell: str, decimal: str) -> JsonValue:
 class JsonlLoader(RecordLoader):
     """Items from a JSON Lines file: one object per line, UTF-8, plain or gzip; blank lines are skipped.
 
-    Ids are text or integers, which become text. A field is a name or a path into objects (``doc.body``). The fields of an
-    object named ``metadata`` join the other fields. A field named ``title`` that is not the ``title_field`` is left out
-    unless ``metadata_fields`` names it, because ``title`` in the metadata of an item is its title.
+    Ids are text or integers, which become text. The fields of an object named ``metadata`` join the other fields. A field named
+    ``title`` that is not the ``title_field`` is left out unless ``metadata_fields`` names it, because ``title`` in the metadata
+    of an item is its title.
 
     Args:
         path: the file.

@@ -27,7 +27,7 @@ from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import OutputError, SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
 from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import field_of, has_field, joined_text, missing_field, without_fields
+from nlp_retrieval.loaders.records import joined_text, missing_field
 from nlp_retrieval.loaders.tables import Quote, read_cells, read_rows
 
 _CAR = re.compile(r"enwiki:\S+")
@@ -161,9 +161,9 @@ class TopicsLoader(BaseQueryLoader):
         locations: dict[str, str] = {}
         for location, row in self._rows(form):
             id_field, text_field = fields = fields or self._fields(form, row)
-            if not has_field(row, id_field):
+            if id_field not in row:
                 raise missing_field(location, "id_field", id_field, row, _QUERY_ID_NAMES)
-            query_id = as_id(location, id_field, field_of(row, id_field))
+            query_id = as_id(location, id_field, row[id_field])
             if (other := locations.setdefault(query_id, location)) is not location:
                 raise SourceError(
                     f'{location}: the id "{query_id}" in "{id_field}" is taken by {other}; ids must be unique: where another '
@@ -171,7 +171,7 @@ class TopicsLoader(BaseQueryLoader):
                 )
             text = joined_text(location, row, text_field, "text_field", _TEXT_NAMES)
             used = [text_field] if isinstance(text_field, str) else text_field
-            metadata = metadata_of(location, without_fields(row, [id_field, *used]), ())
+            metadata = metadata_of(location, row, [id_field, *used])
             family = metadata.get("family")
             known = None if family in (None, "") else as_id(location, "family", family)
             yield location, make_query(location, query_id, text, known, metadata)

@@ -150,7 +150,7 @@ def tsv(data: bytes) -> bool:
 def parquet(data: bytes) -> bool:
     """A corpus as Parquet, with all its columns and with some."""
     path = a_file("items.parquet", data)
-    loaders = ParquetLoader(path), ParquetLoader(path, None, ["doc.body", "content"], None, ["doc", "when"])
+    loaders = ParquetLoader(path), ParquetLoader(path, None, ["body", "content"], None, ["doc", "when"])
     taken = [_stream(loader) for loader in loaders]
     return any(taken)
 

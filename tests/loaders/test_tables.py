@@ -81,15 +81,16 @@ def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(write: Write, 
             CsvLoader(write("a.csv", content), **given_settings).load()  # type: ignore[arg-type]
 
 
-def test_parquet_is_read_by_path_and_from_folders(tmp_path: Path) -> None:
-    rows = [{"doc": {"id": n, "body": f"b{n}", "by": "x"}, "tags": [["a"]], "at": None} for n in range(3)]
+def test_parquet_is_read_from_folders(tmp_path: Path) -> None:
+    rows = [{"doc": n, "body": f"b{n}", "by": {"name": "x"}, "tags": [["a"]], "at": None} for n in range(3)]
     pq.write_table(pa.Table.from_pylist(rows[:2]), tmp_path / "0.parquet")
     pq.write_table(pa.Table.from_pylist(rows[2:]), tmp_path / "1.parquet")
-    found = ParquetLoader(tmp_path, id_field="doc.id", content_field="doc.body").load()
+    found = ParquetLoader(tmp_path, id_field="doc", content_field="body").load()
     assert [item.item_id for item in found] == ["0", "1", "2"]
-    assert found[0] == SearchableItem(item_id="0", content="b0", metadata={"doc": {"by": "x"}, "tags": [["a"]], "at": None})
-    kept = ParquetLoader(tmp_path, id_field="doc.id", content_field="doc.body", metadata_fields=["doc.by"]).load()
-    assert kept[2].metadata == {"doc.by": "x"}
+    metadata = {"by": {"name": "x"}, "tags": [["a"]], "at": None}
+    assert found[0] == SearchableItem(item_id="0", content="b0", metadata=metadata)
+    kept = ParquetLoader(tmp_path, id_field="doc", content_field="body", metadata_fields=["by"]).load()
+    assert kept[2].metadata == {"by": {"name": "x"}}
 
 
 def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
@@ -114,10 +115,10 @@ def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
                 ParquetLoader(tmp_path / "a.parquet").load()
 
 
-def test_jsonl_fields_by_path_and_joined(write: Write) -> None:
-    path = write("a.jsonl", [{"doc": {"id": 1, "body": "b", "by": "x"}, "lead": "l", "a.b": 1}])
-    (found,) = JsonlLoader(path, id_field="doc.id", content_field=["lead", "doc.body", "more"]).load()
-    assert found == SearchableItem(item_id="1", content="l\nb", metadata={"a.b": 1, "doc": {"by": "x"}})
+def test_jsonl_fields_are_joined(write: Write) -> None:
+    path = write("a.jsonl", [{"nr": 1, "body": "b", "lead": "l", "a.b": 1}])
+    (found,) = JsonlLoader(path, id_field="nr", content_field=["lead", "body", "more"]).load()
+    assert found == SearchableItem(item_id="1", content="l\nb", metadata={"a.b": 1})
 
 
 def test_hugging_face_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
