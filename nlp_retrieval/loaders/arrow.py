@@ -7,7 +7,6 @@ which the extra asks for, have none.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ import pyarrow as pa
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, given, may_set
 from nlp_retrieval.core.files.arrow_rows import BATCH, open_parquet, rows_of_batches
 from nlp_retrieval.core.files.opening import expanded, explain_file_limit
-from nlp_retrieval.core.files.records import JsonObject, quoted
-from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
+from nlp_retrieval.core.files.records import JsonObject
+from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, install, nearest
 from nlp_retrieval.loaders.records import RecordLoader
 
 
@@ -93,8 +92,8 @@ class HuggingFaceLoader(RecordLoader):
     """Items from a data set of Hugging Face's ``datasets`` (the extra ``huggingface``).
 
     A folder that ``save_to_disk`` wrote is read in place. Any other path is a folder of data files, or a name on the hub, which
-    is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is used. Where the library
-    guesses the types of a file's texts, a warning says so; the loaders ``jsonl`` and ``csv`` read such files as they are.
+    is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is used. The library
+    guesses the types of texts in CSV and JSON files; the loaders ``jsonl`` and ``csv`` read such files as they are.
 
     Args:
         path: a folder, or a name on the hub (``mteb/scifact``).
@@ -161,24 +160,9 @@ class HuggingFaceLoader(RecordLoader):
             raise SourceError(f"{self.path}: this is a file; name its folder, or read it with the loader csv, jsonl or parquet")
         if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
             place = str(folder if folder.exists() else self.path)
-            dataset = datasets.load_dataset(place, self.config_name, split=self.split, revision=self.revision)
-            _say_what_was_guessed(place, dataset)
-            return dataset
+            return datasets.load_dataset(place, self.config_name, split=self.split, revision=self.revision)
         dataset = datasets.load_from_disk(str(folder))
         splits = dataset if isinstance(dataset, datasets.DatasetDict) else {str(dataset.split or self.split): dataset}
         if self.split not in splits:
             raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, splits)}')
         return splits[self.split]
-
-
-def _say_what_was_guessed(name: str, dataset: Any) -> None:
-    """Warn if ``datasets`` turned texts of a file into numbers or times, because the texts cannot be restored."""
-    guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(dataset.info.builder_name, ())
-    changed = [column for column, feature in dataset.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
-    if guessed and changed:
-        warnings.warn(
-            f"{name}: datasets guessed the types of {quoted(changed)} (001 reads as 1, a date as a time); to have the text as "
-            "it is, read the files themselves, with the loaders csv and jsonl",
-            RetrievalWarning,
-            stacklevel=2,
-        )

@@ -36,22 +36,14 @@ _UNSPACED = (
 )
 """Scripts whose characters count as one word each: Han, kana, Bopomofo, Yi, Tangut and their punctuation."""
 
-_UNSPACED_LETTERS = (
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0eff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17d7\u17dc-\u17ff"
-    "\u1950-\u19df\u1a20-\u1aad\u1b00-\u1b59\ua980-\ua9c0\ua9cf-\ua9ff\uaa60-\uaadd"
-)
-"""Scripts of letters that put no space between words: Thai, Lao, Burmese, Khmer, Tai, Balinese, Javanese."""
+_LETTERS = "\u0e01-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aad\u1b00-\u1b59\ua980-\ua9ff\uaa60-\uaadd"
+"""Scripts of letters that put no space between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai, Balinese, Javanese."""
 
-_TIBETAN = "\u0f15-\u0f33\u0f35-\u0fff"
-"""Tibetan without the marks between syllables, which count as words."""
+_LETTERS_PER_WORD = 6
+_VOWELS = "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
+"""Letters of Thai and Lao that follow theirs as marks do."""
 
-_CLUSTERS = 3
-"""Letters with their marks that count as a word: in Thai, Lao, Burmese and Khmer a word has about three."""
-
-_LONGEST_CLUSTER = 28
-"""Characters of a letter with its marks, and of a syllable of Tibetan."""
-
-_HAS_UNSPACED = re.compile(f"[{_UNSPACED}{_UNSPACED_LETTERS}{_TIBETAN}]")
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}{_LETTERS}]")
 _KEYS = ("parent_id", "chunk", "start", "end", "page")
 _PAGES = "page_starts"
 
@@ -70,9 +62,8 @@ class ChunkingLoader(BaseLoader):
         source: the loader of the items.
         size: the greatest length of a passage, in ``unit``.
         overlap: greatest length of the end of a passage that the next one repeats, in ``unit``; less than ``size``.
-        unit: of lengths. In ``words``, a Chinese or Japanese character counts as a word, and so do three letters with their
-            marks of Thai, Lao, Burmese and other scripts without spaces, a syllable of Tibetan, and each piece of 10 characters
-            of anything longer than 50, such as a link or encoded data.
+        unit: of lengths. In ``words``, a Chinese or Japanese character counts as a word, and so do six of Thai, Lao, Burmese
+            and other scripts without spaces, and each piece of 10 characters of anything longer than 50, such as a link.
 
     Examples:
         >>> _ = Path("book.jsonl").write_text(json.dumps({"id": "1", "content": "one two three four five six"}))
@@ -167,22 +158,15 @@ def _begin(page: tuple[int, int]) -> int:
 
 
 @cache
-def _pattern(longest: int, letters_per_word: int) -> re.Pattern[str]:
+def _pattern(characters: int | None) -> re.Pattern[str]:
     """Return the pattern of a word, or of white space as long as the longest word."""
-    parts, apart = [f"[{_UNSPACED}]"], _UNSPACED
-    if letters_per_word:
-        mark, apart = marks() + "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3", _UNSPACED + _UNSPACED_LETTERS + _TIBETAN
-        # a vowel that is written before its consonant, the consonant with its marks, and consonants stacked below it
-        stacked = f"(?:(?<=[\u1039\u17d2\u1a60])[{_UNSPACED_LETTERS}][{mark}]{{0,8}}){{0,2}}"
-        cluster = f"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{_UNSPACED_LETTERS}][{mark}]{{0,8}}{stacked}"
-        parts.append(f"(?:{cluster}){{1,{letters_per_word}}}")
-        parts.append(f"[{_TIBETAN}]{{1,{_LONGEST_CLUSTER - 1}}}[\u0f0b-\u0f14]?")
+    longest = min(_LONGEST_WORD, characters or _LONGEST_WORD)
+    parts, apart, piece = [f"[{_UNSPACED}]"], _UNSPACED, longest
+    if characters is None:
+        parts.append(f"[{_LETTERS}]{{1,{_LETTERS_PER_WORD}}}[{marks()}{_VOWELS}]{{0,8}}")
+        apart, piece = _UNSPACED + _LETTERS, _PIECE
         parts.append(rf"[^\s{apart}]{{1,{longest}}}+(?![^\s{apart}])")
-        longest_piece = _PIECE if letters_per_word == _CLUSTERS else longest
-        parts.append(rf"[^\s{apart}]{{1,{longest_piece}}}")
-    else:
-        parts.append(rf"[^\s{apart}]{{1,{longest}}}")
-    return re.compile("|".join([*parts, rf"\s{{{longest}}}"]))
+    return re.compile("|".join([*parts, rf"[^\s{apart}]{{1,{piece}}}", rf"\s{{{longest}}}"]))
 
 
 class _Words:
@@ -191,8 +175,7 @@ class _Words:
     def __init__(self, text: str, characters: int | None) -> None:
         self.text = text
         self.begins, self.ends = array("q"), array("q")
-        letters = _CLUSTERS if characters is None else int(characters >= _LONGEST_CLUSTER)
-        for match in _pattern(min(_LONGEST_WORD, characters or _LONGEST_WORD), letters).finditer(text):
+        for match in _pattern(characters).finditer(text):
             begin, end = match.span()
             self.begins.append(begin)
             self.ends.append(end)

@@ -30,7 +30,7 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects
 from nlp_retrieval.loaders.judgements import Judgement, collect_judgements, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import RecordLoader, joined_text
+from nlp_retrieval.loaders.records import RecordLoader
 from nlp_retrieval.text.sentences import SENTENCE_STARTS
 
 
@@ -124,7 +124,7 @@ def _once(rows: Iterator[tuple[str, JsonObject]], fields: Sequence[str]) -> Iter
 
 
 def _supporting(location: str, row: JsonObject) -> list[tuple[str, JsonValue]]:
-    """Return the supporting facts, in order: a title and the number of a sentence, or its text."""
+    """Return the supporting facts, in order: a title and the number of a sentence."""
     facts = row.get("supporting_facts")
     if not facts:
         raise SourceError(
@@ -235,7 +235,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     def stream(self) -> Iterator[SearchableItem]:
         """Yield one item per title, in the order of first occurrence."""
         seen: dict[bytes, bytes] = {}
-        differing: list[str] = []
+        differing = 0
         for location, row in _hotpot_rows(self.path):
             for title, sentences in _contexts(location, row):
                 content, starts = _join(sentences)
@@ -245,11 +245,10 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
                     metadata: JsonObject = {"title": title} | ({SENTENCE_STARTS: starts} if self.sentence_facts else {})
                     yield make_item(location, title, content, metadata)
                 elif seen[key] != text:
-                    differing.append(f'"{title}" ({location})')
+                    differing += 1
         if differing:
             warnings.warn(
-                f"{self.path}: {len(differing)} contexts have a title seen before with another text, first {differing[0]}; "
-                "the first text of each title was kept",
+                f"{self.path}: {differing:,} contexts have a title seen before with another text; the first text was kept",
                 RetrievalWarning,
                 stacklevel=2,
             )
@@ -310,22 +309,16 @@ def _contexts(location: str, row: JsonObject) -> Iterator[tuple[str, list[JsonVa
 
 
 def _facts(location: str, query_id: str, row: JsonObject) -> list[JsonValue]:
-    """The supporting facts of a question by the number of the sentence, which may be told by its text."""
-    numbers: dict[tuple[str, JsonValue], int] = {}
-    for title, sentences in _contexts(location, row):
-        for number, sentence in enumerate(sentences):
-            numbers.setdefault((title, number), number)
-            numbers.setdefault((title, str(sentence).strip()), number)
-    read: dict[tuple[str, int], None] = {}
-    for title, told in _supporting(location, row):
-        wanted = told.strip() if isinstance(told, str) else told
-        if not isinstance(wanted, str | int) or isinstance(wanted, bool) or (title, wanted) not in numbers:
+    """The supporting facts of a question, each a title and the number of a sentence of its contexts."""
+    lengths = {title: len(sentences) for title, sentences in reversed([*_contexts(location, row)])}
+    facts = _supporting(location, row)
+    for title, number in facts:
+        if type(number) is not int or not 0 <= number < lengths.get(title, 0):
             raise SourceError(
-                f'{location}: question "{query_id}": the supporting fact [{title!r}, {told!r:.40}] names no sentence of its '
+                f'{location}: question "{query_id}": the supporting fact [{title!r}, {number!r:.40}] names no sentence of its '
                 "contexts (numbers begin at 0); correct it, or read the file without sentence_facts"
             )
-        read[title, numbers[title, wanted]] = None
-    return [[title, number] for title, number in read]
+    return [[title, number] for title, number in dict.fromkeys(facts)]
 
 
 def _join(sentences: list[JsonValue]) -> tuple[str, list[JsonValue]]:
@@ -357,7 +350,6 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         content_field: the field of a document that holds the text, or several, which are joined by line ends.
         title_field: the field that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the fields to keep as metadata. None: all the others.
-        query_field: the field of a query that holds its text, or several. None: the library's default text.
 
     Examples:
         >>> IrDatasetsLoader("beir/scifact/test")
@@ -365,10 +357,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     """
 
     name = "ir_datasets"
-    manifest_may_set = may_set(
-        *("content_field", "title_field", "metadata_fields", "query_field"),
-        path=given("load, or download, the data set"),
-    )
+    manifest_may_set = may_set("content_field", "title_field", "metadata_fields", path=given("load, or download, the data set"))
 
     def __init__(
         self,
@@ -376,11 +365,9 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         content_field: str | Sequence[str] = "text",
         title_field: str | None = "title",
         metadata_fields: Sequence[str] | None = None,
-        query_field: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__("doc_id", content_field, title_field, metadata_fields)
         self.path = path
-        self.query_field = query_field
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the documents as objects."""
@@ -407,14 +394,8 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     def _read(self) -> Iterator[tuple[str, Query]]:
         for location, query in self._all("queries"):
             row = _as_row(location, query)
-            text = (
-                query.default_text()
-                if self.query_field is None
-                else joined_text(location, row, self.query_field, "query_field")
-            )
-            used = [self.query_field] if isinstance(self.query_field, str) else self.query_field or ["text"]
-            metadata = {name: value for name, value in row.items() if name not in ("query_id", *used)}
-            yield location, make_query(location, as_id(location, "query_id", row["query_id"]), text, metadata=metadata)
+            metadata = {name: value for name, value in row.items() if name not in ("query_id", "text")}
+            yield location, make_query(location, str(query.query_id), query.default_text(), metadata=metadata)
 
     def _all(self, what: str) -> Iterator[tuple[str, Any]]:
         dataset = self._opened()

@@ -45,7 +45,6 @@ class CsvLoader(RecordLoader):
         metadata_fields: the columns to keep as metadata. None: all the others.
         number_fields: the columns whose cells are numbers in the metadata, so that filters compare them as such; an empty
             cell and NaN are null.
-        decimal: the decimal mark of numbers: ``,`` if 3.5 is written 3,5.
         delimiter: separator of cells. None: a tab in a file called ``.tsv`` or ``.tab``, and in others the most frequent one in
             the first line of comma, tab, semicolon and bar.
         quote: the quotation mark of cells that hold delimiters or line ends. None: there is none, and a quotation mark is text.
@@ -59,9 +58,7 @@ class CsvLoader(RecordLoader):
     """
 
     name = "csv"
-    manifest_may_set = may_set(
-        *FIELD_NAMES, "number_fields", "decimal", "delimiter", "quote", "columns", "encoding", path=READS_FILE
-    )
+    manifest_may_set = may_set(*FIELD_NAMES, "number_fields", "delimiter", "quote", "columns", "encoding", path=READS_FILE)
 
     def __init__(
         self,
@@ -71,7 +68,6 @@ class CsvLoader(RecordLoader):
         title_field: str | None = "title",
         metadata_fields: Sequence[str] | None = None,
         number_fields: Sequence[str] = (),
-        decimal: Literal[".", ","] = ".",
         delimiter: Character | None = None,
         quote: Quote = "auto",
         columns: Annotated[Sequence[str], Field(min_length=1)] | None = None,
@@ -84,7 +80,6 @@ class CsvLoader(RecordLoader):
             raise ConfigurationError(f"encoding: {encoding!r} is no encoding of text; such as utf-8 or latin-1") from None
         self.path = path
         self.number_fields = number_fields
-        self.decimal = decimal
         self.delimiter = delimiter
         self.quote = quote
         self.columns = columns
@@ -111,7 +106,7 @@ class CsvLoader(RecordLoader):
             for field in self.number_fields:
                 if field not in row:
                     raise SourceError(f'{location}: no column "{field}" for number_fields (found: {quoted(row)}); correct it')
-                row[field] = _number(location, field, str(row[field]), self.decimal)
+                row[field] = _number(location, field, str(row[field]))
             yield location, row
 
 
@@ -225,19 +220,15 @@ def _lines(path: str | Path, encoding: str) -> Iterator[str]:
             text.detach()
 
 
-def _number(location: str, field: str, cell: str, decimal: str) -> JsonValue:
+def _number(location: str, field: str, cell: str) -> JsonValue:
     written = cell.strip()
     if not written or written.lower() == "nan":
         return None
-    plain = written if decimal == "." else written.translate(str.maketrans(",.", ".,"))
     for kind in (int, float):
         with suppress(ValueError):
-            if "_" not in plain and math.isfinite(number := kind(plain)):
+            if "_" not in written and math.isfinite(number := kind(written)):
                 return number
-    raise SourceError(
-        f'{location}: "{field}" is {cell[:40]!r}, which is no number with the decimal mark {decimal!r}; correct this cell, '
-        f'pass decimal="{"." if decimal == "," else ","}", or take {field} out of number_fields'
-    )
+    raise SourceError(f'{location}: "{field}" is {cell[:40]!r}, which is no number; correct it, or leave number_fields out')
 
 
 class JsonlLoader(RecordLoader):

@@ -14,7 +14,6 @@ from html import unescape
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
-from urllib.parse import unquote
 
 from pydantic import JsonValue
 
@@ -30,9 +29,7 @@ from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queri
 from nlp_retrieval.loaders.records import joined_text, missing_field
 from nlp_retrieval.loaders.tables import Quote, read_cells, read_rows
 
-_CAR = re.compile(r"enwiki:\S+")
-_NUMBERED = re.compile(r"\d{1,9}:\s*\S")
-_MOST = 64 * 2**20
+_MOST_LINES = 1_000_000
 _TAG = re.compile(
     r"(?P<comment><!--)|(?P<cdata><!\[CDATA\[)|(?P<instruction><\?)|(?P<declaration><![A-Za-z])"
     r"|<(?P<closes>/?)(?P<name>[A-Za-z][\w.-]{0,40})(?P<rest>(?:[\s/][^<>]*)?)>"
@@ -183,8 +180,6 @@ class TopicsLoader(BaseQueryLoader):
             first = next((line for _, line in read_lines(self.path) if line.strip()), "")
             if "\t" in first.strip() and not first.lstrip().startswith("<"):
                 return "tsv"
-            if first.startswith("{"):
-                return "jsonl"
         return form
 
     def _fields(self, form: FileFormat, row: JsonObject) -> tuple[str, str | Sequence[str]]:
@@ -222,11 +217,9 @@ class TopicsLoader(BaseQueryLoader):
                 names.pop()
             if names and {*map(plain_name, names)}.isdisjoint((*_QUERY_ID_NAMES, *_TEXT_NAMES)):
                 if len(names) != 2 or not any(map(str.isdigit, names[0])):
-                    more = "".join(f', "column{number}"' for number in range(3, len(names) + 1))
                     raise SourceError(
                         f"{self.path}, line 1: no column has a usual name for the id or the text of a query (found: "
-                        f'{quoted(names)}); where the file has no line of names, pass columns=["id", "text"{more}], and '
-                        "where it has one, pass id_field= and text_field="
+                        f"{quoted(names)}); pass id_field= and text_field=, or columns= where the file has no line of names"
                     )
                 columns = ("id", "text")
         return read_rows(self.path, delimiter, quote, columns)
@@ -244,36 +237,16 @@ def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
     write_output(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "replace"))
 
 
-def _by_line(path: str | Path, lines: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield one-line topics, if all lines have one of two forms.
-
-    ``12:text`` (TREC's million queries), or a path of headings that is both id and text (TREC CAR's ``enwiki:A/B%20c``).
-    """
-    written = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
-    if all(_CAR.fullmatch(line) for _, line in written):
-        for number, line in written:
-            yield f"{path}, line {number}", {"number": line, "text": unquote(line.removeprefix("enwiki:").replace("/", " "))}
-    elif all(_NUMBERED.match(line) for _, line in written):
-        for number, line in written:
-            name, _, text = line.partition(":")
-            yield f"{path}, line {number}", {"number": name, "text": text.strip()}
-
-
 def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     lines: list[str] = []
-    size = 0
     for _, line in read_lines(path):
         lines.append(line)
-        size += len(line) + 1
-        if size > _MOST:
-            raise SourceError(f"{path}: longer than {_MOST >> 20} MiB; is this a file of TREC topics?")
+        if len(lines) > _MOST_LINES:
+            raise SourceError(f"{path}: more than {_MOST_LINES:,} lines; is this a file of TREC topics?")
     text = "\n".join(lines)
     tokens = list(_tokens(path, text))
     wanted = next((token.name for token in tokens if token.kind == "tag" and token.name in _TOPICS), None)
     if wanted is None:
-        if topics_by_line := list(_by_line(path, lines)):
-            yield from topics_by_line
-            return
         raise SourceError(
             f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv, json or jsonl under "
             "another suffix, and write a tab between id and text where it is plain text"
