@@ -24,7 +24,7 @@ from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders.files import read_json_file_of_records, read_lines
 from nlp_retrieval.loaders.judgements import format_of
-from nlp_retrieval.loaders.records import field_of, missing_field
+from nlp_retrieval.loaders.records import missing_field
 from nlp_retrieval.loaders.tables import read_rows
 from nlp_retrieval.retrievers.link_graph.tables import stem_of
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
@@ -176,5 +176,5 @@ def _entries(path: str | Path, column: str | None) -> Iterator[str]:
             )
         if table and field not in row:
             raise missing_field(location, "column", field, row, _TEXT_NAMES)
-        value = field_of(row, field)
+        value = row.get(field)
         yield value if isinstance(value, str) else ""

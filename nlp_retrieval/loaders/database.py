@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
 _PART = re.compile(r"([^\s:/?&;=@,'\"]++)(?!\s*=)")
 """A part of an address, but not the name of a setting."""
-_PACKAGES = {"psycopg2": "psycopg2-binary", "psycopg": '"psycopg[binary]"', "MySQLdb": "mysqlclient"}
-"""Package to install for a driver's module, where its name differs."""
 
 
 def hide_secrets(url: str) -> str:
@@ -141,19 +139,14 @@ def make_engine(
         dialect = parsed.drivername
         raise DependencyError(f"{shown}: SQLAlchemy knows no {dialect!r}; check its spelling, or install its dialect") from None
     except ImportError as error:
-        module = (error.name or parsed.drivername).split(".")[0]
-        package = _PACKAGES.get(module, module)
-        raise DependencyError(f"{shown}: the driver {module} is not installed: pip install {package}") from error
+        raise DependencyError(f"{shown}: the driver is not installed ({error}); install its package") from error
     except (SQLAlchemyError, TypeError, ValueError) as error:
         raise SourceError(
-            f"{shown}: not a database URL ({scrub(error, url)}); write driver://host/name (user and password in front of the "
-            "host, with : and @) or sqlite:///path/to/file.db"
+            f"{shown}: not a database URL ({scrub(error, url)}); write driver://user:password@host/name or sqlite:///file.db"
         ) from None
     if is_file and not may_create and not Path(database).is_file():
         # SQLite would create the file, and the error would be about a missing table
         raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
-    if engine.dialect.is_async:
-        raise SourceError(f"{shown}: {parsed.drivername} is an asynchronous driver; use a synchronous one")
     return engine
 
 

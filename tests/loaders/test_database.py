@@ -178,7 +178,8 @@ def test_a_url_that_cannot_be_used_is_an_error(tmp_path_factory: pytest.TempPath
 def test_a_missing_driver_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     message = error_of(DatabaseLoader(f"postgresql+psycopg://u:{SECRET}@h/d", table="docs"), DependencyError)
-    assert message.endswith('the driver psycopg is not installed: pip install "psycopg[binary]"')
+    assert "the driver is not installed" in message
+    assert "psycopg" in message
     assert SECRET not in message
 
 
