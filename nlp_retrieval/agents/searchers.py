@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
-from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -21,7 +20,6 @@ from nlp_retrieval.agents.trajectory import Trajectory
 from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.context import search_context, suppress_empty_notes
-from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
 from nlp_retrieval.core.files.frames import Queries, queries_of, texts_of
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import Query, RetrievalResult
@@ -31,7 +29,7 @@ from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
 from nlp_retrieval.core.search.results import RankedLists
 from nlp_retrieval.core.search.retriever import Stages, using_stages
-from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.lm.endpoint import side_by_side
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -79,12 +77,9 @@ class AgentSearcher(BaseSearcher):
         agent: the agent; with ``lm`` it is called from several threads.
         searcher: what its searches ask.
         lm: the language model of its DSPy programs.
-        k: results of a search that asks for no number.
         steps: most calls of tools per question; None for any number.
-        tokens: once the language models have taken so many tokens for a question, no tool is called; None for any number.
         label: name of the agent in trajectories. Timings of a benchmark are used again under a label: give one only where it
             says all that decides what the agent does. By default the name of the function or class.
-        record: a JSONL file for the trajectories, one a line, written after each call; one file for each agent.
 
     Examples:
         >>> def twice(question, tools):
@@ -106,11 +101,8 @@ class AgentSearcher(BaseSearcher):
         agent: Callable[..., Any],
         searcher: BaseSearcher | ByName,
         lm: LanguageModel | ByName | None = None,
-        k: Limit = 10,
         steps: Limit | None = None,
-        tokens: Limit | None = None,
         label: Label | None = None,
-        record: str | Path | None = None,
     ) -> None:
         resolved = resolve_components(self, AgentSearcher, searcher=searcher, lm=lm)
         self.agent = agent
@@ -119,7 +111,7 @@ class AgentSearcher(BaseSearcher):
         self._label = label or str(getattr(agent, "__name__", type(agent).__name__))
         self._own = "" if label else uuid4().hex
         self.searcher: BaseSearcher = resolved["searcher"]
-        self.k, self.steps, self.tokens, self.record = k, steps, tokens, record
+        self.steps = steps
         self.retrievers = self.searcher.retrievers
         self._opened, self._opens = self.searcher._opened, self.searcher._opens
         self._trajectories: dict[_Key, Trajectory] = {}
@@ -135,9 +127,8 @@ class AgentSearcher(BaseSearcher):
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the whole configuration, without where its trajectories are written."""
-        settings = {key: value for key, value in self.config.items() if key != "record"}
-        whole: Config = {"config": settings, "searcher": self.searcher.fingerprint}
+        """Fingerprint of the whole configuration."""
+        whole: Config = {"config": self.config, "searcher": self.searcher.fingerprint}
         whole |= {"codes": codes} if (codes := codes_in(self)) else {}
         return hashlib.sha256(canonical_json(whole).encode()).hexdigest()
 
@@ -209,13 +200,10 @@ class AgentSearcher(BaseSearcher):
             QueryError: a question is not a string, k is not a positive integer, or the filter does not match the items.
             IndexMissingError: no index was opened.
             EngineError: the agent failed for each of several questions.
-            OutputError: the file for trajectories cannot be written.
         """
         (ids, questions), cut = texts_of(queries), check_k(k)
         searcher = self._searching()
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
-        if self.record is not None:
-            _read_kept(Path(self.record), self._label)  # a file of something else is an error before the agent is asked
         names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
         asking: AbstractContextManager[object] = nullcontext()
         at_once = 1
@@ -232,12 +220,6 @@ class AgentSearcher(BaseSearcher):
                 return ran
 
             runs = side_by_side(run, list(zip(names, questions, strict=True)), at_once)
-        if self.record is not None:
-            path = Path(self.record)
-            with self._keeping:
-                kept = _read_kept(path, self._label) | {_key(ran.trajectory): ran.trajectory for ran in runs}
-                lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in kept.values())
-                write_output(path, "".join(lines).encode())
         self._report(runs)
         return RankedLists(questions, (ran.results[:cut] for ran in runs), ids)
 
@@ -249,7 +231,7 @@ class AgentSearcher(BaseSearcher):
 
         begin, failure, reason, answered = time.perf_counter(), None, "", AgentAnswer("")
         with record_calls() as calls:
-            tools = AgentTools(question, search, self.k, self.steps, self.tokens, calls)
+            tools = AgentTools(question, search, self.steps, calls)
             try:
                 with using_tools(tools):
                     answered = self._answer(question, tools)
@@ -304,24 +286,6 @@ class AgentSearcher(BaseSearcher):
         return super().open_retrievers()
 
 
-def _read_kept(path: Path, agent: str) -> dict[_Key, Trajectory]:
-    """Return what a file of one agent holds; written again, earlier lines stay, unless the same question was asked again."""
-    check_file_for_output(path)
-    kept = {}
-    for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), start=1):
-        try:
-            trajectory = Trajectory.model_validate_json(line)
-        except ValueError:
-            raise SourceError(
-                f"{path}: line {number:,} is no trajectory, so nothing is written there; name another file for record"
-            ) from None
-        if trajectory.agent != agent:
-            other = f"the agent {trajectory.agent!r:.80} did, and this one is {agent!r}"
-            raise SourceError(f"{path} holds what {other}; give each a file of its own")
-        kept[_key(trajectory)] = trajectory
-    return kept
-
-
 def _key(trajectory: Trajectory) -> _Key:
     where = trajectory.metadata.get("where")
     return trajectory.question_id, "" if where is None else canonical_json(where)
@@ -342,13 +306,9 @@ def _are_texts(queries: Queries) -> bool:
 def _as_answer(returned: Any) -> AgentAnswer:
     if returned is None or isinstance(returned, str | AgentAnswer):
         return returned if isinstance(returned, AgentAnswer) else AgentAnswer(returned or "")
-    if isinstance(returned, Mapping):
-        text, citations = returned.get("answer"), returned.get("citations")
-    else:
-        text, citations = getattr(returned, "answer", None), getattr(returned, "citations", None)
-    if isinstance(citations, str) or not (isinstance(text, str | None) and isinstance(citations, Sequence | None)):
+    text, citations = getattr(returned, "answer", None), getattr(returned, "citations", None)
+    if isinstance(citations, str) or not (isinstance(text, str) and isinstance(citations, Sequence | None)):
         raise EngineError(
-            f"the agent returned {returned!r:.80}; it returns a text, or an object with answer (a text) and citations (a list "
-            "of ids)"
+            f"the agent returned {returned!r:.80}; it returns a text, an AgentAnswer, or an object with an answer"
         )
-    return AgentAnswer(text or "", citations)
+    return AgentAnswer(text, citations)

@@ -28,14 +28,12 @@ class BudgetSpentError(BaseException):
 class AgentTools:
     """What an agent may do for one question. Every call is a step of its trajectory, and counts.
 
-    A call beyond the budget of steps or tokens ends the agent, wherever it is called.
+    A call beyond the budget of steps ends the agent, wherever it is called.
 
     Args:
         question: its text.
         search: searches for a query: text, number of results, filter.
-        k: results of a search that asks for no number.
         steps: calls that are allowed; None for any number.
-        tokens: tokens of language models after which no call is allowed; None for any number.
         calls: counts the calls of language models.
 
     Examples:
@@ -52,13 +50,11 @@ class AgentTools:
         self,
         question: str,
         search: Callable[[str, int, Where | None], list[RetrievalResult]],
-        k: int = 10,
         steps: int | None = None,
-        tokens: int | None = None,
         calls: CallCounter | None = None,
     ) -> None:
         self.question = question
-        self._search, self._k, self._most_steps, self._most_tokens = search, k, steps, tokens
+        self._search, self._most_steps = search, steps
         self._calls, self._counted = calls or CallCounter(), CallCounts()
         self._since = time.perf_counter()
         self._items: dict[str, SearchableItem] = {}
@@ -71,19 +67,19 @@ class AgentTools:
         self.after_step: Callable[[], object] = lambda: None
         """Called after every step that succeeded: what the model answered before it was usable."""
 
-    def search(self, query: str, k: int | None = None, where: Where | None = None) -> list[RetrievalResult]:
+    def search(self, query: str, k: int = 10, where: Where | None = None) -> list[RetrievalResult]:
         """Search.
 
         Args:
             query: its text.
-            k: at most this many results; by default as many as the configuration says.
+            k: at most this many results.
             where: only items whose metadata match this filter are found; beside the one that all its searches have.
 
         Raises:
             QueryError: an argument cannot be used; it is a step with an error.
         """
         with self._step("search", query=clean_text(query)) as fields:
-            fields["k"] = check_k(self._k if k is None else k)
+            fields["k"] = check_k(k)
             if where is not None:
                 parse_filter(where)
                 fields["where"] = dict(where)
@@ -133,16 +129,12 @@ class AgentTools:
         ranked = enumerate(came.items(), start=1)
         return [RetrievalResult.trusted(self._items[item_id], 1.0 / rank, signals) for rank, (item_id, signals) in ranked]
 
-    def _check_budget(self) -> None:
-        tokens = sum(_tokens_of(self._calls.counts))
-        if len(self.steps) == self._most_steps or (self._most_tokens is not None and tokens >= self._most_tokens):
-            self.spent = True
-            raise BudgetSpentError
-
     @contextmanager
     def _step(self, kind: str, **fields: Any) -> Iterator[dict[str, Any]]:
         """A call of the tool of this name: a step with these fields, to be completed by the block."""
-        self._check_budget()
+        if len(self.steps) == self._most_steps:
+            self.spent = True
+            raise BudgetSpentError
         try:
             yield fields
         except Exception as error:
@@ -194,12 +186,8 @@ def running_tools() -> AgentTools:
 
 def known_tokens(counts: CallCounts) -> dict[str, int | None]:
     """Return tokens as fields of a step: None if no model was asked, or the server does not report them."""
-    tokens = _tokens_of(counts)
+    tokens = counts.tokens_in + counts.kept_tokens_in, counts.tokens_out + counts.kept_tokens_out
     return dict(zip(("input_tokens", "output_tokens"), tokens if any(tokens) else (None, None), strict=True))
-
-
-def _tokens_of(counts: CallCounts) -> tuple[int, int]:
-    return counts.tokens_in + counts.kept_tokens_in, counts.tokens_out + counts.kept_tokens_out
 
 
 def reason_of(error: Exception) -> str:

@@ -26,7 +26,7 @@ _FILTERS = ("where", "filter", "filters")
 _SEARCHES = ("search", "retriev", "query", "lookup")
 _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "browse")
 _TEXTS = ("text", "output_text", "input_text")
-_LANGCHAIN = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "tool": "tool", "system": "system"}
+_LANGCHAIN = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 _HOSTED = ("web_search_call", "file_search_call", "mcp_call", "code_interpreter_call", "image_generation_call")
 """Calls of tools that OpenAI runs itself; others have a result of their own."""
 
@@ -76,8 +76,6 @@ class TranscriptReading:
 class _Text(NamedTuple):
     by: Literal["user", "agent"]
     text: str
-    cited: tuple[str, ...] = ()
-    """Ids in its annotations."""
 
 
 class _Result(NamedTuple):
@@ -103,9 +101,6 @@ def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | 
     Raises:
         SourceError: it is a trajectory in the Agent Trajectory Interchange Format with something else than steps.
     """
-    traced = row.get("outputs")  # of LangSmith
-    if isinstance(traced, dict) and isinstance(traced.get("messages"), list):
-        return {**row, **traced}
     if isinstance(row.get("messages"), list):
         return row
     if isinstance(row.get("steps"), list) and str(row.get("schema_version")).startswith("ATIF-"):
@@ -193,7 +188,6 @@ def _trajectory(
         agent=str(row.get("agent") or agent),
         steps=tuple(steps),
         answer=answer.text,
-        citations=tuple(dict.fromkeys(answer.cited)) or None,
         complete=complete,
         input_tokens=total.input_tokens,
         output_tokens=total.output_tokens,
@@ -286,27 +280,21 @@ def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
 
 
 def _plain_form(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message with a role, also one that LangChain wrote, in any of its three forms."""
-    inner = message.get("data") or message.get("kwargs")
-    message = {**message, **inner} if isinstance(inner, dict) and "role" not in message else message
+    """Return a message with a role, also one that LangChain wrote."""
     return {**message, "role": message.get("role") or _LANGCHAIN.get(str(message.get("type")))}
 
 
 def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _Result]:
     form, role, content = str(message.get("type") or ""), message["role"], message.get("content")
     call_id = str(message.get("call_id") or message.get("tool_call_id") or "")
-    if role in ("tool", "function"):
+    if role == "tool":
         artifact = message.get("artifact")  # of LangChain: what the tool found, as objects
         yield _Result(call_id, artifact if ids_in(artifact) else content, message.get("status") == "error")
     elif role in ("user", "assistant"):
-        called = message.get("tool_calls") or ([message] if message.get("function_call") else [])
-        yield from _blocks(content, message, "user" if role == "user" else "agent", calls=not called)
+        called = message.get("tool_calls") or []
+        yield from _blocks(content, "user" if role == "user" else "agent", calls=not called)
         for call in called if isinstance(called, list) else []:
-            function = (
-                (call.get("function") or call.get("function_call") or call.get("custom") or call)
-                if isinstance(call, dict)
-                else None
-            )
+            function = (call.get("function") or call.get("custom") or call) if isinstance(call, dict) else None
             if not isinstance(function, dict):
                 raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
             yield _Call(str(call.get("id") or ""), str(function.get("name")), _arguments(function))
@@ -347,19 +335,15 @@ def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
     )
 
 
-def _blocks(
-    content: object, message: Mapping[str, Any], by: Literal["user", "agent"], *, calls: bool
-) -> Iterator[_Text | _Call | _Result]:
+def _blocks(content: object, by: Literal["user", "agent"], *, calls: bool) -> Iterator[_Text | _Call | _Result]:
     """Yield the parts of a message's content; texts in a row are one text. Calls are left out where the message lists them."""
     texts: list[str] = []
-    marks: list[Any] = list(message.get("annotations") or ())
-    blocks: list[Any] = content if isinstance(content, list) else [content, message.get("refusal")]
-    for block in blocks:
+    for block in content if isinstance(content, list) else [content]:
         form = str(block.get("type")) if isinstance(block, dict) else ""
         if form.endswith("tool_use") and calls:
             if texts:
                 yield _Text(by, "\n".join(texts))
-                texts, marks = [], []
+                texts = []
             yield _Call(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
         elif form.endswith("tool_result"):
             output = block.get("content")
@@ -367,9 +351,8 @@ def _blocks(
             yield _Result(str(block.get("tool_use_id") or ""), output, failed)
         elif text := _plain([block]):
             texts.append(text)
-            marks += (block.get("annotations") or block.get("citations") or ()) if isinstance(block, dict) else ()
     if texts:
-        yield _Text(by, "\n".join(texts), tuple(filter(None, map(_id_of, marks))))
+        yield _Text(by, "\n".join(texts))
 
 
 def ids_in(output: Any) -> list[str] | None:
@@ -407,7 +390,7 @@ def _ids_in_text(text: str) -> list[str] | None:
 def _id_of(part: object) -> str:
     if not isinstance(part, dict):
         return part if isinstance(part, str) else ""
-    wrapped = (part.get(name) for name in ("item", "document", "metadata", "kwargs", "url_citation"))
+    wrapped = (part.get(name) for name in ("item", "document", "metadata", "kwargs"))
     inner: Mapping[str, Any] = next((value for value in wrapped if isinstance(value, dict)), {})
     source = part.get("source")  # of a block with a search result
     return _first_id(part) or _first_id(inner) or (source if isinstance(source, str) else "")
@@ -462,7 +445,7 @@ def _plain(value: object) -> str:
     if isinstance(value, dict):
         value = next((value[name] for name in ("text", "message", "error_code") if value.get(name)), "")
     if isinstance(value, list):
-        texts = [part.get("text") or part.get("refusal") if isinstance(part, dict) else part for part in value]
+        texts = [part.get("text") if isinstance(part, dict) else part for part in value]
         value = "\n".join(text for text in texts if isinstance(text, str))
     return value.strip() if isinstance(value, str) else ""
 

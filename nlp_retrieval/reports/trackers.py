@@ -226,8 +226,8 @@ def _lists(report: BenchmarkReport, name: str) -> list[Path]:
 
 
 def _trajectories(config: Config) -> list[Path]:
-    """The file of an agent's trajectories: the one that the run read, or the one that the agent wrote."""
-    path = config.get("path") if config.get("name") == "trajectories" else config.get("record")
+    """The file of an agent's recorded trajectories."""
+    path = config.get("path") if config.get("name") == "trajectories" else None
     return _there(expanded(path)) if isinstance(path, str) else []
 
 

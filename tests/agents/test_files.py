@@ -150,15 +150,11 @@ def written(folder: Path, name: str, value: object) -> Path:
         {"messages": CHAT},
         CHAT,
         RESPONSES,
-        {**RESPONSES, "messages": None},
         ANTHROPIC,
         ATIF,
         {"messages": ANTHROPIC, "qid": "q1"},
         {"messages": CHAT, "id": "chatcmpl-7"},
         {"messages": LANGCHAIN},
-        [{"type": message["type"], "data": message} for message in LANGCHAIN],
-        [{"lc": 1, "type": "constructor", "id": ["langchain"], "kwargs": message} for message in LANGCHAIN],
-        {"id": "run-7", "inputs": {}, "outputs": {"messages": LANGCHAIN}},
     ],
 )
 def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: object) -> None:
@@ -169,13 +165,6 @@ def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: o
     assert (search.query, search.k, search.results) == ("krill", 2, ("whale", "krill"))
     assert (trajectory.opened(), trajectory.cited(), trajectory.complete) == (["whale"], ["whale"], True)
     assert (trajectory.input_tokens, trajectory.output_tokens, trajectory.tokens) == (60, 15, 75)
-
-
-def test_the_name_of_the_agent_is_the_folder_or_given_and_each_file_has_its_question(tmp_path: Path) -> None:
-    written(tmp_path / "careful", "a.json", CHAT)
-    written(tmp_path / "careful", "b.json", ANTHROPIC)
-    assert [(t.agent, t.question_id) for t in read_trajectories(tmp_path / "careful")] == [("careful", "a"), ("careful", "b")]
-    assert {t.agent for t in read_trajectories(tmp_path / "careful", agent="mine")} == {"mine"}
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -251,8 +240,6 @@ def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: 
         ([CHAT[1], CHAT[3], CHAT[2]], "message 2 is the result of the call 'c1', which is not before it"),
         ([*CHAT[:4], CHAT[3]], "message 5 is a second result of the call 'c1'"),
         ([*CHAT[:3], CHAT[2]], "message 4: the call 'c1' is there already"),
-        ([CHAT[1], "hello"], "object 2 is text"),
-        ([{"role": "robot", "content": "x"}], "message 1 has the role 'robot'"),
     ],
 )
 def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages: list[object], message: str) -> None:
@@ -265,10 +252,7 @@ def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages:
     [
         (['{"query": "krill"}'], "line 1 names no question"),
         (['{"qid": "q", "query": "a", "colour": "red"}'], "line 1: there is no field 'colour'"),
-        (['{"qid": "q", "query": "a", "results": [null]}'], "line 1: a result is null"),
         (['{"qid": "q", "query": "a", "k": -1}'], "line 1: k: "),
-        (['{"qid": "q", "query"', "{}"], "line 1 is no JSON"),
-        (["[1]"], "line 1 is a list"),
         (['{"qid": "q", "step": 1, "query": "a"}', '{"qid": "q", "step": 1, "query": "b"}'], "line 2: step 1 of this session"),
         (['{"question_id": "q", "steps": []}', '{"question_id": "q", "steps": []}'], "has two answers to question 'q'"),
     ],
@@ -299,7 +283,6 @@ def test_files_that_hold_nothing_or_something_else_are_refused(tmp_path: Path) -
         ('{"hits": [{"_id": "a", "_source": {}}]}', ["a"]),
         ([{"type": "text", "text": '{"results": []}'}], []),
         ([{"metadata": {"doc_id": "m"}, "page_content": "..."}], ["m"]),
-        ({"structuredContent": {"results": [{"item": {"item_id": "x"}}]}}, ["x"]),
         ("1. docid: 12 score: 3\n2. docid: 7", ["12", "7"]),
         ("docid=a-1, docid='b 2'", ["a-1", "b"]),
         ("", []),
@@ -310,15 +293,6 @@ def test_files_that_hold_nothing_or_something_else_are_refused(tmp_path: Path) -
 )
 def test_ids_are_read_from_what_tools_return(output: object, ids: list[str] | None) -> None:
     assert ids_in(output) == ids
-
-
-@pytest.mark.parametrize("number", [1e308, 10**15 + 1, 2**63])
-@pytest.mark.parametrize("name", ["price", "seconds", "k", "input_tokens"])
-def test_a_number_that_no_sum_or_file_can_hold_is_an_error_with_its_line(tmp_path: Path, name: str, number: float) -> None:
-    steps = [{"kind": "search", "query": "x", name: number}] * 2
-    (tmp_path / "agent.jsonl").write_text(json.dumps({"question_id": "q", "steps": steps}))
-    with pytest.raises(SourceError, match=f"line 1: steps.0.{name}: Input should be"):
-        read_trajectories(tmp_path / "agent.jsonl")
 
 
 def test_after_an_answer_another_question_begins(tmp_path: Path) -> None:
@@ -352,7 +326,6 @@ def tool_used(name: str, arguments: object, content: object, **more: object) -> 
 
 
 MCP_CALL = {"type": "mcp_call", "id": "m", "name": "search", "arguments": '{"query": "krill"}', "output": '[{"id": "whale"}]'}
-OLDER = {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": '{"query": "krill"}'}}
 SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": [{"type": "text", "text": "krill"}]}
 
 
@@ -367,10 +340,7 @@ SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": 
             ),
             [("search", "krill", (), "")],
         ),
-        (asked_and_answered(MCP_CALL | {"arguments": "null"}), [("search", "", ("whale",), "")]),
         (asked_and_answered({"type": "code_interpreter_call", "id": "c", "code": "1 + 1"}), [("other", "", (), "")]),
-        ([CHAT[1], OLDER, {"role": "function", "content": '{"error": "1 shard", "results": [{"id": "w"}]}'}, CHAT[-1]],
-         [("search", "krill", ("w",), "")]),
         (tool_used("web_search", {"query": "krill"}, {"error_code": "max_uses_exceeded"}),
          [("search", "krill", (), "max_uses_exceeded")]),
         (tool_used("web_fetch", {"limit": 9, "path": "whale"}, {"type": "web_fetch_result"}), [("open", "whale", (), "")]),
@@ -382,24 +352,6 @@ def test_calls_of_every_kind_are_read(tmp_path: Path, value: object, steps: list
     (trajectory,) = read_trajectories(written(tmp_path, "a.json", value), tools={"code_interpreter": "other"})
     assert [(step.kind, step.query or step.item_id, step.results, step.error) for step in trajectory.steps] == steps
     assert trajectory.complete
-
-
-@pytest.mark.parametrize(
-    ("answer", "text", "cited"),
-    [
-        ({"role": "assistant", "content": None, "refusal": "I cannot."}, "I cannot.", []),
-        ({"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]}, "I cannot.", []),
-        ({"role": "assistant", "content": "Yes.", "annotations": [{"url_citation": {"url": "https://a.org"}}]}, "Yes.",
-         ["https://a.org"]),
-        ({"role": "assistant", "content": [{"type": "text", "text": "Yes.", "citations": [{"url": "https://a.org"}]}]}, "Yes.",
-         ["https://a.org"]),
-    ],
-)  # fmt: skip
-def test_an_answer_may_be_a_refusal_and_cites_by_its_annotations(
-    tmp_path: Path, answer: object, text: str, cited: list[str]
-) -> None:
-    (trajectory,) = read_trajectories(written(tmp_path, "a.json", [CHAT[1], answer]))
-    assert (trajectory.answer, trajectory.cited(), trajectory.complete) == (text, cited, True)
 
 
 def test_lines_of_messages_are_one_transcript_and_a_price_is_read(tmp_path: Path) -> None:

@@ -101,15 +101,6 @@ def test_a_curve_holds_what_was_found_until_the_end() -> None:
         evaluation.curve("me")
 
 
-def test_what_a_read_brought_counts_as_well_as_what_a_search_did() -> None:
-    read = AgentStep(kind="open", item_id="page", results=("d1", "d2"))
-    failed = AgentStep(kind="open", item_id="d3", error="gone")
-    trajectory = Trajectory(question_id="q", steps=(read, failed), answer="So [d1].")
-    means = evaluate_trajectories([trajectory], {"q": ["d1", "page", "d3"]}).means("agent")
-    assert means["recall"] == pytest.approx(2 / 3)
-    assert (means["cited_unseen"], means["searches"]) == (0, 0)
-
-
 def test_gold_by_title_is_found_by_any_passage_of_it() -> None:
     titles = {"p1": "Blue whale", "p2": "Blue  Whale", "p3": "Krill"}
     gold = [Gold(query_id="q", relevance={"Blue whale": 1, "Krill": 1}, by="title")]

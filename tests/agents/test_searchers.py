@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import dspy
@@ -21,7 +18,7 @@ from demo_index import DEMO, index  # noqa: F401
 from nlp_retrieval import BeirLoader, Benchmarker, Searcher, write_run_files
 from nlp_retrieval.agents import AgentAnswer, AgentSearcher, AgentTools, Trajectory, running_tools
 from nlp_retrieval.benchmarks.cost import price_per_1000_queries
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMissingError, ItemError, QueryError, SourceError
+from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMissingError, ItemError, QueryError
 from nlp_retrieval.loaders.datasets import HoverLoader
 
 CLAIMS = HoverLoader(DEMO / "claims.json").queries()[:8]
@@ -78,20 +75,6 @@ def test_a_budget_of_steps_ends_an_agent_that_would_not(index: Path) -> None:  #
         assert len(trajectory.steps) == 3
         assert not trajectory.complete
         assert trajectory.metadata == {"error": "its budget is spent"}
-
-
-def test_a_budget_of_tokens_ends_it_too_and_tokens_are_known_by_step(index: Path) -> None:  # noqa: F811
-    def paying(question: str, tools: AgentTools) -> str:
-        for _ in range(9):
-            tools.count_tokens("own/model", 90, 10)
-            tools.search(question)
-        return "done"
-
-    searcher = opened(index, paying, tokens=300)
-    searcher.search(TEXTS[0])
-    (trajectory,) = searcher.trajectories()
-    assert [(step.input_tokens, step.output_tokens) for step in trajectory.steps] == [(90, 10), (90, 10)]
-    assert (trajectory.complete, trajectory.tokens) == (False, 300)
 
 
 def test_a_call_that_fails_is_a_step_with_an_error(index: Path) -> None:  # noqa: F811
@@ -161,15 +144,6 @@ def test_filters_of_the_benchmark_hold_for_all_searches(tmp_path: Path) -> None:
         searcher.search("krill", where={"nowhere": 1})
 
 
-def test_trajectories_of_queries_have_their_ids(index: Path) -> None:  # noqa: F811
-    searcher = opened(index)
-    searcher.search(TEXTS)
-    assert [one.question_id for one in searcher.trajectories(CLAIMS[2:4])] == [claim.query_id for claim in CLAIMS[2:4]]
-    searcher = opened(index)
-    searcher.search(CLAIMS)
-    assert [one.question_id for one in searcher.trajectories()] == [claim.query_id for claim in CLAIMS]
-
-
 def test_a_copy_goes_on_where_the_searcher_is(index: Path) -> None:  # noqa: F811
     searcher = opened(index, label="halves 1", steps=9)
     for again in (copy.deepcopy(searcher), copy.copy(searcher), pickle.loads(pickle.dumps(searcher))):
@@ -180,51 +154,6 @@ def test_a_copy_goes_on_where_the_searcher_is(index: Path) -> None:  # noqa: F81
     assert AgentSearcher(halves, plain).search(TEXTS) == searcher.search(TEXTS)
     with pytest.raises(ConfigurationError, match="Python code"):
         searcher.to_config()
-
-
-def test_a_file_holds_each_trajectory_as_a_line(index: Path, tmp_path: Path) -> None:  # noqa: F811
-    path = tmp_path / "halves.jsonl"
-    searcher = opened(index, record=path)
-    searcher.search(TEXTS[0])
-    searcher.search(TEXTS)
-    lines = path.read_text("utf-8").splitlines()
-    timeless = [without_seconds(Trajectory.model_validate_json(line)) for line in lines]
-    assert timeless == [without_seconds(trajectory) for trajectory in searcher.trajectories()]
-    opened(index, record=path).search(TEXTS[:2])
-    assert [json.loads(line)["question"] for line in path.read_text("utf-8").splitlines()] == TEXTS
-
-
-def test_what_threads_ask_at_the_same_time_is_all_in_the_file(index: Path, tmp_path: Path) -> None:  # noqa: F811
-    both = Barrier(2)
-    searcher = opened(index, lambda question, tools: str(both.wait(60)), record=tmp_path / "a.jsonl")
-    with ThreadPoolExecutor(2) as threads:
-        assert list(threads.map(searcher.search, TEXTS[:2]))
-    asked = {json.loads(line)["question"] for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()}
-    assert asked == set(TEXTS[:2])
-
-
-def test_a_question_that_went_otherwise_replaces_its_line(index: Path, tmp_path: Path) -> None:  # noqa: F811
-    runs = iter(range(100))
-    searcher = opened(index, lambda question, tools: str(next(runs)), record=tmp_path / "a.jsonl")
-    searcher.search(TEXTS)
-    searcher.search(TEXTS[:2])
-    answers = [json.loads(line)["answer"] for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
-    assert answers == ["8", "9", "2", "3", "4", "5", "6", "7"]
-
-
-def test_nothing_else_is_overwritten(index: Path, tmp_path: Path) -> None:  # noqa: F811
-    (tmp_path / "own.jsonl").write_text('{"mine": 1}\n')
-    with pytest.raises(SourceError, match=r"own\.jsonl: line 1 is no trajectory"):
-        opened(index, record=tmp_path / "own.jsonl").search(TEXTS[0])
-    opened(index, record=tmp_path / "a.jsonl").search(TEXTS[0])
-    with pytest.raises(SourceError, match="'halves' did"):
-        opened(index, label="other", record=tmp_path / "a.jsonl").search(TEXTS[0])
-    assert (tmp_path / "own.jsonl").read_text() == '{"mine": 1}\n'
-
-
-def without_seconds(trajectory: Trajectory) -> Trajectory:
-    steps = tuple(step.model_copy(update={"seconds": None}) for step in trajectory.steps)
-    return trajectory.model_copy(update={"steps": steps})
 
 
 def find(query: str) -> list[str]:
