@@ -24,10 +24,8 @@ from weakref import finalize
 
 from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.entrants import (
-    Benchmarkable,
     Corpus,
     Entry,
-    KeepsQuestions,
     TrecRun,
     as_searcher,
     generation_of,
@@ -159,7 +157,7 @@ class _Benchmark:
         self.raise_if_all_failed()
         return held
 
-    def _opens(self, searcher: Benchmarkable) -> bool:
+    def _opens(self, searcher: BaseSearcher) -> bool:
         try:
             searcher.open(self.settings.index_folder)
         except (IndexMissingError, IndexMismatchError):
@@ -238,10 +236,10 @@ class _Benchmark:
         if answered is not None:
             self.answers[name] = answered.questions
 
-    def _searched(self, name: str, searcher: Benchmarkable) -> tuple[list[list[RetrievalResult]], Answered | None, Cost]:
+    def _searched(self, name: str, searcher: BaseSearcher) -> tuple[list[list[RetrievalResult]], Answered | None, Cost]:
         """Time a sample of the queries one by one, search with all of them, and answer."""
         self.say(f"{name}: searching {counted(len(self.texts), 'query', 'queries')}")
-        if isinstance(searcher, KeepsQuestions):
+        if hasattr(searcher, "expect"):  # it keeps what it does for each question, under the question's id
             searcher.expect(self.settings.queries)
         filters = filters_for(searcher, self.settings.filters)
         sample = drawn_sample(self.texts, self.settings.latency_queries, self.settings.seed, filters)
@@ -389,7 +387,7 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
         searcher: Mapping[str, Any] | BaseSearcher,
         vary: Mapping[str, Any],
         skip: Sequence[Mapping[str, Any]] = (),
-    ) -> dict[str, Benchmarkable]:
+    ) -> dict[str, BaseSearcher]:
         """Return searchers for all combinations of some parameters, by name, for use in a benchmark.
 
         The arguments are those of ``grid`` in a configuration file; values may be components too. For instance

@@ -119,18 +119,14 @@ def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
     problem = next((detail for detail in problems if detail["type"] in _UNKNOWN), problems[0])
     names = keys_of(cls) if where else dict(zip(fields, fields, strict=True))
     start = f"{where}: " if where else ""
-
-    def named(part: int | str) -> str:
-        return list(fields)[part] if isinstance(part, int) else part  # a number if it was given by position
-
     kind, location = problem["type"], list(problem["loc"])
+    if location and isinstance(location[0], int):  # given by position
+        location[0] = list(fields)[location[0]]
+    field = location[0] if location else ""
     if kind in _UNKNOWN:
         return ConfigurationError(f"{start}unknown key {location[-1]!r}; {nearest(str(location[-1]), names.values())}")
     if kind in _MISSING:
-        lacking = [named(detail["loc"][-1]) for detail in problems if detail["type"] == kind]
-        missing = ", ".join(repr(names.get(name, name)) for name in lacking)
-        return ConfigurationError(f"{start}{missing} missing; keys there can be: {', '.join(names.values())}")
-    field = named(location[0]) if location else ""
+        return ConfigurationError(f"{start}{names.get(field, field)!r} missing; keys there can be: {', '.join(names.values())}")
     inside = [] if location[-1:] == ["[key]"] else location[1:]
     place = ".".join(filter(None, [names.get(field, field), *map(str, inside)]))
     raised = problem.get("ctx", {}).get("error")

@@ -20,17 +20,11 @@ from nlp_retrieval.evaluation.tuning import best_row, fitted_by_fold, folds_of
 
 @dataclass(frozen=True, eq=False)
 class BestByFolds:
-    """The best configuration of a run, and what choosing the best gains on other queries.
+    """The best configuration of a run by a measure, and what choosing the best gains on other queries.
 
-    Args:
-        measure: that decides.
-        best: name of the configuration with the highest mean over all queries; of equal ones the first.
-        baseline: name of the configuration to compare with.
-        chosen: names of the best on all folds but one, by fold.
-        in_sample: the mean of the best on the queries that chose it.
-        out_of_fold: ``[queries]``, each by the configuration that was chosen without its fold.
-        of_baseline: ``[queries]``, each by the baseline.
-        gain: mean difference of the two, and its 95% interval over families.
+    ``chosen`` is the best on all folds but one, by fold; ``in_sample`` the mean of the best on the queries that chose it.
+    ``out_of_fold`` has each query by what was chosen without its fold, ``of_baseline`` by the baseline; ``gain`` is the mean
+    difference of the two, and its 95% interval over families.
     """
 
     measure: str

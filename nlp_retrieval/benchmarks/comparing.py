@@ -73,7 +73,10 @@ def compare_runs(
     saved = sources.saved
     own = _whole(sources)
     recorded = own.manifest if own is not None else {}
-    chosen = _baseline(names, own.baseline if own is not None and baseline is None and own.baseline in names else baseline)
+    if baseline is None:
+        baseline = own.baseline if own is not None and own.baseline in names else names[0]
+    if baseline not in names:
+        raise ConfigurationError(f"there is no run {baseline!r} to be the baseline; {nearest(baseline, names)}")
     wanted = _measures_of(saved, k_values, measures)
     lowest = relevant_from_of(saved) if relevant_from is None else check_relevant_from(relevant_from)
     left_out = own.counted.own_ids if own is not None and own.counted is not None else 0
@@ -93,7 +96,7 @@ def compare_runs(
     synthetic = max([by_id, *(count for count in counts if isinstance(count, int))])
     report = BenchmarkReport(
         configurations=[],
-        baseline=chosen,
+        baseline=baseline,
         k_values=cutoffs_of(wanted, min(sources.depths.values())),
         query_counts={},
         n_items=max((run.report.n_items for run in saved), default=len(lists.item_ids)),
@@ -205,9 +208,3 @@ def _counted(sources: Sources, relevant_from: int) -> Counted:
         own_ids=sources.own_ids or before.own_ids,
         first=before.first | {what: several[0] for what, several in ids.items() if several},
     )
-
-
-def _baseline(names: list[str], wanted: str | None) -> str:
-    if wanted is not None and wanted not in names:
-        raise ConfigurationError(f"there is no run {wanted!r} to be the baseline; {nearest(wanted, names)}")
-    return wanted or names[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated
 
@@ -128,13 +128,12 @@ def read_prices(value: object, where: str) -> Prices:
 
 def price_per_1000_queries(cost: Cost, prices: Prices) -> float | None:
     """Return the price of 1,000 queries without any answers on disk; None if unknown."""
-    per_query = _priced(cost, prices, lambda price, tokens: price.of(tokens.query_tokens_in, tokens.query_tokens_out))
-    return None if per_query is None else 1000 * per_query
-
-
-def price_spent(cost: Cost, prices: Prices) -> float | None:
-    """Return the price of a configuration's measurement in this run; None if unknown."""
-    return _priced(cost, prices, lambda price, tokens: price.of(tokens.tokens_in, tokens.tokens_out))
+    if cost.language_model is None:
+        return 0.0
+    if unpriced(cost, prices):
+        return None
+    used = cost.language_model.models.items()
+    return 1000 * sum(prices.models[model].of(tokens.query_tokens_in, tokens.query_tokens_out) for model, tokens in used)
 
 
 def unpriced(cost: Cost, prices: Prices) -> list[str]:
@@ -145,14 +144,6 @@ def unpriced(cost: Cost, prices: Prices) -> list[str]:
         return ["it is not known which models used the tokens"]
     reasons = {model: _why_not(prices.models.get(model), tokens) for model, tokens in cost.language_model.models.items()}
     return [f"{reason} {model}" for model, reason in reasons.items() if reason]
-
-
-def _priced(cost: Cost, prices: Prices, price_of: Callable[[ModelPrice, ModelTokens], float]) -> float | None:
-    if cost.language_model is None:
-        return 0.0
-    if unpriced(cost, prices):
-        return None
-    return sum(price_of(prices.models[model], tokens) for model, tokens in cost.language_model.models.items())
 
 
 def _why_not(price: ModelPrice | None, tokens: ModelTokens) -> str:

@@ -1,7 +1,7 @@
 """What takes part in a benchmark: searchers, runs of other tools, and the corpus on which all are measured.
 
 The index that is opened first decides what the corpus is, and is held open until the run is over. A searcher that stores its
-items in another way is held to it by its results.
+items in another way, whose ``opened`` is None, is held to it by its results.
 """
 
 from __future__ import annotations
@@ -11,73 +11,24 @@ import warnings
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.checksums import sha256_of
-from nlp_retrieval.core.files.frames import BaseLoader, Items
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.opening import expanded
-from nlp_retrieval.core.index.build import IndexReport
-from nlp_retrieval.core.index.generation import Generation, RetrieverRecord
+from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemsDigest
-from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import IndexConflictError, ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.loaders.judgements import with_matched_numbers
-
-
-class Benchmarkable(Protocol):
-    """A searcher, or an object with the same interface, as a benchmark uses it.
-
-    All configurations of a run are measured on one corpus. ``opened`` identifies the corpus that a searcher searches. It stays
-    the same from ``open`` or ``index`` until these are called again. If None, results are compared with the corpus instead.
-    """
-
-    @property
-    def config(self) -> Config:
-        """Its complete configuration, as plain values."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for equal configurations."""
-
-    @property
-    def stages(self) -> list[str]:
-        """The names of its stages, in order."""
-
-    @property
-    def opened(self) -> Generation | None:
-        """The generation of the index that it searches; None if it stores its items in another way."""
-
-    def index(self, items: Items, path: str | Path) -> IndexReport:
-        """Complete the index directory with everything it needs, and open it."""
-
-    def open(self, path: str | Path) -> Benchmarkable:
-        """Open an index that already holds everything it needs."""
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
-        """Search."""
-
-    def index_records(self) -> list[RetrieverRecord]:
-        """Return the index's records of its retrievers."""
-
-    def provenance(self) -> dict[str, str]:
-        """Return the sources of its models."""
-
-
-@runtime_checkable
-class KeepsQuestions(Protocol):
-    """A searcher that keeps what it did for each question, under the question's id."""
-
-    def expect(self, queries: Sequence[Query]) -> None:
-        """Take over the ids of the questions that a benchmark is going to ask as texts."""
 
 
 class TrecRun(Component):
@@ -104,39 +55,19 @@ class TrecRun(Component):
 
     @property
     def fingerprint(self) -> str:
-        """Checksum of the content of the file.
-
-        Raises:
-            SourceError: it cannot be read.
-        """
+        """Checksum of the content of the file."""
         try:
             content = sha256_of(expanded(self.path))
-        except OSError as error:
-            raise SourceError(f"{self.path}: cannot be read ({error.strerror or error})") from error
-        except ValueError:
-            raise SourceError(f"{self.path!r} is not a path of a file: it holds a zero byte") from None
+        except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+            raise SourceError(f"{self.path!r} cannot be read ({error})") from error
         return hashlib.sha256(canonical_json({"name": self.name, "content": content}).encode()).hexdigest()
 
     def read(self) -> dict[str, Ranking]:
-        """Return all lists of the file, by query id.
-
-        Raises:
-            SourceError: it cannot be read, or is malformed.
-        """
+        """Return all lists of the file, by query id."""
         return read_run(self.path)
 
     def rankings(self, query_ids: Sequence[str], item_ids: Container[str], k: int) -> list[Ranking]:
-        """Return the first ``k`` hits of each query.
-
-        Args:
-            query_ids: in order.
-            item_ids: ids of the corpus.
-            k: length of the lists.
-
-        Raises:
-            SourceError: the file cannot be read, is malformed, or has none of the queries.
-            ItemError: for one of these queries it names an item, at any rank, that is not in the corpus.
-        """
+        """Return the first ``k`` hits of each query; a hit at any rank that is not in the corpus is an error."""
         run = with_matched_numbers(self.read(), query_ids, self.path)
         lists = lists_of(run, query_ids, self.path)
         asked = set(query_ids)
@@ -174,23 +105,13 @@ def lists_of(run: Mapping[str, Ranking], query_ids: Sequence[str], where: str) -
     return [run.get(query_id, []) for query_id in query_ids]
 
 
-Entry = BaseSearcher | Benchmarkable | TrecRun
-"""A named entrant of a benchmark.
-
-A searcher is both benchmarkable and an entrant: pyright misses this because ``open`` is a descriptor.
-"""
+Entry = BaseSearcher | TrecRun
+"""A named entrant of a benchmark; an object with the interface of a searcher is one too."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The corpus of a run.
-
-    Args:
-        item_ids: by row, empty for a deleted item.
-        titles: by row, empty for an item without one.
-        fingerprint: fingerprint of its content; equal for an index of these items, and for the items without one.
-        generation: of the index; None if no searcher has one.
-    """
+    """The corpus of a run: ids and titles by row, empty where there is none, and the index if a searcher has one."""
 
     item_ids: list[str]
     titles: list[str]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, TrecRun
+from nlp_retrieval.benchmarks.entrants import Entry, TrecRun
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.component import Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build
@@ -206,10 +206,9 @@ def build_grid(
 ) -> Grid:
     """Build every configuration of a grid; of equal ones the first."""
     expanded = expand_grid(searcher, vary, skip, where)
-    searchers: dict[str, tuple[str, Benchmarkable]] = {}
+    searchers: dict[str, tuple[str, BaseSearcher]] = {}
     for name, settings in expanded.searchers.items():
-        # everything registered as a searcher has the interface that a benchmark needs
-        composed = cast(Benchmarkable, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
+        composed = cast(BaseSearcher, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
         searchers.setdefault(value_key(composed.config), (name, composed))
     kept = dict(searchers.values())
     return replace(expanded, searchers=kept, values={name: expanded.values[name] for name in kept})

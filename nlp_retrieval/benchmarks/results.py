@@ -77,19 +77,9 @@ class ConfigurationResult:
 
 @dataclass(frozen=True)
 class Counted:
-    """Counts of the queries and judgements behind the figures, and of those excluded; ``first`` gives an example of each.
+    """Counts of the queries and judgements behind the figures, and of those excluded; ``first`` gives an example id of each.
 
-    Args:
-        queries: those that count.
-        without_relevant: those of them without a relevant document; they score 0, as in trec_eval.
-        unjudged: queries, of the benchmark or of a run, without judgements; they do not count.
-        unasked: judged queries that are not asked; they do not count.
-        missing_documents: relevant documents that the corpus lacks.
-        missing_queries: the queries that they are relevant to.
-        gold_missing: treatment of these documents.
-        dropped: queries that do not count because the corpus has none of their relevant documents.
-        own_ids: queries that are passages themselves; their own passage does not count as a hit.
-        first: an example id by field name.
+    Queries without a relevant document score 0, as in trec_eval. ``own_ids`` counts queries that are passages themselves.
     """
 
     queries: int
@@ -199,7 +189,6 @@ class BenchmarkReport:
         return f"<benchmark: {counts}, {queries}, {counted(self.n_items, 'item')}; baseline {self.baseline!r}>"
 
     def __str__(self) -> str:
-        """The configurations, their measures and marks as a table of plain text."""
         heading, rows, marks = self._shown_table()
         lines = [heading, *rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -215,15 +204,11 @@ class BenchmarkReport:
 
     def _shown_table(self) -> tuple[list[str], list[list[str]], str]:
         """Return heading, rows and legend of what a notebook and ``print`` show."""
-        measured = {name for result in self.configurations for name in result.measures}
-        measures = sorted(map(Measure.parse, measured), key=lambda measure: measure.order)
-        shown = [
-            measure
-            for measure in measures
-            if self.manifest.get("measures")
-            or (measure.family in _SHOWN and measure.cutoff in (None, max(self.k_values, default=0)))
-        ]
-        shown = [Measure.parse(self.main_measure), *(measure for measure in shown if str(measure) != self.main_measure)]
+        measured = {Measure.parse(name) for result in self.configurations for name in result.measures}
+        main, ends = Measure.parse(self.main_measure), (None, max(self.k_values, default=0))
+        if not self.manifest.get("measures"):
+            measured = {measure for measure in measured if measure.family in _SHOWN and measure.cutoff in ends}
+        shown = [main, *sorted(measured - {main}, key=lambda measure: measure.order)]
         verdicts = {(comparison.system, comparison.measure): verdict(comparison) for comparison in self.comparisons.get("", [])}
         rows = [
             [

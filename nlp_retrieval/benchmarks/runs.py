@@ -22,10 +22,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from nlp_retrieval.benchmarks.entrants import lists_of
-from nlp_retrieval.benchmarks.results import (
-    BenchmarkReport,
-    Entrant,
-)
+from nlp_retrieval.benchmarks.results import BenchmarkReport, Entrant
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.atomic import file_names
@@ -35,12 +32,7 @@ from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, SourceError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, read_lists
-from nlp_retrieval.evaluation.rankings import (
-    ListsBuilder,
-    RunLists,
-    own_ids,
-    without_own,
-)
+from nlp_retrieval.evaluation.rankings import ListsBuilder, RunLists, own_ids, without_own
 from nlp_retrieval.evaluation.trec import NO_DOCUMENT, Run, read_run
 from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbers
 
@@ -91,16 +83,9 @@ def read_run_folder(folder: str | Path) -> SavedRun:
     folder = Path(folder)
     report = _in_its_folder(_read_report(folder), folder)
     lists = read_lists(folder)
-    absent = [result.name for result in report.configurations if result.name not in lists.listings]
-    if absent:
-        raise SourceError(f"{folder / REPORT} has {absent[0]!r}, and {HITS} does not name it; run the benchmark again")
-    evaluations = _evaluations(folder / PER_QUERY, report, lists.query_ids)
-    return SavedRun(folder, report, lists, evaluations)
-
-
-def is_run_folder(folder: Path) -> bool:
-    """Return whether a benchmark finished in this folder."""
-    return (folder / REPORT).is_file()
+    if absent := {result.name for result in report.configurations} - lists.listings.keys():
+        raise SourceError(f"{folder / REPORT} has {min(absent)!r}, and {HITS} does not name it; run the benchmark again")
+    return SavedRun(folder, report, lists, _evaluations(folder / PER_QUERY, report, lists.query_ids))
 
 
 def _read_report(folder: Path) -> BenchmarkReport:
@@ -139,24 +124,27 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> dict[str, Evaluation]:
+    evaluations, whole = {}, True
     try:
         table = read_parquet(path)
         table.validate(full=True)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        for result in report.configurations:
+            rows = table.filter(pc.equal(table.column("configuration"), result.name))
+            measures = {name: np.asarray(rows.column(name), np.float64) for name in rows.column_names if name not in _ABOUT}
+            whole &= rows.column("query_id").to_pylist() == query_ids and all(
+                np.isfinite(one).all() for one in measures.values()
+            )
+            evaluations[result.name] = Evaluation(list(query_ids), measures, result.empty_queries)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
-    measured = [field for field in table.schema if field.name not in _ABOUT]
-    if not set(_ABOUT) <= set(table.column_names) or not all(pa.types.is_floating(field.type) for field in measured):
-        raise SourceError(f"{path} does not have the columns that a benchmark writes; run the benchmark again")
-    evaluations = {}
-    for result in report.configurations:
-        rows = table.filter(pc.equal(table.column("configuration"), result.name))
-        if rows.column("query_id").to_pylist() != query_ids:
-            raise SourceError(f"{path} does not hold the queries of {result.name!r}; run the benchmark again")
-        measures = {field.name: np.asarray(rows.column(field.name)) for field in measured}
-        if not all(np.isfinite(values).all() for values in measures.values()):
-            raise SourceError(f"{path} has measures of {result.name!r} that are no numbers; run the benchmark again")
-        evaluations[result.name] = Evaluation(list(query_ids), measures, result.empty_queries)
+    if not whole:
+        raise SourceError(f"{path} does not hold numbers for all queries and configurations; run the benchmark again")
     return evaluations
+
+
+def depth_of(report: BenchmarkReport) -> int:
+    """Return how far the lists of a finished run reach."""
+    return int(report.manifest["depth"])
 
 
 # Checks that separate runs can be compared: other texts or gold under equal ids are an error, and so is another corpus, unless
@@ -168,7 +156,7 @@ Judgements = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class RunCorpus:
-    """The corpus that a configuration was run on: the fingerprint of its items in order, and how many there are."""
+    """The corpus that a configuration was run on: the fingerprint of its items in order, and their number."""
 
     fingerprint: str
     items: int
@@ -201,16 +189,10 @@ def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
     for name, corpus in corpora.items():
         if corpus is not None:
             known.setdefault(corpus, []).append(name)
-    notes = []
-    if len(known) > 1:
-        runs = "; ".join(f"{', '.join(names)}: {corpus}" for corpus, names in known.items())
-        notes.append(f"These configurations were run on different corpora, and a difference may be one of corpora. {runs}.")
-    if unknown and len(corpora) > 1:
-        notes.append(
-            f"Which corpus {', '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} run on is not known, so a difference "
-            "may be one of corpora."
-        )
-    return " ".join(notes)
+    runs = "; ".join(f"{', '.join(names)}: {corpus}" for corpus, names in known.items())
+    different = f"These configurations were run on different corpora, and a difference may be one of corpora. {runs}."
+    not_known = f"The corpus of {', '.join(unknown)} is not known, so a difference may be one of corpora."
+    return " ".join([different] * (len(known) > 1) + [not_known] * (bool(unknown) and len(corpora) > 1))
 
 
 def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
@@ -251,11 +233,6 @@ def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
 def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
     """Return, in sentences, what of folders may make their figures differ, and the folders' own cautions."""
     cautions = [f"{run.folder}: {caution}" for run in saved for caution in cautions_in(run.report)]
-    cautions += [
-        f"{run.folder} does not hold the texts of its queries, so they were not compared."
-        for run in saved
-        if len(saved) > 1 and not any(run.lists.texts)
-    ]
     for first, other in ((saved[0], other) for other in saved[1:]):
         both, one, two = f"{first.folder} and {other.folder}", first.report, other.report
         ours, theirs = _partition(first), _partition(other)
@@ -396,11 +373,6 @@ def read_sources(
     return Sources(lists, entrants, saved, depths, corpora, cautions_of(saved), unjudged, sum(each is not None for each in own))
 
 
-def depth_of(report: BenchmarkReport) -> int:
-    """Return how far the lists of a finished run reach."""
-    return int(report.manifest["depth"])
-
-
 def _added(builder: ListsBuilder, name: str, entry: _Named, query_ids: list[str], titles: dict[str, str]) -> Entrant:
     if entry.saved is None:
         builder.add_rankings(name, lists_of(entry.rankings, query_ids, entry.where), titles)
@@ -420,7 +392,7 @@ def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
     path = Path(run)
     if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
         return [_Named(name, run, saved, {}) for saved in [_opened(path, opened)] for name in saved.lists.listings]
-    if path.parent.name == "trec" and is_run_folder(path.parent.parent):
+    if path.parent.name == "trec" and (path.parent.parent / REPORT).is_file():
         saved = _opened(path.parent.parent, opened)
         names = list(saved.lists.listings)
         if (stem := path.name.removesuffix(".trec")) in (stems := file_names(names)):
@@ -429,7 +401,7 @@ def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
         return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
     for position in (position for position in range(len(run) - 1, 0, -1) if run[position] == ":"):
         folder, name = run[:position], run[position + 1 :]
-        if is_run_folder(Path(folder)):
+        if (Path(folder) / REPORT).is_file():
             saved = _opened(Path(folder), opened)
             if name not in saved.lists.listings:
                 raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, list(saved.lists.listings))}")
@@ -451,23 +423,17 @@ def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) 
     golds = [(str(run.folder), run.lists.qrels()) for run in saved]
     if qrels is not None:
         golds.append((str(qrels), _judgements(Path(qrels))))
-    files = [run for run in named if run.saved is None]
-    if files and not golds:
-        qrels_path = Path(files[0].where).parent / QRELS
-        if not qrels_path.exists():
-            raise GoldError(f"{files[0].where}: there is no gold to judge it by; name a file of judgements with --qrels")
-        golds.append((str(qrels_path), _judgements(qrels_path)))
-    if not golds:
+    if not golds and not named:
         raise SourceError("there is nothing to read; name at least one run")
+    if not golds:
+        qrels_path = Path(named[0].where).parent / QRELS
+        if not qrels_path.exists():
+            raise GoldError(f"{named[0].where}: there is no gold to judge it by; name a file of judgements with --qrels")
+        golds.append((str(qrels_path), _judgements(qrels_path)))
     refuse_other_gold(golds)
     return golds[0][1]
 
 
 def _judgements(path: Path) -> dict[str, dict[str, int]]:
-    gold = {
-        query_id: {item: grade for item, grade in grades.items() if item != NO_DOCUMENT}
-        for query_id, grades in read_judgements(path).items()
-    }
-    if not any(grade > 0 for grades in gold.values() for grade in grades.values()):
-        raise GoldError(f"{path}: no query has gold with a grade above 0; nothing can be judged by it")
-    return gold
+    gold = read_judgements(path).items()
+    return {query_id: {item: grade for item, grade in grades.items() if item != NO_DOCUMENT} for query_id, grades in gold}

@@ -18,7 +18,7 @@ from itertools import islice
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, generation_of
+from nlp_retrieval.benchmarks.entrants import generation_of
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.filters import search_where
 from nlp_retrieval.benchmarks.shared_stages import Answered
@@ -29,6 +29,7 @@ from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import RetrieverRecord
 from nlp_retrieval.core.progress_bars import tracked_each
 from nlp_retrieval.core.queries import has_no_words
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import Stages, using_stages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
@@ -61,7 +62,7 @@ def drawn_sample(texts: Sequence[str], count: int, seed: int, filters: Sequence[
     return sample, list(islice(others, _WARM_UP)) or sample[:_WARM_UP]
 
 
-def timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, store: StageStore | None) -> Timing:
+def timed(searcher: BaseSearcher, sample: Asked, warm_up: Asked, store: StageStore | None) -> Timing:
     """Return the timing of a configuration: the one that is kept for this machine, or a new one, which is kept."""
     generation = generation_of(searcher)
     if store is None or generation is None:  # the corpus of a searcher without a generation is not known
@@ -80,7 +81,7 @@ def timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked, store: StageSt
     return timing
 
 
-def _timed(searcher: Benchmarkable, sample: Asked, warm_up: Asked) -> Timing:
+def _timed(searcher: BaseSearcher, sample: Asked, warm_up: Asked) -> Timing:
     seconds = np.zeros(len(sample))
     by_stage = {stage: np.zeros(len(sample)) for stage in searcher.stages}
     with using_stages(Stages()), warnings.catch_warnings():

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, price_per_1000_queries
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
 from nlp_retrieval.evaluation.measures import Measure
@@ -103,20 +103,16 @@ def language_model_of(result: ConfigurationResult) -> LanguageModelCost | None:
 
 
 def price_columns(report: BenchmarkReport) -> list[Column]:
-    """Return the columns of prices; empty if no price is known for a configuration that used a language model."""
+    """Return the column of prices; empty if no price is known for a configuration that used a language model."""
     prices = report.prices
     if prices is None:
         return []
-    currency = prices.currency
     per_1000 = Column(
-        "price_per_1000_queries", COST, f"{currency}/1k queries", lambda cost: price_per_1000_queries(cost, prices),
+        "price_per_1000_queries", COST, f"{prices.currency}/1k queries", lambda cost: price_per_1000_queries(cost, prices),
         lower_is_better=True, shown=price_text,
     )  # fmt: skip
-    spent = Column(
-        "price_spent", COST, f"{currency} spent", lambda cost: price_spent(cost, prices), count=True, shown=price_text
-    )
     asked = [result for result in report.configurations if language_model_of(result) is not None]
-    return [per_1000, spent] if any(per_1000.value(result) is not None for result in asked) else []
+    return [per_1000] if any(per_1000.value(result) is not None for result in asked) else []
 
 
 def cost_columns(report: BenchmarkReport) -> list[Column]:
@@ -197,7 +193,7 @@ def summary_columns(report: BenchmarkReport) -> list[Column]:
     costs = [column for column in COST_COLUMNS if column.key in ("latency_ms", "index_bytes")]
     answers = [column for column in measures if column.family in ("answer_em", "answer_f1", "joint_f1")]
     shown = measures if report.manifest.get("measures") else kept + (small[-1:] or ndcg[:1]) + answers
-    return main + [column for column in shown if column not in main] + costs + price_columns(report)[:1]
+    return main + [column for column in shown if column not in main] + costs + price_columns(report)
 
 
 ALPHA = 0.05
@@ -329,7 +325,7 @@ def fronts(report: BenchmarkReport) -> dict[str, Front]:
     measure = report.main_measure
     quality = Column(measure, Measure.parse(measure).family, measure)
     by_cost = {}
-    for cost in [COST_COLUMNS[0], *price_columns(report)[:1]]:
+    for cost in [COST_COLUMNS[0], *price_columns(report)]:
         values = {result.name: (quality.value(result), cost.value(result)) for result in report.configurations}
         points = {name: (good, dear) for name, (good, dear) in values.items() if good is not None and dear is not None}
         if len(points) > 1:

@@ -155,6 +155,6 @@ def _duration(ms: float) -> str:
 
 
 def _price(report: BenchmarkReport, winner: ConfigurationResult) -> Iterable[str]:
-    for column in price_columns(report)[:1]:
+    for column in price_columns(report):
         if (price := column.value(winner)) and report.prices is not None:
             yield f"{column.text(price)} {report.prices.currency} per 1,000 queries"

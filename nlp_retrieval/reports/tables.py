@@ -143,8 +143,7 @@ def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
 
 def refuse_unknown_columns(names: Sequence[str], measures: Sequence[str]) -> None:
     """Raise an error for columns that no benchmark with these measures has."""
-    costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)]
-    costs += ["price_per_1000_queries", "price_spent"]
+    costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)] + ["price_per_1000_queries"]
     families = [Measure.parse(measure).family for measure in measures]
     known = [ALL, COST, *families, *measures, *OF_ANSWERS, *costs]
     for name in names:

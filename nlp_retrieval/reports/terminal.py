@@ -167,7 +167,7 @@ _NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING, _FEWEST_BESIDE_AXES = 13, 16, 10
 _IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-", BETTER: "+", WORSE: "-", MARK: "#"})
 _STYLE_OF = {"better": "green", "worse": "red", "": ""}
 _MODEL_COLUMNS_LEFT_OUT = (
-    "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls price_spent unanswered "
+    "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls unanswered "
     "dropped_citations failed_answers degraded"
 ).split()
 

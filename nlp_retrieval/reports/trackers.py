@@ -169,9 +169,9 @@ def _figures(row: Row, view: ReportView) -> dict[str, float]:
         for part, own in (("language_model", cost.language_model), ("answering", cost.answering), ("stage_ms", cost.stage_ms)):
             inside = own if isinstance(own, dict) else asdict(own) if own else {}
             costs |= {f"{part}/{key}": value for key, value in inside.items() if isinstance(value, int | float)}
-        cells = (row.cells.get(key) for key in ("price_per_1000_queries", "price_spent"))
-        prices = {cell.column.key: cell.value for cell in cells if cell is not None and cell.value is not None}
-        figures |= {f"cost/{key}": value for key, value in (costs | prices).items()}
+        price = row.cells.get("price_per_1000_queries")
+        costs |= {} if price is None or price.value is None else {price.column.key: price.value}
+        figures |= {f"cost/{key}": value for key, value in costs.items()}
     return figures
 
 

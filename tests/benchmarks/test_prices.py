@@ -16,7 +16,6 @@ from nlp_retrieval.benchmarks.cost import (
     Cost,
     ModelTokens,
     price_per_1000_queries,
-    price_spent,
     read_prices,
     unpriced,
 )
@@ -53,7 +52,6 @@ def test_a_price_is_that_of_the_tokens_of_each_model() -> None:
     # a query takes 800 tokens in and 100 out of each model
     per_query = (800 * 0.15 + 100 * 0.6) / 1e6 + (800 * 2.5 + 100 * 10.0) / 1e6
     assert price_per_1000_queries(both, PRICES) == pytest.approx(1000 * per_query)
-    assert price_spent(both, PRICES) == pytest.approx(3 * 0.15 + 0.5 * 0.6)  # the large model's answers were on disk
     assert unpriced(both, PRICES) == []
 
 
@@ -68,7 +66,6 @@ def test_a_price_is_that_of_the_tokens_of_each_model() -> None:
 )
 def test_a_price_is_unknown_and_never_zero_where_anything_is_missing(cost: Cost, reasons: list[str]) -> None:
     assert price_per_1000_queries(cost, PRICES) is None
-    assert price_spent(cost, PRICES) is None
     assert unpriced(cost, PRICES) == reasons
 
 
@@ -119,10 +116,6 @@ def test_tokens_are_counted_by_model_and_a_second_run_has_the_same_price_and_spe
     assert prices[0][0] == prices[1][0]
     assert prices[0][0] is not None
     assert prices[0][0] > 0
-    assert prices[1][1] == 0.0
-    calls = {name: requests.count(name) for name in ("small", "large")}
-    wanted = calls["small"] * (100 * 0.15 + 10 * 0.6) / 1e6 + calls["large"] * (100 * 2.5 + 10 * 10.0) / 1e6
-    assert prices[0][1] == pytest.approx(wanted)
 
 
 def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
@@ -134,5 +127,5 @@ def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
     assert report.prices == PRICES
     assert read_run_folder(tmp_path / "run").report == report
     (result,) = report.configurations
-    assert [column.text(column.value(result)) for column in price_columns(report)] == ["0.021", "0.00042"]
+    assert [column.text(column.value(result)) for column in price_columns(report)] == ["0.021"]
     assert read_prices(report.manifest["prices"], "manifest") == PRICES

@@ -13,7 +13,7 @@ from hashed_words import InMemory
 from crash.index_operations import WORDS, corpus, index_of, index_scratch, nothing, retrievers
 from crash.operation import Operation, State
 from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
-from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder
+from nlp_retrieval.benchmarks.runs import REPORT, read_run_folder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.reports.write import write_run_files
 
@@ -46,7 +46,7 @@ def _sweep(world: Path, seed: int = 0) -> None:
 def _swept(world: Path) -> State:
     """The results of a finished run, read as its users read them."""
     folder = world / "runs" / "wiki"
-    if not is_run_folder(folder):
+    if not (folder / REPORT).is_file():
         return UNFINISHED
     run = read_run_folder(folder)
     told = json.loads((folder / "results.json").read_text())["configurations"]
