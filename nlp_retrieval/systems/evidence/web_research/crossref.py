@@ -6,12 +6,13 @@ import html
 import re
 import time
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import given, may_set, parse_json, without_secrets
+from nlp_retrieval.core import ContentCache, cache_folder, digest_of_key, given, may_set, parse_json, without_secrets
 from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, PublishedWork
@@ -31,7 +32,8 @@ _WITHDRAWS = ("retraction", "withdrawal", "removal")
 class Crossref(BaseWorkRegister):
     """Asks Crossref about works, one request at a time.
 
-    Nothing is sent but DOIs and the texts of entries. After three requests in a row without an answer no more are sent.
+    Answers are kept for the week in the user's cache folder. Nothing is sent but DOIs and the texts of entries. After three
+    requests in a row without an answer no more are sent.
 
     Args:
         mailto: an address of yours, by which Crossref can reach you and answers sooner; it is sent with every request.
@@ -62,6 +64,7 @@ class Crossref(BaseWorkRegister):
         except FetchRefusedError as error:
             raise ConfigurationError(f"Crossref: url: {error}") from None
         self.mailto, self.url, self.pause = mailto, url, pause
+        self._cache = ContentCache(cache_folder() / "crossref", ".json", "answers of Crossref", durable=False)
         self._failures, self._last = 0, 0.0
 
     def of_doi(self, doi: str) -> PublishedWork | None:
@@ -86,6 +89,24 @@ class Crossref(BaseWorkRegister):
         """Return what the service says; None if it has no such work."""
         from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web
 
+        digest = digest_of_key([self.url, path, query, list(date.today().isocalendar()[:2])])
+        kept = self._cache.find(digest)
+        body = self._answer(path, query) if kept is None else kept
+        try:
+            content = parse_json(body, max_bytes=_LARGEST) if body else {"message": None}
+        except ValueError as error:
+            raise FetchError(f"{self.url} gave an answer that is not JSON ({shown(str(error))}); is it Crossref?") from None
+        message = content.get("message", ()) if isinstance(content, dict) else ()
+        if message is not None and not isinstance(message, dict):
+            raise FetchError(f'{self.url} gave JSON without a "message"; is it Crossref?')
+        if kept is None:
+            self._cache.keep(digest, body)
+        return message
+
+    def _answer(self, path: str, query: Mapping[str, str] | None) -> bytes:
+        """Return the body of an answer; an empty one if there is no such work."""
+        from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web
+
         asked = urlencode({**(query or {}), **({"mailto": self.mailto} if self.mailto else {})})
         target = self._target.at(self._target.path.rstrip("/") + path + (f"?{asked}" if asked else ""))
         if self._failures >= _MOST_FAILURES:
@@ -96,17 +117,10 @@ class Crossref(BaseWorkRegister):
             answer = ask_web(target, Deadline(_SECONDS), _LARGEST, "application/json", private=self.url != _PUBLIC)
         finally:
             self._last = time.monotonic()
-        if answer.status not in (200, 404):
-            raise FetchError(f"{target.site} answered with status {answer.status}; try again later")
-        try:
-            content = parse_json(answer.body, max_bytes=_LARGEST) if answer.status == 200 else {"message": None}
-        except ValueError as error:
-            raise FetchError(f"{target.site} gave an answer that is not JSON ({shown(str(error))}); is it Crossref?") from None
-        message = content.get("message", ()) if isinstance(content, dict) else ()
-        if message is not None and not isinstance(message, dict):
-            raise FetchError(f'{target.site} gave JSON without a "message"; is it Crossref?')
+        if answer.status not in (200, 404) or (answer.status == 200 and not answer.body):
+            raise FetchError(f"{target.site} answered with status {answer.status} and no work; try again later")
         self._failures = 0
-        return message
+        return answer.body if answer.status == 200 else b""
 
 
 def _work(record: dict[str, Any]) -> PublishedWork:

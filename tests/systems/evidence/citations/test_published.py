@@ -100,7 +100,7 @@ def found(work: object) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     ("answer", "detail"),
     [
-        ((200, b""), "not JSON"),
+        ((200, b""), "no work"),
         ((200, b"[" * 100_000), "not JSON"),
         ((200, b'{"message": "hello"}'), '"message"'),
         ((500, b""), "status 500"),
@@ -173,6 +173,12 @@ def test_a_record_of_another_form_is_read_as_far_as_it_goes(register: Register) 
     (done,) = check(register, ENTRY)
     assert done.status == "as cited"
     assert done.detail == '"The dance of the honey bees" (Frisch, 1965, doi 10.1000/dance)'
+
+
+def test_an_answer_is_kept(register: Register) -> None:
+    register.answers = [found(DANCE)]
+    assert check(register, ENTRY)[0].status == check(register, ENTRY)[0].status == "as cited"
+    assert register.asked == ["/works/10.1000%2Fdance"]
 
 
 def test_after_three_failures_in_a_row_nothing_more_is_sent(register: Register) -> None:
