@@ -40,7 +40,7 @@ def calibrate(
 
 def train_verifier(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model; a stopped run continues there.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the model.")],
     base: Annotated[str, typer.Option(help="Base model: hub name or folder.")] = "sentence-transformers/all-MiniLM-L6-v2",
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs; the best is kept.")] = 3,
     learning_rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 1.2e-4,

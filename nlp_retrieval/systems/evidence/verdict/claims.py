@@ -409,10 +409,9 @@ class ClaimVerifier:
         sides = (supporting, contradicting, weak)
         for_it, against_it, weakly = (_passage_origins(self.index, items, texts) for items in sides)
         status, rule = status_of(len(for_it), len(against_it), len(weakly))
-        silent = [item.judgement for item in judged if not item.judgement.was_judged]
-        if silent:
-            why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
-            rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
+        if silent := sum(not item.judgement.was_judged for item in judged):
+            why = "the claim is too long, or there was no usable answer"
+            rule += f"; {silent} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
         if lacks := _lacking(judged, self._decider.sure):
             rule += f"; {len(lacks)} of {len(judged)} passages do not support it: {lacks[0].decision.detail}"
         return ClaimVerdict(
@@ -427,7 +426,7 @@ class ClaimVerifier:
             against_it,
             status,
             rule,
-            len(silent),
+            silent,
         )
 
 

@@ -115,8 +115,7 @@ class Decider:
         if there.missing_names:
             return "other entity", f"the source does not name {listed(there.missing_names)}"
         if not judgement.was_judged:
-            why = "the sentence is longer than it reads; split it up" if judgement.unread else "there was no usable answer"
-            return "not judged", f"{self.verifier.name} did not judge this: {why}"
+            return "not judged", f"{self.verifier.name} did not judge this: it is too long, or there was no usable answer"
         return "not found", "no passage of the source supports this"
 
 

@@ -10,13 +10,7 @@ from typing import ClassVar
 
 from nlp_retrieval.core import Component, check_queries
 from nlp_retrieval.errors import EngineError, QueryError
-from nlp_retrieval.text import sentences_of
-
-UNREAD = "claim_too_long"
-"""Signal of a judgement without meaning, because the claim was not read."""
-
-ABSTAINED = "abstained"
-"""Signal of a judgement without meaning, because there was no usable answer."""
+from nlp_retrieval.text import sentences_of, words_of
 
 SURE = 0.7
 """The probability from which a verifier without a calibration is sure of what it says."""
@@ -34,6 +28,7 @@ class Judgement:
         neutral: the probability that it does neither; the three sum to 1.
         sentence: span of the deciding sentence in the passage, in characters; (0, 0) in an empty passage.
         signals: that the probabilities come from, by name.
+        was_judged: whether the claim was read and there was a usable answer; else the probabilities have no meaning.
 
     Examples:
         >>> judgement = Judgement(support=0.9, contradict=0.02, neutral=0.08, sentence=(0, 31))
@@ -46,16 +41,7 @@ class Judgement:
     neutral: float
     sentence: tuple[int, int]
     signals: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def unread(self) -> bool:
-        """Return whether the claim is longer than the verifier reads, so that this has no meaning."""
-        return bool(self.signals.get(UNREAD))
-
-    @property
-    def was_judged(self) -> bool:
-        """Return whether the verifier read the claim and did not abstain."""
-        return not (self.unread or self.signals.get(ABSTAINED))
+    was_judged: bool = True
 
 
 class BaseVerifier(Component, ABC):
@@ -128,3 +114,14 @@ def window_spans(text: str, size: int) -> list[Span]:
         else:
             windows.append((begin, end))
     return windows
+
+
+def nearest_windows(claim: str, passage: str, size: int, most: int, deciding: Sequence[Span] = ()) -> list[Span]:
+    """Return the windows of a passage with a deciding sentence, else with most words of a claim, in order; one at least."""
+    wanted = set(words_of(claim))
+
+    def distance(span: Span) -> tuple[bool, int]:
+        decides = any(span[0] < end and begin < span[1] for begin, end in deciding)
+        return not decides, -len(wanted & set(words_of(passage[slice(*span)])))
+
+    return sorted(sorted(window_spans(passage, size), key=distance)[:most]) or [(0, len(passage))]

@@ -20,8 +20,7 @@ from nlp_retrieval.core import read_json_file, write_atomically
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
-_STEPS = 400
-_LABELS = ("support", "contradict", "neutral", "not_support")
+_POSSIBLE = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
 
 
 class Calibration(BaseModel):
@@ -65,7 +64,7 @@ class Calibration(BaseModel):
         if missing is not None:
             raise ConfigurationError(f"this calibration needs the signal {missing!r}, which the verifier does not give")
         values = np.array([[row[name] for name in self.signals] for row in signals]).reshape(len(signals), len(self.signals))
-        return _softmax(self.logits(values))
+        return softmax(self.logits(values))
 
     def logits(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``[pairs, 3]`` logits of ``[pairs, signals]``; neutral is 0."""
@@ -83,16 +82,14 @@ def fit_calibration(
     fitted_on: str = "",
 ) -> Calibration:
     """Fit a calibration by maximum likelihood with a penalty on squared weights."""
-    unknown = next((label for label in labels if label not in _LABELS), None)
-    if unknown is not None or not labels:
-        raise ConfigurationError(f"label {unknown!r}; a calibration needs pairs labelled {', '.join(_LABELS)}")
     values = np.array([[row[name] for name in names] for row in signals], np.float64)
     mean, scale = values.mean(0), values.std(0)
     scale = np.where(scale > 1e-9, scale, 1.0)
     scaled = np.clip((values - mean) / scale, -10, 10)
     design = np.concatenate([scaled, np.ones((len(values), 1))], axis=1)
+    possible = np.array([_POSSIBLE[label] for label in labels], np.float64)
     weights = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
-    fitted = _fitted_weights(design, _possible_labels(labels), weights * (len(values) / weights.sum()), ridge)
+    fitted = _fitted_weights(design, possible, weights * (len(values) / weights.sum()), ridge)
     return Calibration(
         signals=list(names),
         mean=mean.tolist(),
@@ -103,41 +100,31 @@ def fit_calibration(
     )
 
 
-def _possible_labels(labels: Sequence[str]) -> NDArray[np.float64]:
-    """Return ``[pairs, 3]``: 1 for each label that a pair may have."""
-    rows = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
-    return np.array([rows[label] for label in labels], np.float64)
-
-
 def _fitted_weights(
     design: NDArray[np.float64], possible: NDArray[np.float64], weights: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
-    """Return ``[2, signals + 1]`` weights, by Newton's method on the expected labels (EM if a label is only partly known)."""
-    n = design.shape[1]
-    fitted = np.zeros((2, n))
-    penalty = np.full(n, ridge)
+    """Return ``[2, signals + 1]`` weights; ``possible`` has a 1 for each label that a pair may have."""
+    from scipy.optimize import minimize
+
+    penalty = np.full(design.shape[1], ridge)
     penalty[-1] = 1e-6  # the intercept
-    before = -np.inf
-    for _ in range(_STEPS):
-        probabilities = _softmax(np.concatenate([design @ fitted.T, np.zeros((len(design), 1))], axis=1))
-        mass = (probabilities * possible).sum(1)
-        value = float((weights * np.log(np.maximum(mass, 1e-300))).sum() - (penalty * fitted**2).sum() / 2)
-        if value - before < 1e-8 * abs(value):
-            break
-        before = value
-        expected = probabilities * possible / mass[:, None]
-        gradient = (weights[:, None] * (expected - probabilities)[:, :2]).T @ design - penalty * fitted
-        hessian = np.zeros((2 * n, 2 * n))
-        for label in range(2):
-            for other in range(2):
-                curve = weights * probabilities[:, label] * ((label == other) - probabilities[:, other])
-                hessian[label * n : (label + 1) * n, other * n : (other + 1) * n] = design.T @ (curve[:, None] * design)
-        hessian += np.diag(np.tile(penalty, 2))
-        fitted = fitted + np.linalg.solve(hessian, gradient.ravel()).reshape(2, n)
-    return fitted
+
+    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        fitted = flat.reshape(2, -1)
+        probabilities = softmax(np.concatenate([design @ fitted.T, np.zeros((len(design), 1))], axis=1))
+        mass = np.maximum((probabilities * possible).sum(1), 1e-300)
+        wanted = probabilities * possible / mass[:, None] - probabilities
+        gradient = penalty * fitted - (weights[:, None] * wanted[:, :2]).T @ design
+        return float((penalty * fitted**2).sum() / 2 - (weights * np.log(mass)).sum()), gradient.ravel()
+
+    start = np.zeros(2 * design.shape[1])
+    options = {"maxiter": 2000, "ftol": 1e-12}
+    found: NDArray[np.float64] = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    return found.reshape(2, -1)
 
 
-def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities of logits, by row."""
     raised = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
     return probabilities

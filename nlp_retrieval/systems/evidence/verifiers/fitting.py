@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core import tracked
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.lookups.checks import looked_up
-from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
@@ -70,7 +70,7 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
     for batch in tracked("judging", batches, len(pairs)):
         judgements = verifier.judge([pair.claim for pair in batch], [pair.passage for pair in batch])
         for pair, judgement in zip(batch, judgements, strict=True):
-            if not judgement.signals.get(UNREAD):
+            if judgement.was_judged:
                 read.append(pair)
                 signals.append(judgement.signals)
     return read, signals
@@ -113,12 +113,9 @@ def sure_from(support: NDArray[np.float64], supported: NDArray[np.bool_], thresh
 
 def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
     """Return the chance that a positive scores higher than a negative, ties counting half; NaN if one kind is missing."""
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    if not n_positive or not n_negative:
+    from scipy.stats import mannwhitneyu
+
+    if positive.all() or not positive.any():
         return float("nan")
-    order = np.argsort(scores, kind="stable")
-    ranks = np.empty(len(scores))
-    ranks[order] = np.arange(1, len(scores) + 1)
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.bincount(inverse, weights=ranks) / counts)[inverse]
-    return float((ranks[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+    wins = mannwhitneyu(scores[positive], scores[~positive], method="asymptotic").statistic
+    return float(wins / (positive.sum() * (~positive).sum()))

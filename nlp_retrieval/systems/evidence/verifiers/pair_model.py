@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -14,10 +13,9 @@ from nlp_retrieval.core import MODEL_RULES, READS_FILE, may_set, read_json_file
 from nlp_retrieval.encoders import ModelFolder, ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers import PairModel, TorchPairs, find_pair_model, onnx_pairs
-from nlp_retrieval.systems.evidence.lookups.checks import Checks, check
-from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, Judgement, Span, window_spans
-from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier
-from nlp_retrieval.text import sentences_of, words_of
+from nlp_retrieval.systems.evidence.lookups.checks import check
+from nlp_retrieval.systems.evidence.verifiers.base import Judgement, Span, nearest_windows
+from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier, softmax
 
 __all__ = ["PairModelVerifier"]
 
@@ -31,32 +29,23 @@ _NAMES: dict[str, Meaning] = {
     "not_entailment": "not_support", "inconsistent": "not_support", "hallucinated": "not_support",
 }  # fmt: skip
 _MOST_CLAIM = 1000
+_ALLOWED = ({"support", "contradict", "neutral"}, {"support", "contradict"}, {"support", "not_support"})
 _NOTHING = np.full(2, -30.0)
 """Logits of support and contradict without any evidence."""
-
-
-@dataclass(frozen=True)
-class _ReadWindow:
-    """A window of a passage, and the number of words that it shares with the claim."""
-
-    pair: int
-    span: Span
-    shared: int
 
 
 class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     """Judges by a cross-encoder for natural language inference or fact checking: any of the hub, or one trained here.
 
     A passage is read in windows of neighbouring sentences. The evidence for support is that of the window with the most
-    support over neutral, and likewise for contradict; the deciding sentence is the one of that window with the most evidence
-    for the verdict when it is read alone. Models of two labels (supported or not) give no probability of contradict. A claim
-    of more than 1,000 characters is not read, because its end would be cut off, and is judged neutral (signal
-    ``claim_too_long``). No calibration is fitted on it.
+    support over neutral, and likewise for contradict; the deciding sentence is the one of that window with most words of the
+    claim. Models of two labels (supported or not) give no probability of contradict. A claim of more than 1,000 characters is
+    not judged, because its end would be cut off.
 
     Args:
         model: a hub name, or a local folder, such as ``nlp-retrieval evidence train-verifier`` writes.
         labels: the meanings of the model's outputs, in order, of "support", "contradict", "neutral" and "not_support"; by
-            default those in its config.json. If both are given and differ, using the verifier is an error.
+            default those in its config.json.
         calibration: a file of ``nlp-retrieval evidence calibrate``; by default the model's probabilities are used
             unchanged.
         backend: ``torch``; or ``onnx`` for the CPU: the export in the model's folder, or one of 8 bits that is made at
@@ -116,42 +105,32 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         return TorchPairs(self.files.folder, self.max_length, self.device)
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-        read = [number for number, claim in enumerate(claims) if len(claim) <= _MOST_CLAIM]
-        judgements = dict(
-            zip(read, self._judged([claims[number] for number in read], [passages[number] for number in read]), strict=True)
-        )
-        return [judgements.get(number) or _unread(claims[number], passages[number]) for number in range(len(claims))]
-
-    def _judged(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [
-            _ReadWindow(pair, span, shared)
-            for pair, (claim, passage) in enumerate(zip(claims, passages, strict=True))
-            for span, shared in self._windows(claim, passage)
+            [] if len(claim) > _MOST_CLAIM else nearest_windows(claim, passage, self.window, self.most_windows)
+            for claim, passage in zip(claims, passages, strict=True)
         ]
-        evidence = self._evidence([(claims[window.pair], passages[window.pair][slice(*window.span)]) for window in windows])
-        best = np.full((len(claims), 2), -np.inf)
-        chosen = np.zeros((len(claims), 2), np.int64)
-        for number, window in enumerate(windows):
-            for label in range(2):
-                if evidence[number, label] > best[window.pair, label]:
-                    best[window.pair, label], chosen[window.pair, label] = evidence[number, label], number
-        verdicts = np.where(best[:, 0] >= best[:, 1], 0, 1)
-        deciding = [windows[chosen[pair, verdicts[pair]]].span for pair in range(len(claims))]
-        sentences = self._deciding_sentences(claims, passages, deciding, verdicts)
-        checks = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
-        signals = [_signals(best[pair], checks[pair]) for pair in range(len(claims))]
+        pairs = [(claims[n], passages[n][slice(*span)]) for n, spans in enumerate(windows) for span in spans]
+        ends = np.cumsum([0, *map(len, windows)])
+        evidence = self._evidence(pairs)
         return [
-            Judgement(float(support), float(contradict), float(neutral), sentence, signal)
-            for (support, contradict, neutral), sentence, signal in zip(
-                self._probabilities(best, signals), sentences, signals, strict=True
-            )
+            self._judgement(claims[n], passages[n], spans, evidence[ends[n] : ends[n + 1]]) for n, spans in enumerate(windows)
         ]
 
-    def _windows(self, claim: str, passage: str) -> list[tuple[Span, int]]:
-        wanted = set(words_of(claim))
-        spans = window_spans(passage, self.window) or [(0, len(passage))]
-        with_shared_words = [(span, len(wanted & set(words_of(passage[slice(*span)])))) for span in spans]
-        return sorted(with_shared_words, key=lambda entry: (-entry[1], entry[0]))[: self.most_windows]
+    def _judgement(self, claim: str, passage: str, windows: list[Span], evidence: NDArray[np.float64]) -> Judgement:
+        """Judge by the most evidence of any window; the deciding sentence is the one of that window nearest to the claim."""
+        checked = check(claim, passage)
+        best = evidence.max(axis=0) if windows else _NOTHING
+        bounded = np.clip(best, _NOTHING, -_NOTHING)  # a model without a label for contradict gives -inf
+        signals = {"model_support": float(bounded[0]), "model_contradict": float(bounded[1])} | checked.signals
+        if not windows:
+            return Judgement(0.0, 0.0, 1.0, (0, 0), signals, was_judged=False)
+        window = windows[int(evidence[:, int(best[0] < best[1])].argmax())]
+        (sentence,) = nearest_windows(claim, passage[slice(*window)], 1, 1)
+        if self.weights is None:
+            (probabilities,) = softmax(np.append(best, 0.0)[None])
+        else:
+            (probabilities,) = self.weights.probabilities([signals])
+        return Judgement(*probabilities.tolist(), (window[0] + sentence[0], window[0] + sentence[1]), signals)
 
     def _evidence(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Return ``[pairs, 2]``: logits of support and of contradict, minus that of neutral."""
@@ -170,62 +149,23 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             evidence[batch] = _against_neutral(logits, columns)
         return evidence
 
-    def _deciding_sentences(
-        self, claims: list[str], passages: list[str], windows: list[Span], verdicts: NDArray[np.int64]
-    ) -> list[Span]:
-        """Return the sentence of each window with the most evidence for the verdict when it is read alone."""
-        sentences = [
-            [(begin + start, begin + stop) for start, stop in sentences_of(passage[begin:end])]
-            for passage, (begin, end) in zip(passages, windows, strict=True)
-        ]
-        several = [(pair, span) for pair, spans in enumerate(sentences) if len(spans) > 1 for span in spans]
-        evidence = self._evidence([(claims[pair], passages[pair][slice(*span)]) for pair, span in several])
-        best = {pair: (spans[0], -np.inf) for pair, spans in enumerate(sentences) if spans}
-        for (pair, span), value in zip(several, evidence, strict=True):
-            if value[verdicts[pair]] > best[pair][1]:
-                best[pair] = (span, value[verdicts[pair]])
-        return [best[pair][0] if pair in best else (0, 0) for pair in range(len(claims))]
-
-    def _probabilities(self, best: NDArray[np.float64], signals: list[dict[str, float]]) -> NDArray[np.float64]:
-        weights = self.weights
-        if weights is not None:
-            return weights.probabilities(signals)
-        logits = np.concatenate([best, np.zeros((len(best), 1))], axis=1)
-        raised: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
-        return probabilities
-
     @property
     def columns(self) -> list[Meaning]:
-        """Return the meanings of the model's outputs, in order; a ``ModelError`` if nothing gives them, or they differ."""
+        """Return the meanings of the model's outputs, in order: the given ones, else those of its config.json."""
         if self._columns is None:
-            declared = _labels_of(self.files.folder / "config.json")
-            if self.labels is not None:
-                _check_labels(self.labels, self.model)
-                if declared is not None and declared != self.labels:
-                    raise ModelError(
-                        f"{self.model}: labels={self.labels}, and its config.json says {declared}; remove labels, "
-                        "or correct the wrong one"
-                    )
-            elif declared is None:
+            columns = self.labels or _labels_of(self.files.folder / "config.json")
+            if columns is None:
                 raise ModelError(
                     f"{self.model}: its config.json does not say what its outputs mean; pass "
                     'labels=["contradict", "neutral", "support"], in the order of the model card'
                 )
-            else:
-                _check_labels(declared, self.model)
-            self._columns = self.labels or declared
-        return self._columns or []
-
-
-def _unread(claim: str, passage: str) -> Judgement:
-    signals = _signals(_NOTHING, check(claim, passage)) | {UNREAD: 1.0}
-    return Judgement(0.0, 0.0, 1.0, (0, 0), signals)
-
-
-def _signals(best: NDArray[np.float64], checks: Checks) -> dict[str, float]:
-    bounded = np.clip(best, _NOTHING, -_NOTHING)  # a model without a label for contradict gives -inf
-    return {"model_support": float(bounded[0]), "model_contradict": float(bounded[1])} | checks.signals
+            if len(set(columns)) != len(columns) or set(columns) not in _ALLOWED:
+                raise ConfigurationError(
+                    f"{self.model}: labels {columns}; they must be support, contradict and neutral, or support and "
+                    "contradict, or support and not_support, each once"
+                )
+            self._columns = columns
+        return self._columns
 
 
 def _against_neutral(logits: NDArray[np.float64], columns: list[Meaning]) -> NDArray[np.float64]:
@@ -252,13 +192,3 @@ def _labels_of(file: Any) -> list[Meaning] | None:
         return None
     meanings = [_NAMES.get(str(names.get(str(number))).strip().lower()) for number in range(len(names))]
     return None if None in meanings else [meaning for meaning in meanings if meaning is not None]
-
-
-def _check_labels(labels: Iterable[Meaning], model: str) -> None:
-    names = list(labels)
-    allowed = ({"support", "contradict", "neutral"}, {"support", "contradict"}, {"support", "not_support"})
-    if len(set(names)) != len(names) or set(names) not in allowed:
-        raise ConfigurationError(
-            f"{model}: labels {names}; they must be support, contradict and neutral, or support and contradict, or "
-            "support and not_support, each once"
-        )

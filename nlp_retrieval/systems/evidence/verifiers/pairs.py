@@ -23,7 +23,6 @@ class JudgedPair:
         label: "not_support" if it is unknown whether the passage contradicts the claim or is neutral.
         family: shared by pairs that must be on the same side of a split.
         rationale: spans of the passage's deciding sentences; empty if unknown.
-        pair_id: for people.
         collection: the folder that the pair comes from.
     """
 
@@ -32,7 +31,6 @@ class JudgedPair:
     label: Label
     family: str = ""
     rationale: tuple[Span, ...] = ()
-    pair_id: str = ""
     collection: str = ""
 
 
@@ -60,7 +58,6 @@ def _pair(row: dict[str, Any], where: str, collection: str) -> JudgedPair:
         row["label"],
         f"{collection}/{row.get('family') or row['passage']}",
         _rationale(row, where),
-        str(row.get("id") or where),
         collection,
     )
 

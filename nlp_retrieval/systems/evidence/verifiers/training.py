@@ -6,26 +6,19 @@ The windows of a passage are judged together: the evidence for "support" is the 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import random
-import shutil
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nlp_retrieval.core import ModelFiles, read_json_file, write_atomically
 from nlp_retrieval.encoders import find_model, require_dense_extra, require_device
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install, nearest
-from nlp_retrieval.systems.evidence.verifiers.base import window_spans
+from nlp_retrieval.systems.evidence.verifiers.base import nearest_windows
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
-from nlp_retrieval.text import words_of
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +28,6 @@ LABELS = ("support", "contradict", "neutral")
 
 _NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
 _PRECISIONS = ("float32", "bfloat16")
-_REPORT, _CHECKPOINTS = "training_report.json", "checkpoints"
 _LONGEST_CLAIM = 1000
 
 
@@ -76,8 +68,7 @@ def train_verifier(
 ) -> TrainingReport:
     """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
 
-    Held-out families are never trained on; after each pass the model is evaluated on them, and the best is saved. Called again
-    with the same arguments, it continues a stopped run with the pass that it was in.
+    Held-out families are never trained on; after each pass the model is evaluated on them, and the best is saved.
     """
     require_dense_extra()
     require_device(device)
@@ -88,22 +79,13 @@ def train_verifier(
     trained, judged = [p for p in pairs if p.family not in held_out], [p for p in pairs if p.family in held_out]
     if not trained:
         raise ConfigurationError("every pair is of one family, which cannot be both trained on and held out; add more sources")
-    model_folder = find_model(base, None).path
-    identity = _identity(pairs, chosen, model_folder)
-    if (finished := _finished(folder, identity)) is not None:
-        return finished
-    model = _opened(model_folder, chosen, device)
-    checkpoints = folder / _CHECKPOINTS / identity[:12]
-    _train(model, trained, judged, chosen, checkpoints)
-    logits = _pooled_logits(model, judged, chosen)
-    temperature, loss = best_temperature(logits, judged)
-    _soften(model, temperature)
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigurationError(f"{folder} is not empty; name another folder")
+    model = _opened(find_model(base, None).path, chosen, device)
+    with TemporaryDirectory() as checkpoints:
+        loss = _train(model, trained, judged, chosen, checkpoints)
     model.save_pretrained(str(folder), create_model_card=False)
-    report = TrainingReport(len(trained), len(judged), loss)
-    kept = asdict(report) | {"settings": asdict(chosen), "base": base, "identity": identity}
-    write_atomically(folder / _REPORT, json.dumps(kept, indent=1).encode())
-    shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)
-    return report
+    return TrainingReport(len(trained), len(judged), loss)
 
 
 def held_out_families(pairs: Sequence[JudgedPair], share: float, seed: int) -> set[str]:
@@ -119,23 +101,16 @@ def held_out_families(pairs: Sequence[JudgedPair], share: float, seed: int) -> s
     return kept
 
 
-def nearest_windows(pair: JudgedPair, most: int, size: int) -> list[str]:
-    """Return the windows of a pair's passage that hold a deciding sentence, else share most words with its claim, in order."""
-    wanted = set(words_of(pair.claim))
-
-    def distance(span: tuple[int, int]) -> tuple[bool, int]:
-        decides = any(span[0] < end and begin < span[1] for begin, end in pair.rationale)
-        return not decides, -len(wanted & set(words_of(pair.passage[slice(*span)])))
-
-    nearest = sorted(window_spans(pair.passage, size), key=distance)[:most]
-    return [pair.passage[slice(*span)] for span in sorted(nearest)] or [""]
-
-
 def _rows(pairs: Sequence[JudgedPair], settings: TrainingSettings) -> list[dict[str, Any]]:
     return [
         {
             "claim": pair.claim[:_LONGEST_CLAIM],
-            "windows": nearest_windows(pair, settings.windows, settings.window_size),
+            "windows": [
+                pair.passage[slice(*span)]
+                for span in nearest_windows(
+                    pair.claim, pair.passage, settings.window_size, settings.windows, deciding=pair.rationale
+                )
+            ],
             "label": _NUMBERS[pair.label],
         }
         for pair in pairs
@@ -171,8 +146,9 @@ def _opened(folder: Path, settings: TrainingSettings, device: str | None) -> Any
 
 
 def _train(
-    model: Any, trained: Sequence[JudgedPair], judged: Sequence[JudgedPair], settings: TrainingSettings, checkpoints: Path
-) -> None:
+    model: Any, trained: Sequence[JudgedPair], judged: Sequence[JudgedPair], settings: TrainingSettings, checkpoints: str
+) -> float:
+    """Train the model, and return its loss on the held-out pairs."""
     try:
         from accelerate import Accelerator  # noqa: F401  # the trainer needs it, and says so less clearly
         from datasets import Dataset
@@ -181,7 +157,7 @@ def _train(
     from sentence_transformers import CrossEncoderTrainer, CrossEncoderTrainingArguments
 
     arguments = CrossEncoderTrainingArguments(
-        output_dir=str(checkpoints),
+        output_dir=checkpoints,
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
         per_device_train_batch_size=settings.batch_size,
@@ -193,7 +169,7 @@ def _train(
         seed=settings.seed,
         eval_strategy="epoch",
         save_strategy="epoch",
-        save_total_limit=2,
+        save_total_limit=1,
         load_best_model_at_end=True,
         metric_for_best_model="eval_loss",
         logging_strategy="no",
@@ -206,7 +182,8 @@ def _train(
         eval_dataset=Dataset.from_list(_rows(judged, settings)),
         loss=_window_loss(model),
     )
-    trainer.train(resume_from_checkpoint=any(checkpoints.glob("checkpoint-*")))
+    trainer.train()
+    return float(trainer.state.best_metric)
 
 
 def _window_loss(model: Any) -> Any:
@@ -236,66 +213,3 @@ def _window_loss(model: Any) -> Any:
             return -logs.gather(1, labels.view(-1, 1)).mean()
 
     return WindowLoss()
-
-
-def _pooled_logits(model: Any, pairs: Sequence[JudgedPair], settings: TrainingSettings) -> NDArray[np.float64]:
-    """Return ``[pairs, 2]``: the strongest support and contradict of any window, over neutral."""
-    import torch
-
-    windows = [nearest_windows(pair, 2 * settings.windows, settings.window_size) for pair in pairs]
-    asked = [(pair.claim[:_LONGEST_CLAIM], window) for pair, several in zip(pairs, windows, strict=True) for window in several]
-    scores = model.predict(asked, batch_size=64, show_progress_bar=False, activation_fn=torch.nn.Identity()).astype(np.float64)
-    begins = np.cumsum([0, *map(len, windows)])[:-1]
-    pooled: NDArray[np.float64] = np.maximum.reduceat(scores[:, :2] - scores[:, 2:], begins)
-    return pooled
-
-
-def best_temperature(logits: NDArray[np.float64], pairs: Sequence[JudgedPair]) -> tuple[float, float]:
-    """Return the divisor of the logits with the least loss on pairs, and that loss (Guo et al., ICML 2017).
-
-    The loss is the mean over collections of the mean negative log-likelihood.
-    """
-
-    def loss(temperature: float) -> float:
-        raised = np.exp(np.concatenate([logits / temperature, np.zeros((len(logits), 1))], axis=1))
-        support, contradict, neutral = (raised / raised.sum(axis=1, keepdims=True)).T
-        likely = {"support": support, "contradict": contradict, "neutral": neutral, "not_support": 1 - support}
-        losses: defaultdict[str, list[float]] = defaultdict(list)
-        for row, pair in enumerate(pairs):
-            losses[pair.collection].append(-float(np.log(max(likely[pair.label][row], 1e-12))))
-        return float(np.mean([np.mean(values) for values in losses.values()]))
-
-    least, temperature = min((loss(temperature), float(temperature)) for temperature in np.geomspace(0.5, 8, 49))
-    return temperature, least
-
-
-def _soften(model: Any, temperature: float) -> None:
-    """Divide the logits of a model's last layer by a temperature."""
-    import torch
-
-    last = [part for part in model.modules() if isinstance(part, torch.nn.Linear) and part.out_features == len(LABELS)][-1]
-    with torch.no_grad():
-        for parameter in last.parameters():
-            parameter.div_(temperature)
-
-
-def _identity(pairs: Sequence[JudgedPair], settings: TrainingSettings, model: Path) -> str:
-    digest = hashlib.sha256(json.dumps([asdict(settings), ModelFiles.of(model).fingerprint]).encode())
-    for pair in pairs:
-        digest.update(json.dumps(asdict(pair)).encode())
-    return digest.hexdigest()
-
-
-def _finished(folder: Path, identity: str) -> TrainingReport | None:
-    """Return the report of the finished run in a folder; None if it holds none, but may."""
-    if (folder / _REPORT).is_file():
-        try:
-            kept = read_json_file(folder / _REPORT)
-            if kept["identity"] == identity:
-                return TrainingReport(kept["pairs"], kept["held_out"], kept["loss"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigurationError(f"{folder / _REPORT} cannot be read ({error!r}); name another folder") from None
-        raise ConfigurationError(f"{folder} holds a model of other pairs, settings or another base model; name another folder")
-    if folder.exists() and not (folder / _CHECKPOINTS / identity[:12]).is_dir() and any(folder.iterdir()):
-        raise ConfigurationError(f"{folder} is not empty and holds no training run of these pairs; name another folder")
-    return None

@@ -87,8 +87,6 @@ class Crossref(BaseWorkRegister):
 
     def _message(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """Return what the service says; None if it has no such work."""
-        from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web
-
         digest = digest_of_key([self.url, path, query, list(date.today().isocalendar()[:2])])
         kept = self._cache.find(digest)
         body = self._answer(path, query) if kept is None else kept

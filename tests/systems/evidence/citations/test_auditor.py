@@ -11,7 +11,7 @@ from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 from ..sources import BRIDGE, SOURCES, project
@@ -105,7 +105,7 @@ class Believer(BaseVerifier):
     name = "believer"
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-        read, unread = Judgement(1.0, 0.0, 0.0, (0, 0)), Judgement(0.0, 0.0, 1.0, (0, 0), {UNREAD: 1.0})
+        read, unread = Judgement(1.0, 0.0, 0.0, (0, 0)), Judgement(0.0, 0.0, 1.0, (0, 0), was_judged=False)
         return [read if len(claim) <= 50 else unread for claim in claims]
 
 
@@ -113,7 +113,7 @@ def test_what_a_verifier_did_not_read_is_not_told_as_missing(index: EvidenceInde
     sentence = "The Long Bridge was opened in 1932, and it carries rail and road traffic [1]."
     (row,) = CitationAuditor(index, Believer()).audit(sentence + REFERENCES).rows
     assert (row.status, row.reason) == ("REVIEW", "not judged")
-    assert row.detail == "believer did not judge this: the sentence is longer than it reads; split it up"
+    assert row.detail == "believer did not judge this: it is too long, or there was no usable answer"
 
 
 @pytest.mark.parametrize(

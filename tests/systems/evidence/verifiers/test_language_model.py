@@ -34,11 +34,11 @@ def test_the_verdict_decides_and_the_sentence_is_that_of_the_quote(server, model
         {"support": 0.05, "contradict": 0.05, "neutral": 0.05} | {verdict: 0.9}
     )
     assert PASSAGE[slice(*judged.sentence)] == QUOTE
-    assert (judged.signals["quote_missing"], judged.signals["abstained"]) == (0, 0)
+    assert (judged.signals["quote_missing"], judged.was_judged) == (0, True)
     assert verifier.threshold == 0.5
 
 
-@pytest.mark.parametrize(("confidence", "support"), [(0, 1 / 3), (0.2, 1 / 3), (0.5, 0.5), (1, 0.98), (1.0, 0.98)])
+@pytest.mark.parametrize(("confidence", "support"), [(0.2, 1 / 3), (0.5, 0.5), (1, 0.98)])
 def test_a_confidence_is_a_probability_and_never_certain(server, model, confidence, support):
     server.answer = lambda body: says(confidence=confidence)
     (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
@@ -52,7 +52,7 @@ def test_a_quote_that_does_not_stand_in_the_passage_makes_the_judgement_neutral(
     with collected_notes():
         (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
     assert judged.neutral == pytest.approx(0.8)
-    assert (judged.signals["quote_missing"], judged.signals["abstained"]) == (1, 0)
+    assert (judged.signals["quote_missing"], judged.was_judged) == (1, True)
     assert PASSAGE[slice(*judged.sentence)] == QUOTE, "the nearest sentence, as without a model"
 
 
@@ -68,9 +68,9 @@ def test_invented_quotes_are_counted_in_one_warning_whatever_the_verdict(server,
 @pytest.mark.parametrize(
     "answer",
     [
-        json.dumps({"verdict": "Supported", "quote": QUOTE, "confidence": 0.9}),
-        'Sure! Here it is:\n```json\n{"verdict": "SUPPORT", "quote": "' + QUOTE + '", "confidence": 0.9}\n```\nAnything else?',
-        '[[ ## judgement ## ]]\n{"verdict": "supports", "confidence": 0.9, "why": "so", "quote": "' + QUOTE + '"}',
+        json.dumps({"verdict": "support", "quote": QUOTE, "confidence": 0.9}),
+        'Sure! Here it is:\n```json\n{"verdict": "support", "quote": "' + QUOTE + '", "confidence": 0.9}\n```\nAnything else?',
+        '[[ ## judgement ## ]]\n{"verdict": "support", "confidence": 0.9, "why": "so", "quote": "' + QUOTE + '"}',
     ],
 )
 def test_an_answer_in_another_form_is_read_all_the_same(server, model, answer):
@@ -94,7 +94,7 @@ def test_an_answer_that_cannot_be_used_is_an_abstention_with_one_warning(server,
     lm = model()
     with pytest.warns(RetrievalWarning, match=r"language_model: no usable answer.*2 of 3 .*count as neutral") as caught:
         judged = LanguageModelVerifier(lm).judge([CLAIM, f"Good: {CLAIM}", "A dog barks."], [PASSAGE] * 3)
-    assert [one.signals["abstained"] for one in judged] == [1, 0, 1]
+    assert [one.was_judged for one in judged] == [False, True, False]
     assert judged[0].neutral == judged[2].neutral == pytest.approx(0.8)
     assert judged[1].support == pytest.approx(0.9)
     assert len(caught) == 1
@@ -106,21 +106,18 @@ def test_an_endpoint_that_fails_is_an_abstention(server, model, reply):
     server.answer = lambda body: reply
     with pytest.warns(RetrievalWarning, match="4 of 4"):
         judged = LanguageModelVerifier(model(retries=1)).judge([f"{CLAIM} {n}" for n in range(4)], [PASSAGE] * 4)
-    assert [one.signals["abstained"] for one in judged] == [1] * 4
+    assert [one.was_judged for one in judged] == [False] * 4
 
 
 def test_of_a_long_passage_the_windows_nearest_to_the_claim_are_shown_in_order(server, model):
     server.answer = lambda body: says()
     fill = [f"Filler sentence number {n} speaks of rain and of clouds." for n in range(400)]
     text = " ".join([*fill[:100], "The tram was planned early.", *fill[100:300], QUOTE, *fill[300:]])
-    (judged,) = LanguageModelVerifier(model(), window=200, most_characters=500).judge(
-        ["The tram has 22 stops and lines."], [text]
-    )
+    (judged,) = LanguageModelVerifier(model(), most_characters=1600).judge(["The tram has 22 stops and lines."], [text])
     assert text[slice(*judged.sentence)] == QUOTE
-    shown = server.bodies[0]["messages"][-1]["content"].partition("[[ ## passage ## ]]\n")[2].splitlines()
-    assert sum(map(len, shown[:8])) < 900
-    assert QUOTE in (whole := "\n".join(shown))
-    assert whole.index("The tram was planned early.") < whole.index("left out here", 40) < whole.index(QUOTE)
+    shown = asked(server.bodies[0], "passage")
+    assert len(shown) < 1_800
+    assert shown.index("The tram was planned early.") < shown.index("left out here", 40) < shown.index(QUOTE)
 
 
 # calibration
@@ -139,7 +136,7 @@ def test_its_signals_are_those_of_a_pair_model_and_fit_the_same_calibration(serv
         for word, label in verdicts.items()
     ]
     calibration, figures = fit_verifier(LanguageModelVerifier(model()), pairs)
-    wanted = """model_support model_contradict quote_missing abstained overlap sentence_overlap bigrams longest_run verbatim
+    wanted = """model_support model_contradict quote_missing overlap sentence_overlap bigrams longest_run verbatim
         numbers_missing dates_missing names_missing negation opposite claim_negated"""
     assert calibration.signals == wanted.split()
     assert min(figures.values()) > 0.9
@@ -173,6 +170,6 @@ def test_no_calibration_makes_anything_of_an_answer_that_is_not_proven(server, m
 def test_a_claim_that_would_be_cut_is_not_asked_about(server, model):
     server.answer = lambda body: says()
     long, short = LanguageModelVerifier(model()).judge(["The tram has 22 stops. " * 100, CLAIM], [PASSAGE, PASSAGE])
-    assert (long.signals["abstained"], short.signals["abstained"]) == (1, 0)
+    assert (long.was_judged, short.was_judged) == (False, True)
     assert long.support < 0.34
     assert len(server.bodies) == 1

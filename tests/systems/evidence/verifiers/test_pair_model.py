@@ -53,17 +53,9 @@ def test_a_long_passage_is_judged_by_the_window_that_speaks_most_for_each_label(
     assert (judgement.support, judgement.contradict, judgement.neutral) == pytest.approx(tuple(raised / raised.sum()), abs=1e-5)
 
 
-def test_the_deciding_sentence_is_one_of_the_passage_and_the_same_alone(folder: Path) -> None:
-    (judgement,) = PairModelVerifier(str(folder), window=200).judge([CLAIM], [PASSAGE])
-    begin, end = judgement.sentence
-    sentences = [PASSAGE[first:last] for first, last in window_spans(PASSAGE, 1)]
-    assert PASSAGE[begin:end] in sentences
-    logits = TorchPairs(folder, None, "cpu").logits([(CLAIM, sentence) for sentence in sentences])
-    label = 0 if judgement.support >= judgement.contradict else 1
-    evidence = logits[:, label] - logits[:, 2]
-    window = next(span for span in window_spans(PASSAGE, 200) if span[0] <= begin and end <= span[1])
-    inside = [number for number, one in enumerate(sentences) if one in PASSAGE[slice(*window)]]
-    assert sentences[max(inside, key=lambda number: evidence[number])] == PASSAGE[begin:end]
+def test_the_deciding_sentence_is_the_one_of_the_window_with_most_words_of_the_claim(folder: Path) -> None:
+    (judgement,) = PairModelVerifier(str(folder), window=2_000).judge([CLAIM], [PASSAGE])
+    assert PASSAGE[slice(*judgement.sentence)] == PASSAGE.partition(" ".join(WORDS[4:6]).capitalize())[0].strip()
 
 
 @pytest.mark.parametrize("order", mostly_soaked(list(permutations(range(3))), 2))
@@ -73,11 +65,6 @@ def test_the_order_of_labels_is_the_declared_one(order: tuple[int, int, int], tm
     declared = PairModelVerifier(str(plain), labels=[THREE[number] for number in order]).judge([CLAIM], [PASSAGE])
     said = PairModelVerifier(str(named(plain, [names[number] for number in order]))).judge([CLAIM], [PASSAGE])
     assert [(one.support, one.contradict) for one in declared] == [(one.support, one.contradict) for one in said]
-
-
-def test_labels_that_are_not_what_the_model_says_are_refused(folder: Path) -> None:
-    with pytest.raises(ModelError, match=r"config\.json says \['support', 'contradict', 'neutral'\]"):
-        PairModelVerifier(str(folder), labels=["contradict", "support", "neutral"]).judge([CLAIM], [PASSAGE])
 
 
 def test_a_model_that_does_not_say_what_its_outputs_mean_needs_labels(tmp_path: Path) -> None:
@@ -93,18 +80,12 @@ def test_a_model_of_two_labels_never_says_contradict(tmp_path: Path) -> None:
     assert judgement.support + judgement.neutral == pytest.approx(1.0)
 
 
-def test_an_empty_passage_and_a_huge_claim_are_judged(folder: Path) -> None:
-    judged = PairModelVerifier(str(folder)).judge(["x" * 10_000, CLAIM], ["", "\u200f\u0645\u0631\u062d\u0628\u0627 " * 50])
-    assert judged[0].sentence == (0, 0)
-    assert len(judged) == 2
-
-
 def test_a_claim_that_is_too_long_to_be_read_whole_is_never_supported(folder: Path) -> None:
     long, verifier = f"{CLAIM} " * 200, PairModelVerifier(str(folder))
     first, second = verifier.judge([long, CLAIM], [PASSAGE, PASSAGE])
     assert (first.support, first.contradict, first.neutral) == (0.0, 0.0, 1.0)
-    assert first.signals["claim_too_long"] == 1.0
-    assert first.signals.keys() - {"claim_too_long"} == second.signals.keys()
+    assert (first.was_judged, second.was_judged) == (False, True)
+    assert first.signals.keys() == second.signals.keys()
     assert second == verifier.judge([CLAIM], [PASSAGE])[0]
     assert verifier.judge([long], [PASSAGE]) == [first]
 
@@ -128,7 +109,7 @@ def test_labels_of_another_number_are_refused(tmp_path: Path) -> None:
 
 
 def test_labels_that_are_no_verdict_are_refused(tmp_path: Path) -> None:
-    for labels in [["support"], ["support", "support"], ["contradict", "neutral"], []]:
+    for labels in [["support"], ["support", "support"], ["contradict", "neutral"]]:
         plain = save_bert(tmp_path / "model", labels=3)
         with pytest.raises(ConfigurationError, match="each once"):
             PairModelVerifier(str(plain), labels=labels).judge([CLAIM], [PASSAGE])
