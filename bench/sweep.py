@@ -111,7 +111,7 @@ def _by_hand(sets: Sets, generation: Generation, questions: list[str]) -> dict[s
         spent[what] += time.perf_counter() - begin
 
     def retrieve(label: str, asked: Sequence[str]) -> CandidateBatch:
-        return opened[label].candidates([[question] for question in asked], DEPTH, len(items))
+        return opened[label].candidates([[question] for question in asked], DEPTH)
 
     def pool(labels: Iterable[str], at: int) -> Rows:
         return np.unique(np.concatenate([found[label].rows[slice(*found[label].offsets[at : at + 2])] for label in labels]))

@@ -6,9 +6,10 @@ and ``offsets`` gives the start of each. Inside a list the best candidate comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,18 +201,13 @@ class CandidateBatch:
 
     def results(self, items_of: Callable[[Rows], Sequence[SearchableItem]]) -> list[list[RetrievalResult]]:
         """Return one list of results per list of candidates, given what returns the items of rows."""
+        items, scores, made = items_of(self.rows), self.scores.tolist(), list[RetrievalResult]()
+        columns = zip(*(column.tolist() for column in self.signals.values()), strict=True) if self.signals else repeat(())
         with no_collection():
-            made = list(map(RetrievalResult.trusted, items_of(self.rows), self.scores.tolist(), self._signals()))
+            for item, score, values in zip(items, scores, columns, strict=False):
+                signals = {key: value for key, value in zip(self.signals, values, strict=True) if not math.isnan(value)}
+                made.append(RetrievalResult.trusted(item, score, signals))
         return [made[begin:end] for begin, end in pairwise(self.offsets.tolist())]
-
-    def _signals(self) -> Iterable[dict[str, float]]:
-        """The signals of each candidate that have a value."""
-        if not self.signals:
-            return ({} for _ in self.rows)
-        rows = zip(*(column.tolist() for column in self.signals.values()), strict=True)
-        if all(np.isfinite(column).all() for column in self.signals.values()):
-            return (dict(zip(self.signals, values, strict=True)) for values in rows)
-        return ({key: value for key, value in zip(self.signals, values, strict=True) if value == value} for values in rows)  # noqa: PLR0124
 
 
 def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:

@@ -371,7 +371,6 @@ class FeedbackRetriever(BaseRetriever):
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         live = live_of(segments)
         self._rows = np.flatnonzero(live)
-        self._n_rows = len(live)
         self._places = PassagePlaces.open_all(segments, live)
         self._named = NamedSubjects(self._places.names, self.subject) if self.subject else None
         dense = next(seed for seed in self._opened_parts if isinstance(seed, VectorRetriever))
@@ -403,7 +402,7 @@ class FeedbackRetriever(BaseRetriever):
             vectors = self._dense.encode(texts)
         with stage(f"{self.name}.seeds"):
             depth = min(self.depth, max(len(self._rows), 1))
-            hits_of_seeds = [seed.find(texts, depth, self._n_rows) for seed in self._opened_parts]
+            hits_of_seeds = [seed.find(texts, depth) for seed in self._opened_parts]
         questions = {}
         with stage(f"{self.name}.feedback"):
             for number, text in enumerate(texts):

@@ -370,9 +370,9 @@ class ZipsArraysOfObjects(Words):
 
 @breaks(RetrieverRules, "test_what_was_deleted_is_gone_what_was_added_found_and_what_was_updated_new")
 class FindsTheDeleted(Words):
-    def find(self, queries, k, n_rows, allowed=None):
+    def find(self, queries, k, allowed=None):
         self._live = None
-        return super().find(queries, k, n_rows)
+        return super().find(queries, k)
 
 
 @breaks(RetrieverRules, "test_items_that_are_alike_score_alike_in_every_segment", "twin-c")

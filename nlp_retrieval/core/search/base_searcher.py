@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from nlp_retrieval.core.components.component import Component, Config, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import (
@@ -20,7 +20,6 @@ from nlp_retrieval.core.components.registry import (
 from nlp_retrieval.core.context import Workers, use_workers
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items, Queries
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index, tidy
@@ -35,13 +34,7 @@ from nlp_retrieval.core.index.generation import (
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
-from nlp_retrieval.errors import (
-    ConfigurationError,
-    IndexMismatchError,
-    IndexMissingError,
-    SourceError,
-    nearest,
-)
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError
 
 # The retrievers of a composition: their labels, under which their signals appear.
 
@@ -124,23 +117,12 @@ def _made_of(records: Iterable[RetrieverRecord], directory: Path, cure: str, *, 
 
 
 SearcherT = TypeVar("SearcherT", bound="BaseSearcher")
-SearcherT_co = TypeVar("SearcherT_co", covariant=True)
-
-
-class _OpensOfClass(Protocol[SearcherT_co]):
-    def __call__(
-        self, path: str | Path, *, retrievers: Iterable[Any] | None = None, trust: bool = False, **settings: Any
-    ) -> SearcherT_co: ...
 
 
 class _Open:
     """``open``, of a class and of a searcher: ``Searcher.open(path)``, ``searcher.open(path)``."""
 
-    @overload
-    def __get__(self, searcher: None, cls: type[SearcherT]) -> _OpensOfClass[SearcherT]: ...
-    @overload
-    def __get__(self, searcher: SearcherT, cls: type[SearcherT]) -> Callable[[str | Path], SearcherT]: ...
-    def __get__(self, searcher: Any, cls: Any) -> Any:
+    def __get__(self, searcher: SearcherT | None, cls: type[SearcherT]) -> Callable[..., SearcherT]:
         return cls._open_of_index if searcher is None else searcher._open
 
 
@@ -185,28 +167,17 @@ class BaseSearcher(Component, ABC):
         return cls(retrievers=chosen, **settings)._open(path)  # type: ignore[call-arg]  # all searchers have retrievers
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any] | str | PathLike[str], searcher: str | None = None) -> Self:
-        """Create a searcher from its settings, in the form of a benchmark's configuration.
+    def from_config(cls, config: Mapping[str, Any] | str | PathLike[str]) -> Self:
+        """Create a searcher from its settings: those of one searcher in a benchmark's configuration.
 
         Args:
-            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25, faiss], fusion: rrf}``. If it has
-                ``searchers`` by name, like a benchmark's file, one of these is created.
-            searcher: its name there; optional if there is only one.
+            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25, faiss], fusion: rrf}``.
 
         Raises:
             SourceError: the file does not exist or cannot be read.
             ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
         """
-        settings, where = (config, "config") if isinstance(config, Mapping) else (_read(Path(config)), str(config))
-        by_name = settings.get("searchers") if isinstance(settings, Mapping) else None
-        if isinstance(by_name, Mapping):
-            name = next(iter(by_name)) if searcher is None and len(by_name) == 1 else searcher
-            if name not in by_name:
-                named = "which one?" if searcher is None else f"no searcher {searcher!r};"
-                raise ConfigurationError(f"{where} has {len(by_name)} searchers: {named} {nearest(str(name or ''), by_name)}")
-            settings, where = by_name[name], f"{where}: searchers.{name}"
-        elif searcher is not None:
-            raise ConfigurationError(f"{where} holds one searcher, without a name; leave out searcher={searcher!r}")
+        settings, where = (config, "config") if isinstance(config, Mapping) else (read_yaml(Path(config)), str(config))
         if not isinstance(settings, Mapping):
             raise ConfigurationError(f"{where}: expected settings such as {{retrievers: [bm25]}}, found {settings!r}")
         return build_as(cls, "searchers", {"name": cls.name} | dict(settings), where)
@@ -215,16 +186,13 @@ class BaseSearcher(Component, ABC):
         """Return all settings as plain values, for YAML or JSON; :meth:`from_config` creates an equal searcher from them.
 
         Raises:
-            ConfigurationError: one of them is a secret, which must not be written to a file, or an object of this program,
-                such as a client with ``complete(prompt)``, which no file can hold.
+            ConfigurationError: one is a secret, or an object of this program, such as a client with ``complete(prompt)``.
         """
         refuse_secrets(self, "written into a configuration")
         for part in with_held(self):
             if part.only_in_memory:
                 raise ConfigurationError(
-                    f"{part!r} is an object of this program, and no configuration can hold it: give {type(self).__name__} "
-                    "a component with a name in its place (LanguageModel(...) for a client, your own class for a function), or "
-                    "keep the searcher in Python"
+                    f"{part!r} is an object of this program, and no configuration can hold it; use a component with a name"
                 )
         return self.config
 
@@ -287,7 +255,7 @@ class BaseSearcher(Component, ABC):
         self.open(path)
         return report
 
-    def add(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
+    def add(self, items: Items, *, auto_compact: bool = True) -> UpdateReport:
         """Add items to the opened index, without rebuilding it, and search them from now on.
 
         All retrievers of the index are updated, also those of other searchers. Other readers see the new items after
@@ -296,7 +264,6 @@ class BaseSearcher(Component, ABC):
         Args:
             items: in any form that :meth:`index` takes. Their ids must be new.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
         Raises:
             IndexMissingError: no index was opened.
@@ -305,29 +272,29 @@ class BaseSearcher(Component, ABC):
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=False, auto_compact=auto_compact))
+        return self._reopen(add_items(self.opened.path, items, self._resolver(), replace=False, auto_compact=auto_compact))
 
-    def update(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
+    def update(self, items: Items, *, auto_compact: bool = True) -> UpdateReport:
         """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end."""
-        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=True, auto_compact=auto_compact))
+        return self._reopen(add_items(self.opened.path, items, self._resolver(), replace=True, auto_compact=auto_compact))
 
-    def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
+    def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True) -> UpdateReport:
         """Delete items from the opened index by their ids; segments are joined when a quarter of all rows is deleted.
 
         Raises: as :meth:`add`; an :class:`ItemError` also if no item would be left.
         """
         ids = [item_ids] if isinstance(item_ids, str) else item_ids
-        return self._reopen(delete_items(self.opened.path, ids, self._resolver(trust), auto_compact=auto_compact))
+        return self._reopen(delete_items(self.opened.path, ids, self._resolver(), auto_compact=auto_compact))
 
-    def compact(self, *, trust: bool = False) -> UpdateReport:
+    def compact(self) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items, as if it had been built at once.
 
         Trained quantisers and centroids may be kept; see the documentation of the retrievers. Raises: as :meth:`add`.
         """
-        return self._reopen(compact_index(self.opened.path, self._resolver(trust)))
+        return self._reopen(compact_index(self.opened.path, self._resolver()))
 
-    def _resolver(self, trust: bool) -> Resolve:
-        return resolver(self.retrievers.values(), trust=trust)
+    def _resolver(self) -> Resolve:
+        return resolver(self.retrievers.values())
 
     def _reopen(self, report: UpdateReport) -> UpdateReport:
         self.open(report.path)
@@ -383,13 +350,3 @@ class BaseSearcher(Component, ABC):
         manifest, needed = self.opened.manifest, with_parts(self.retrievers.values())
         prints = {fingerprint_of(manifest.corpus.fingerprint, retriever.identity) for retriever in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
-
-
-def _read(file: Path) -> object:
-    """The settings in a file; JSON is read as JSON, because YAML takes no surrogate pairs."""
-    if file.suffix != ".json":
-        return read_yaml(file)
-    try:
-        return read_json_file(file)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{file} cannot be read: {error}") from None

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
 from nlp_retrieval.core.components.registry import require_distinct_names
-from nlp_retrieval.core.context import SearchContext, changed_context, encoding_once, search_context
+from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
@@ -72,7 +72,8 @@ class Stages:
         allowed: Mask | None = None,
     ) -> CandidateBatch:
         """Return the hits of a retriever."""
-        return retriever.candidates(processed, depth, len(generation.items), label, allowed)
+        del generation
+        return retriever.candidates(processed, depth, label, allowed)
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
         """Return a vector per query, reused if this search has already encoded the same queries with this encoder."""
@@ -96,9 +97,9 @@ class Stages:
 _COMPUTED = Stages()
 
 
-def current_stages(context: SearchContext | None = None) -> Stages:
-    """Return the stages of a context; by default those of this thread."""
-    stages = (context or search_context()).stages
+def current_stages() -> Stages:
+    """Return the stages of the running search."""
+    stages = search_context().stages
     return stages if isinstance(stages, Stages) else _COMPUTED
 
 
@@ -136,6 +137,7 @@ class BaseRetriever(Builder, Expression, ABC):
     """False if it searches with its parts alone, and an index holds nothing of its own."""
 
     _process: int = 0
+    _n_rows: int = 0
     _opened: tuple[Generation, BaseRetriever] | None = None
     _opened_parts: tuple[BaseRetriever, ...] = ()
     _live: Mask | None = None
@@ -198,7 +200,7 @@ class BaseRetriever(Builder, Expression, ABC):
         """The retrievers that this one searches with, each with its own, possibly shared index; opened in ``_opened_parts``."""
         return ()
 
-    def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
+    def find(self, queries: list[str], k: int, allowed: Mask | None = None) -> Hits:
         """Search all segments of an opened index as :meth:`search_batch` does, for items that are not deleted and have words.
 
         Raises:
@@ -214,7 +216,7 @@ class BaseRetriever(Builder, Expression, ABC):
             hits = self.search_batch(queries, k, allowed)
         if not isinstance(hits, Hits):
             raise EngineError(f"{self!r} returned {type(hits).__name__} and no Hits; see Hits.from_lists")
-        return hits.checked(len(queries), n_rows, k, self, allowed)
+        return hits.checked(len(queries), self._n_rows, k, self, allowed)
 
     def check_opened(self) -> None:
         """Raise a ForkError if the index was opened before a fork, which the engine does not survive."""
@@ -276,7 +278,7 @@ class BaseRetriever(Builder, Expression, ABC):
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(index_directory(output_path).absolute())
         allowed = generation.items.allowed(where)
-        batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
+        batch = opened.candidates(processed, depth, allowed=allowed)
         return batch.results(generation.items.items)
 
     def search(self, *_: object, **__: object) -> NoReturn:
@@ -301,6 +303,7 @@ class BaseRetriever(Builder, Expression, ABC):
         opened._process = os.getpid()
         opened._opened = None  # otherwise copies would keep all earlier generations open
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
+        opened._n_rows = len(generation.items)
         opened._live = generation.items.live if self.by_words else generation.items.findable
         opened._segments = ()
         with explain_file_limit(generation.path):
@@ -324,7 +327,7 @@ class BaseRetriever(Builder, Expression, ABC):
         )
 
     def candidates(
-        self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
+        self, processed: list[list[str]], k: int, label: str | None = None, allowed: Mask | None = None
     ) -> CandidateBatch:
         """Search with an opened copy, and merge the sub-queries of every query into lists of at most ``k``.
 
@@ -333,14 +336,20 @@ class BaseRetriever(Builder, Expression, ABC):
         unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
         flat = [subquery for subqueries in unrepeated for subquery in subqueries]
         distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
-        with encoding_once():
-            hits = self.find(list(distinct), min(k, n_items), n_items, allowed) if distinct else Hits.from_lists([])
+        depth = min(k, self._n_rows)
+        hits = self.find(list(distinct), depth, allowed) if distinct else Hits.from_lists([])
         # sub-queries without words share one empty list after those that were searched
         hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
         places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
         counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
-        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, min(k, n_items))
-        note_empty(batch, unrepeated, self.name, self.ignored)
+        return self._merged(hits, places, counts, unrepeated, depth, label)
+
+    def _merged(
+        self, hits: Hits, places: Rows, counts: Rows, processed: list[list[str]], k: int, label: str | None
+    ) -> CandidateBatch:
+        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
+        if not np.diff(batch.offsets).all():
+            note_empty(batch, processed, self.name, self.ignored)
         return batch
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
@@ -415,18 +424,16 @@ class AdaptedRetriever(BaseRetriever):
         return AdaptedIndex(engine, folder, dict(zip((item.item_id for item in listed), rows.tolist(), strict=True)))
 
     def candidates(
-        self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
+        self, processed: list[list[str]], k: int, label: str | None = None, allowed: Mask | None = None
     ) -> CandidateBatch:
         """Search with an opened copy; ``retrieve`` gets the sub-queries of each query together, and merges them itself."""
         groups = [tuple(text for text in dict.fromkeys(subqueries) if not has_no_words(text)) for subqueries in processed]
         distinct = {group: place for place, group in enumerate(dict.fromkeys(filter(None, groups)))}
         asked: list[Any] = [list(group) for group in distinct]
-        hits = self.find(asked, min(k, n_items), n_items, allowed)
+        hits = self.find(asked, min(k, self._n_rows), allowed)
         places = np.array([distinct[group] for group in groups if group], np.int64)
         counts = np.array([bool(group) for group in groups], np.int64)
-        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
-        note_empty(batch, processed, self.name, self.ignored)
-        return batch
+        return self._merged(hits, places, counts, processed, k, label)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         """Ask ``retrieve``, for queries of one sub-query each, or for groups of sub-queries."""

@@ -10,12 +10,10 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 from uuid import uuid4
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import Field
@@ -24,7 +22,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
 from nlp_retrieval.core.components.registry import ByName, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
-from nlp_retrieval.core.context import changed_context, record_steps, search_context, search_steps
+from nlp_retrieval.core.context import changed_context, encoding_once, record_steps, search_context, search_steps
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
@@ -196,7 +194,7 @@ class Searcher(BaseSearcher, Expression):
             ForkError: it was opened before a fork, which one of the engines does not survive.
         """
         (ids, nlqs), cut = texts_of(queries), check_k(k)
-        with record_steps(search_steps(nlqs, cut, where)) as steps:
+        with record_steps(search_steps(nlqs, cut, where)) as steps, encoding_once():
             opened = self.open_retrievers()
             items = opened.generation.items
             allowed = items.allowed(where)
@@ -221,9 +219,8 @@ class Searcher(BaseSearcher, Expression):
         if subqueries is not None:
             processed = check_processed(subqueries, len(nlqs))
         elif self.processor is not None:
-            context = search_context()
-            with context.stage("process"):
-                processed = current_stages(context).subqueries(self.processor, nlqs)
+            with search_context().stage("process"):
+                processed = current_stages().subqueries(self.processor, nlqs)
         else:
             processed = [[nlq] for nlq in nlqs]
         if self.scope == "pooled":
@@ -241,11 +238,10 @@ class Searcher(BaseSearcher, Expression):
         depths = {label: self.depth_for(k, label) for label in opened.retrievers}
         context = search_context()
         for label, wanted in depths.items():
-            depth = max(len(generation.items), 1) if wanted == "all" else wanted
+            depth = len(generation.items) if wanted == "all" else wanted
             with context.stage(label):
-                batches[label] = current_stages(context).candidates(
-                    opened.retrievers[label], processed, depth, generation, label, allowed
-                )
+                retriever = opened.retrievers[label]
+                batches[label] = current_stages().candidates(retriever, processed, depth, generation, label, allowed)
         batch = next(iter(batches.values()))
         if self._fuses:
             with context.stage("fuse"):
@@ -258,7 +254,7 @@ class Searcher(BaseSearcher, Expression):
                 break
             first = self.depth.get(label, n_rows) if isinstance(self.depth, Mapping) else n_rows
             with context.stage(label):
-                reordered = current_stages(context).reranked(reranker, nlqs, batch.head(first), generation, label)
+                reordered = current_stages().reranked(reranker, nlqs, batch.head(first), generation, label)
                 batch = reordered.followed_by(batch.below(first))
         return batch
 
@@ -364,6 +360,7 @@ class SearcherRetriever(BaseRetriever):
 
     def open(self, generation: Generation) -> Self:
         opened = copy.copy(self)
+        opened._n_rows = len(generation.items)
         opened._inner = self.searcher.opened_on(generation)
         return opened
 
@@ -430,16 +427,10 @@ class FunctionReranker(_OfFunction, BaseReranker):
         return [hits[:k] if isinstance(hits, list) else hits for hits in ordered]  # anything else is an error later
 
 
-_function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-
-
 def _of_function(cls: type[_OfFunction], x: Any) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
-    named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
-    with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
-        named = _function_names.setdefault(x, named)
-    made = cls(named)
+    made = cls(f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}")
     made.function = x
     return made
 

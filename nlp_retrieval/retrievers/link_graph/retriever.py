@@ -392,7 +392,7 @@ class LinkGraphRetriever(BaseRetriever):
                 encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
                 hits_of[label] = _searched(seed, encoded, depth, within).checked(len(queries), n_items, depth, seed, within)
             else:
-                hits_of[label] = seed.find(queries, depth, n_items, within)
+                hits_of[label] = seed.find(queries, depth, within)
         return hits_of
 
     def _restarts_of(

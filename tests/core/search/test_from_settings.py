@@ -25,7 +25,6 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
     WeightedSum,
 )
-from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.core.components.component import with_held
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, SourceError, UntrustedError
@@ -102,20 +101,6 @@ def check_made_again(searcher, tmp_path):
     assert build("searchers", config) == searcher, "it is the form of a benchmark's configuration"
 
 
-def test_a_searcher_comes_out_of_the_file_of_a_benchmark(tmp_path):
-    file = tmp_path / "sweep.yaml"
-    file.write_text(
-        "corpus: {loader: jsonl, path: c.jsonl}\nqueries: {loader: hover, path: q.json}\nindex: indexes\nsearchers:\n"
-        "  bm25: {retrievers: [bm25]}\n  both: {retrievers: [bm25, faiss], fusion: combsum}\n",
-        "utf-8",
-    )
-    assert Searcher.from_config(file, "both") == read_benchmark_config(file).searchers["both"]
-    with pytest.raises(ConfigurationError, match="has 2 searchers: which one"):
-        Searcher.from_config(file)
-    with pytest.raises(ConfigurationError, match="no searcher 'bm26'; did you mean 'bm25'"):
-        Searcher.from_config(file, "bm26")
-
-
 @pytest.mark.parametrize(
     ("config", "said"),
     [
@@ -129,8 +114,6 @@ def test_a_configuration_that_is_none_is_told(config, said):
     assert said in str(caught.value)
     with pytest.raises(SourceError, match="no such file"):
         Searcher.from_config("nowhere.yaml")
-    with pytest.raises(ConfigurationError, match="one searcher, without a name"):
-        Searcher.from_config({"retrievers": ["bm25"]}, "both")
 
 
 def test_a_secret_is_not_written_into_a_configuration():

@@ -160,7 +160,6 @@ class HopRetriever(BaseRetriever):
         if self.told_by is not None:
             mapped(segments[-1].folder / _SEEN, np.uint64, (2,))
         self._known = RelationTables.of_segments(segments)
-        self._n_rows = segments[-1].end_row
         self._graph = RelationGraph(self._known.relations, self._n_rows, RELATION_WEIGHTS, _RELATIONS_OF_A_PASSAGE)
         (self._open_start,) = self._opened_parts or (self.start,)
 
@@ -171,7 +170,7 @@ class HopRetriever(BaseRetriever):
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.start"):
-            hits = self._open_start.find(queries, min(max(k, _DEPTH), self._n_rows), self._n_rows, allowed)
+            hits = self._open_start.find(queries, min(max(k, _DEPTH), self._n_rows), allowed)
         lists = [self._ranked(query, *hits.of(number), k, allowed) for number, query in enumerate(queries)]
         keys = dict.fromkeys(key for ranked in lists for key in ranked.signals)
         signals = {
@@ -207,10 +206,10 @@ class HopRetriever(BaseRetriever):
     def _find(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Scores]:
         if not allowed.any():
             return np.zeros(0, np.int64), np.zeros(0)
-        return self._open_start.find([query], k, self._n_rows, allowed).of(0)
+        return self._open_start.find([query], k, allowed).of(0)
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        start_rows, scores = self._open_start.find([query], min(_DEPTH, self._n_rows), self._n_rows).of(0)
+        start_rows, scores = self._open_start.find([query], min(_DEPTH, self._n_rows)).of(0)
         own = self._scaled(scores)
         paths = {path.row: path for path in self._paths(start_rows, own, None)}
         asked = change_asked(query, self.changes)
