@@ -7,10 +7,7 @@ process with limits, since a DOCX may come from anyone.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
@@ -23,12 +20,11 @@ from nlp_retrieval.loaders import READ_ERRORS
 
 _DAMAGED = (*READ_ERRORS, BadZipFile, NotImplementedError, SyntaxError, ValueError, LookupError, AttributeError, TypeError)
 _LARGEST_PART = 100 * 2**20
-_MOST_STYLES = 20
 _MOST_UNPACKED = 200
 """Times its packed size that a part of more than ten million bytes may have; text has about ten."""
 
-_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _STRICT = {
     b"http://purl.oclc.org/ooxml/wordprocessingml/main": _W[1:-1].encode(),
     b"http://purl.oclc.org/ooxml/officeDocument/math": _M[1:-1].encode(),
@@ -38,8 +34,6 @@ _STRICT = {
 }
 """Namespaces of the strict form of the format, and those of the usual one."""
 
-_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4000})"(?:[^"]{0,20}\\l\s+"([^"]{1,400})")?')
-_STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
 _MAIN, _STYLES_PART = "word/document.xml", "word/styles.xml"
 _PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
 _STYLES = ["p[style-name='Title'] => h1:fresh"]
@@ -58,9 +52,9 @@ def read_docx(data: bytes, where: str) -> Document:
     left: Counter[str] = Counter()
     try:
         with ZipFile(BytesIO(data)) as archive:
-            packed, styles = _rewritten(archive, where, left)
+            packed = _rewritten(archive, where, left)
         html = mammoth.convert_to_html(
-            packed, style_map="\n".join(styles), include_embedded_style_map=False, convert_image=lambda _: []
+            packed, style_map="\n".join(_STYLES), include_embedded_style_map=False, convert_image=lambda _: []
         ).value
     except SourceError:
         raise
@@ -79,53 +73,29 @@ def read_docx(data: bytes, where: str) -> Document:
     document = document_of(page, where)
     if not has_text(document.blocks):
         raise SourceError(f"{where}: the DOCX has no text; if it holds scans, recognise their text first")
-    return replace(document, unit="paragraph", notes=_notes(left, where))
+    return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 
-def _notes(left: Mapping[str, int], where: str) -> list[str]:
-    """Return what to say of how the text was read."""
-    notes = []
-    if changes := left["inserted"] + left["deleted"]:
-        notes.append(
-            f"{where}: {changes:,} tracked changes; the text was read as if all were accepted ({left['inserted']:,} "
-            f"insertions read, {left['deleted']:,} deletions left out)"
-        )
-    if left["comments"]:
-        notes.append(f"{where}: {left['comments']:,} comments were left out")
-    if left["hidden"]:
-        notes.append(f"{where}: {left['hidden']:,} stretches of hidden text were left out")
-    return notes
-
-
-def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesIO, list[str]]:
-    """Return a DOCX of the checked parts that hold text, and mammoth's rules for it; count what is left out."""
+def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
+    """Return a DOCX of the checked parts that hold text; count what is left out."""
     from lxml import etree
 
     names = set(archive.namelist())
     if _MAIN not in names:
-        cure = "it is an OpenDocument text; save it as DOCX" if "content.xml" in names else "save it as DOCX"
-        raise SourceError(f"{where}: a zip file without {_MAIN}, so no DOCX; {cure}")
+        raise SourceError(f"{where}: a zip file without {_MAIN}, so no DOCX; save it as DOCX")
     styles = _xml(archive, _STYLES_PART, where) if _STYLES_PART in names else etree.Element(f"{_W}styles")
-    for style in styles.iter(f"{_W}style"):
-        style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
-        style.set(f"{_W}styleId", style.get(f"{_W}styleId", ""))  # the reader needs one
-    aligned = _inherited(styles, f"{_W}rPr/{_W}vertAlign")
-    looks = [(key, "sup") for key, align in aligned.items() if align.get(f"{_W}val") == "superscript"]
-    for strike in ("strike", "dstrike"):
-        looks += [(key, "s") for key, on in _inherited(styles, f"{_W}rPr/{_W}{strike}").items() if _is_on(on)]
-    hidden = {key for key, on in _inherited(styles, f"{_W}rPr/{_W}vanish").items() if _is_on(on)}
-    numbered = _inherited(styles, f"{_W}pPr/{_W}numPr")
+    hidden = _hidden_styles(styles)
     packed = BytesIO()
     with ZipFile(packed, "w") as rewritten:
         rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            _simplify(root, numbered, hidden, left)
+            _simplify(root, hidden, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
                 rewritten.writestr(links, etree.tostring(_xml(archive, links, where)))
-    return packed, [*_STYLES, *(f"r.{key} => {tag}" for key, tag in looks if _STYLE_ID.fullmatch(key))]
+    return packed
 
 
 def _xml(archive: ZipFile, name: str, where: str) -> Any:
@@ -143,75 +113,45 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
         raise SourceError(f"{where}: {name} unpacks from {sizes}, far more than a document; omit it")
     for strict, usual in _STRICT.items():
         data = data.replace(strict, usual)
-    declares = f"{where}: {name} declares a document type, which no DOCX does; save it again, or omit it"
     # before parsing: nothing that a DTD says should be worked on
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise SourceError(declares)
+    if b"<!DOCTYPE" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise SourceError(f"{where}: {name} declares a document type, which no DOCX does; save it again, or omit it")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
     )
-    root = etree.fromstring(data, parser)
-    if root.getroottree().docinfo.doctype:
-        raise SourceError(declares)
-    return root
+    return etree.fromstring(data, parser)
 
 
-def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:
+def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
     """Write what mammoth does not read as what it reads, in place; hidden text goes."""
-    for properties in root.iter(f"{_W}pPr"):
-        number = numbered.get(_style_of(properties, "pStyle"))
-        if number is not None and properties.find(f"{_W}numPr") is None:
-            properties.append(deepcopy(number))
+    from lxml import etree
+
     for run in list(root.iter(f"{_W}r")):
         paragraph = next(run.iterancestors(f"{_W}p"), None)
         own = run.find(f"{_W}rPr/{_W}vanish")
-        by_style = hidden & {_style_of(run.find(f"{_W}rPr"), "rStyle"), _style_of(_properties(paragraph), "pStyle")}
-        if _is_on(own) if own is not None else by_style:
-            left["hidden"] += 1
+        styles = [run.find(f"{_W}rPr/{_W}rStyle"), paragraph.find(f"{_W}pPr/{_W}pStyle") if paragraph is not None else None]
+        if _is_on(own) if own is not None else hidden & {style.get(f"{_W}val") for style in styles if style is not None}:
+            left["stretches of hidden text that were left out"] += 1
             run.getparent().remove(run)
         elif (twice := run.find(f"{_W}rPr/{_W}dstrike")) is not None:
             twice.tag = f"{_W}strike"
-    for simple in list(root.iter(f"{_W}fldSimple")):
-        begin, instruction, separate, end = (simple.makeelement(f"{_W}r") for _ in range(4))
-        for run, kind in ((begin, "begin"), (separate, "separate"), (end, "end")):
-            run.append(run.makeelement(f"{_W}fldChar", {f"{_W}fldCharType": kind}))
-        instruction.append(instruction.makeelement(f"{_W}instrText"))
-        instruction[0].text = simple.get(f"{_W}instr")
-        around, at = simple.getparent(), simple.getparent().index(simple)
-        around[at : at + 1] = [begin, instruction, separate, *simple, end]
-    _clean_links(root)
+    etree.strip_tags(root, f"{_W}fldSimple", f"{_M}oMathPara")
     for element in list(root.iter(f"{_W}ruby", f"{_M}oMath")):
-        text = _formula(element) if element.tag == f"{_M}oMath" else _ruby(element)
+        around = element.getparent()
         shown = element.makeelement(f"{_W}t", {"{http://www.w3.org/XML/1998/namespace}space": "preserve"})
-        shown.text, around = text, element.getparent()
+        shown.text = _formula(element) if element.tag == f"{_M}oMath" else _ruby(element)
         if around.tag != f"{_W}r":
             run = element.makeelement(f"{_W}r")
             run.append(shown)
             shown = run
         around.replace(element, shown)
-    for paragraph in list(root.iter(f"{_M}oMathPara")):
-        around, at = paragraph.getparent(), paragraph.getparent().index(paragraph)
-        around[at : at + 1] = list(paragraph)
-    for br in root.iter(f"{_W}br", f"{_W}cr"):
-        br.tag = f"{_W}br"
-        br.attrib.pop(f"{_W}type", None)
-    left["comments"] += sum(1 for _ in root.iter(f"{_W}commentReference"))
-    left["inserted"] += sum(1 for each in root.iter(f"{_W}ins", f"{_W}moveTo") if len(each))
-    left["deleted"] += sum(1 for _ in root.iter(f"{_W}del", f"{_W}moveFrom"))
-
-
-def _clean_links(root: Any) -> None:
-    """Leave of the instruction of a field that is a link its address alone, without a tip or a frame."""
-    parts: list[Any] = []
-    for element in root.iter(f"{_W}fldChar", f"{_W}instrText"):
-        if element.tag == f"{_W}instrText":
-            parts.append(element)
-        else:
-            if link := _LINK.match("".join(part.text or "" for part in parts)):
-                for part in parts:
-                    part.text = ""
-                parts[0].text = f'HYPERLINK "{link[1]}{"#" + link[2] if link[2] else ""}"'
-            parts = []
+    for what, names in (
+        ("comments that were left out", ("commentReference",)),
+        ("tracked insertions that were read as if accepted", ("ins", "moveTo")),
+        ("tracked deletions that were left out", ("del", "moveFrom")),
+    ):
+        if n := sum(1 for _ in root.iter(*(_W + name for name in names))):
+            left[what] += n
 
 
 def _formula(formula: Any) -> str:
@@ -221,34 +161,20 @@ def _formula(formula: Any) -> str:
 
 
 def _ruby(ruby: Any) -> str:
-    word, spoken = (
-        "".join(text for part in ruby.iter(f"{_W}{name}") for text in part.itertext()) for name in ("rubyBase", "rt")
-    )
+    """Return a word, and how it is spoken behind it."""
+    word, spoken = ("".join(text for part in ruby.iter(_W + name) for text in part.itertext()) for name in ("rubyBase", "rt"))
     return f"{word} ({spoken})" if spoken else word
-
-
-def _properties(paragraph: Any) -> Any:
-    return paragraph.find(f"{_W}pPr") if paragraph is not None else None
-
-
-def _style_of(properties: Any, kind: str) -> str:
-    style = properties.find(f"{_W}{kind}") if properties is not None else None
-    return style.get(f"{_W}val", "") if style is not None else ""
 
 
 def _is_on(setting: Any) -> bool:
     return setting is not None and setting.get(f"{_W}val", "1") not in ("0", "false", "off")
 
 
-def _inherited(styles: Any, path: str) -> dict[str, Any]:
-    """Return a setting of each style that has it, itself or by the styles that it is based on."""
+def _hidden_styles(styles: Any) -> set[str]:
+    """Return the styles that hide text, themselves or by those that they are based on."""
     by_key = {key: style for style in styles.iter(f"{_W}style") if (key := style.get(f"{_W}styleId"))}
-    found: dict[str, Any] = {}
-    for key, own in by_key.items():
-        style, steps = own, 0
-        while style is not None and style.find(path) is None and steps < _MOST_STYLES:
-            above = style.find(f"{_W}basedOn")
-            style, steps = by_key.get(above.get(f"{_W}val", "")) if above is not None else None, steps + 1
-        if style is not None and (setting := style.find(path)) is not None:
-            found[key] = setting
-    return found
+    based = {key: on.get(f"{_W}val") for key, style in by_key.items() if (on := style.find(f"{_W}basedOn")) is not None}
+    hidden = {key for key, style in by_key.items() if _is_on(style.find(f"{_W}rPr/{_W}vanish"))}
+    while more := {key for key, on in based.items() if on in hidden} - hidden:
+        hidden |= more
+    return hidden

@@ -39,7 +39,7 @@ def test_the_accepted_text_is_read_and_that_is_said(tmp_path):
         "<w:ins><w:r><w:t>very </w:t></w:r></w:ins><w:r><w:t>safe.</w:t></w:r></w:p>"
     )
     (tmp_path / "a.docx").write_bytes(docx_of(body, vbaProject=""))
-    with pytest.warns(RetrievalWarning, match=r"notes on how files were read: .*tracked changes"):
+    with pytest.warns(RetrievalWarning, match=r"notes on how files were read: .*tracked insertions"):
         (source,) = read_sources(tmp_path / "a.docx")
     assert source.content == "The bridge is very safe."
 
