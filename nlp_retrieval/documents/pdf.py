@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 MOST_PAGES = 5000
 """Pages of a PDF."""
 
-_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl"})
 _BULLET = re.compile(r"[•‣◦▪●·] ?")
 _HYPHENS = ("-", "\u00ad", "\u2010")
-_AFTER_HYPHEN = re.compile(r"(?:and|or|to|und|oder|bis|et|ou|y|o)\b")
+_AFTER_HYPHEN = re.compile(r"(?:and|or|to|und|oder|bis|et|ou)\b")
 """Words after a hyphen that stands for the rest of a word: "Vor- und Nachteile"."""
 
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
@@ -41,16 +41,9 @@ _SHORT = 0.75
 
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
 _MOST_ON_A_PAGE = 60
-_PRINTED = re.compile(
-    r"\W*(?:page|seite|p\.) ?[0-9]{1,4}(?: ?(?:/|of|von) ?[0-9]{1,4})?\W*|\W*[0-9]{1,4} ?(?:/|of|von) ?[0-9]{1,4}\W*"
-    r"|[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4},? [0-9]{1,2}[:.][0-9]{2}(?: ?[AP]M)?(?: .{0,300})?"
-    r"|(?:https?|file)://\S{1,2000} [0-9]{1,4}/[0-9]{1,4}",
-    re.IGNORECASE,
-)
-"""A page number in words, and what a browser prints above and below each page."""
-
 _REPEATED = 3
-_NUMBER_AT_EDGE = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}\Z")
+_LONGEST_EDGE = 200
+_NUMBER = re.compile(r"[0-9]{1,4}")
 
 
 class _Line(NamedTuple):
@@ -97,13 +90,12 @@ def read_pdf(data: bytes, where: str) -> Document:
         raise
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
-    empty = [number for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
-    shown = ", ".join(map(str, empty[:10])) + (f" and {len(empty) - 10:,} more" if len(empty) > 10 else "")
-    without = f"{where}: no text on page{'s' * (len(empty) != 1)} {shown}"
-    cure = "recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
+    empty = [str(number) for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
+    shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
+    without = f"{where}: no text on page {shown}; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
     if len(empty) == len(pages):
-        raise SourceError(f"{without}; {cure}")
-    notes = [f"{without}; {cure}"] if empty else []
+        raise SourceError(without)
+    notes = [without] if empty else []
     notes += [f"{where}: {n_damaged:,} damaged pages could not be read"] if n_damaged else []
     draft = Draft()
     blocks = list(_blocks(_without_edges(pages), draft))
@@ -183,18 +175,14 @@ def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
             for at, line in enumerate(page)
             if 2 <= at < len(page) - 2
             or not line.text
-            or not (
-                _PRINTED.fullmatch(line.text)
-                or line.text.strip("\u2013\u2014-|. ") == str(line.page)
-                or any(edges[key] >= _REPEATED for key in _counted(line))
-            )
+            or (line.text.strip("\u2013\u2014-|. ") != str(line.page) and all(edges[key] < _REPEATED for key in _counted(line)))
         ]
 
 
 def _counted(line: _Line) -> Iterator[tuple[str, int]]:
-    """Yield a line as it is, and with its distance from the number of the page for a number that it begins or ends with."""
+    """Yield a line as it is, and with the distance from the number of the page for each number in it."""
     yield line.text, 0
-    for number in _NUMBER_AT_EDGE.finditer(line.text):
+    for number in _NUMBER.finditer(line.text[:_LONGEST_EDGE]):
         yield f"{line.text[: number.start()]}\0{line.text[number.end() :]}", int(number[0]) - line.page
 
 
@@ -256,11 +244,10 @@ def _add(draft: Draft, lines: Sequence[_Line]) -> None:
 def _address_goes_on(line: str, following: str) -> bool:
     if _BEFORE_NAME.search(line) and following[0].isdigit():
         return True
-    address, goes_on = _IN_ADDRESS.search(line[-2100:]), _ADDRESS_GOES_ON.match(following)
-    if address is None or goes_on is None:
+    if not _IN_ADDRESS.search(line[-2100:]) or (goes_on := _ADDRESS_GOES_ON.match(following)) is None:
         return False
     is_rest = goes_on[0] == following and not following[0].isupper()
-    return is_rest or line[-1] in "/-_=?&" or bool(re.search(r"[/_=]|[0-9][a-z]|[a-z][0-9]", goes_on[0]))
+    return is_rest or line[-1] in "/-_=?&" or bool(re.search(r"[/_=]", goes_on[0]))
 
 
 def _without_footnotes(lines: Sequence[_Line]) -> tuple[Sequence[_Line], list[tuple[str, list[_Line]]]]:
