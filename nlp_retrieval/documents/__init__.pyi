@@ -11,8 +11,6 @@ from nlp_retrieval.documents.cleaning import clean_text as clean_text
 from nlp_retrieval.documents.cleaning import clean_title as clean_title
 from nlp_retrieval.documents.folders import Described as Described
 from nlp_retrieval.documents.folders import LeftOut as LeftOut
-from nlp_retrieval.documents.folders import described as described
-from nlp_retrieval.documents.folders import field_of as field_of
 from nlp_retrieval.documents.folders import files_in as files_in
 from nlp_retrieval.documents.folders import is_date as is_date
 from nlp_retrieval.documents.folders import is_json_lines as is_json_lines
@@ -20,10 +18,7 @@ from nlp_retrieval.documents.folders import is_manifest as is_manifest
 from nlp_retrieval.documents.folders import read_manifest as read_manifest
 from nlp_retrieval.documents.folders import refuse_faults as refuse_faults
 from nlp_retrieval.documents.markdown import read_markdown as read_markdown
-from nlp_retrieval.documents.reading import LARGEST_FILE as LARGEST_FILE
 from nlp_retrieval.documents.reading import LARGEST_TEXT as LARGEST_TEXT
-from nlp_retrieval.documents.reading import MEDIA_TYPES as MEDIA_TYPES
-from nlp_retrieval.documents.reading import SUFFIXES as SUFFIXES
 from nlp_retrieval.documents.reading import bibliography_of as bibliography_of
 from nlp_retrieval.documents.reading import decode_text as decode_text
 from nlp_retrieval.documents.reading import read_document as read_document

@@ -10,17 +10,16 @@ A manifest is a CSV file. It names files below its own folder only: a path that 
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 
 from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.documents.reading import SUFFIXES
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.loaders import likely, quoted, read_rows
+from nlp_retrieval.loaders import quoted, read_rows
 from nlp_retrieval.text import printable
 
 _UNSEEN = (".", "~$")
@@ -108,23 +107,21 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
 # Manifests, and the values of front matter.
 
 _FIELDS = {
-    name: field_name
-    for field_name, names in {
-        "file": "file filename filepath path document",
-        "url": "url uri link href address webaddress weburl",
-        "canonical": "canonical canonicalurl canonicaluri canonicallink",
-        "quality": "grade quality sourcegrade sourcequality",
-        "fetch_date": "fetchdate fetched accessed accessdate accesseddate dateaccessed retrieved retrievaldate dateretrieved",
-        "date": "date",
-        "title": "title headline",
-        "doi": "doi",
-    }.items()
-    for name in names.split()
+    "file": "file",
+    "filename": "file",
+    "url": "url",
+    "canonical": "canonical",
+    "canonicalurl": "canonical",
+    "grade": "quality",
+    "quality": "quality",
+    "accessed": "fetch_date",
+    "fetchdate": "fetch_date",
+    "date": "date",
+    "title": "title",
+    "doi": "doi",
 }
-_MOST_ROWS = 100_000
 _SHOWN_FAULTS = 30
 _LONGEST_VALUE = 2_000
-_DAY_FIRST = re.compile(r"([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?([0-9]{4})")
 
 
 def is_date(text: str) -> bool:
@@ -163,16 +160,14 @@ def described(values: Mapping[str, str], where: str) -> Described:
     """Return what some values say, by column or key as people write them: "Fetch date", "source-grade".
 
     Examples:
-        >>> described({"Headline": "Krill", "Accessed": "19.1.2026"}, "krill.md").fields
-        {'title': 'Krill', 'fetch_date': '2026-01-19'}
+        >>> described({"Canonical URL": "https://example.org/krill"}, "krill.md").fields
+        {'canonical': 'https://example.org/krill'}
     """
     fields: dict[str, str] = {}
     metadata: dict[str, str] = {}
     for name, value in values.items():
         cleaned = " ".join(clean_text(value)[0].split())[:_LONGEST_VALUE]
-        field_name = field_of(name)
-        if field_name in ("date", "fetch_date") and (german := _DAY_FIRST.fullmatch(cleaned)):
-            cleaned = f"{german[3]}-{int(german[2]):02}-{int(german[1]):02}"
+        field_name = _field_of(name)
         if field_name:
             fields[field_name] = cleaned
         elif cleaned:
@@ -180,13 +175,7 @@ def described(values: Mapping[str, str], where: str) -> Described:
     return Described(where, fields, metadata)
 
 
-def field_of(name: str) -> str:
-    """Return the field that a column or key means; empty for none.
-
-    Examples:
-        >>> field_of("Canonical URL")
-        'canonical'
-    """
+def _field_of(name: str) -> str:
     return _FIELDS.get("".join(char for char in name.casefold() if char.isalnum()), "")
 
 
@@ -207,7 +196,7 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     people write them; others become metadata.
 
     Raises:
-        SourceError: a column is missing, twice, or nearly one of these; or it has no rows, or too many.
+        SourceError: a column is missing or twice, or it has no rows.
 
     Examples:
         >>> _ = Path("krill.txt").write_text("Krill.")
@@ -231,8 +220,6 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
             except (OSError, ValueError, RuntimeError) as error:
                 faults.append(f"{where}: '{printable(name)[:120]}' {error}")
         rows.append(said)
-        if len(rows) > _MOST_ROWS:
-            raise SourceError(f"{path}: more than {_MOST_ROWS:,} rows; split it up")
     if not rows:
         raise SourceError(f"{path}: it lists no source")
     return rows, faults
@@ -255,26 +242,19 @@ def refuse_faults(path: Path, faults: Sequence[str]) -> None:
 
 
 def _check_columns(where: str, columns: Sequence[str]) -> None:
-    fields = [field_of(column) for column in columns]
+    fields = [_field_of(column) for column in columns]
     for number, name in enumerate(fields):
         if name and name in fields[:number]:
             first = columns[fields.index(name)]
             raise SourceError(f"{where}: the columns {first!r} and {columns[number]!r} both mean the {name}; remove one")
     if not {"file", "url", "canonical", "doi"} & set(fields):
         raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(dict.fromkeys(columns))})')
-    lacking = [name for name in ("file", "url", "grade", "date", "title", "doi") if _FIELDS[name] not in fields]
-    for column, name in zip(columns, fields, strict=True):
-        meant = next((other for other in lacking if likely(other, [column], ())), None)
-        if not name and meant is not None:
-            raise SourceError(f"{where}: there is no column {column[:40]!r}; rename it to {meant!r}, or to something else")
 
 
 def _file_of(name: str, folder: Path) -> Path:
     """Return the file that a manifest names; a ValueError says what is wrong with it."""
     found = (folder / name).resolve()
-    if "\\" in name and not found.exists():  # as Windows writes it
-        found = (folder / name.replace("\\", "/")).resolve()
-    if Path(name).is_absolute() or (PureWindowsPath(name).anchor and not found.exists()):
+    if Path(name).is_absolute():
         raise ValueError("is an absolute path; write it relative to the folder of the manifest")
     if not found.is_relative_to(folder):
         raise ValueError("leads out of the folder of the manifest; copy it there")

@@ -42,8 +42,7 @@ _SHORT = 0.75
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
 _MOST_ON_A_PAGE = 60
 _REPEATED = 3
-_LONGEST_EDGE = 200
-_NUMBER = re.compile(r"[0-9]{1,4}")
+_NUMBER = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}(?=\Z| (?:/|of|von) [0-9]{1,4}\Z)")
 
 
 class _Line(NamedTuple):
@@ -182,7 +181,7 @@ def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
 def _counted(line: _Line) -> Iterator[tuple[str, int]]:
     """Yield a line as it is, and with the distance from the number of the page for each number in it."""
     yield line.text, 0
-    for number in _NUMBER.finditer(line.text[:_LONGEST_EDGE]):
+    for number in _NUMBER.finditer(line.text):
         yield f"{line.text[: number.start()]}\0{line.text[number.end() :]}", int(number[0]) - line.page
 
 

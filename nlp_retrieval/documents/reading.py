@@ -65,19 +65,7 @@ _NEEDED = {
     "pdf": ("pypdf",),
     "docx": ("mammoth", *_HTML),
 }
-_OTHERS = {
-    b"\xd0\xcf\x11\xe0": "an old Word file, or a DOCX with a password; save it as DOCX without one",
-    b"{\\rtf": "RTF; save it as DOCX",
-}
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark begins with the same two bytes
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-_INPUT_ENCODING = re.compile(rb"\\usepackage\s{0,9}\[\s{0,9}([a-z0-9]{1,20})\s{0,9}\]\s{0,9}\{inputenc\}")
-_INPUT_ENCODINGS = {"ansinew": "cp1252", "latin9": "iso-8859-15", "applemac": "macintosh", "utf8x": "utf-8"}
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DECLARED_WITHIN = 4096
 """Bytes at the beginning of a page in which it may declare its encoding."""
 
@@ -101,10 +89,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
     """
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
     encoding = marked or _known(declared)
-    beginning = data[:_DECLARED_WITHIN]
-    if not encoding.startswith("utf-16") and not marked and 4 * beginning.count(0) > len(beginning):
-        raise SourceError(f"{where}: many of its bytes are zero, as in UTF-16 without a byte order mark; save it as UTF-8")
-    if not marked and encoding != "iso2022_jp":  # whose bytes are valid UTF-8 as well, and mean something else
+    if not marked:
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -117,9 +102,9 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
     try:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        reason = f"its byte order mark is that of {marked.upper()}" if marked else f"it declares {encoding}"
-        byte = f"byte 0x{data[error.start]:02x} at {error.start:,}" if error.start < len(data) else "its end"
-        raise SourceError(f"{where}: {reason}, but {byte} does not fit ({error.reason}); save it as UTF-8") from None
+        raise SourceError(
+            f"{where}: the byte at {error.start:,} does not fit its encoding, {encoding} ({error.reason}); save it as UTF-8"
+        ) from None
 
 
 def _known(label: str) -> str:
@@ -157,9 +142,6 @@ def read_document(
         'Krill live in cold water.'
     """
     where = printable(name)[-200:] or "this source"
-    for start, what in _OTHERS.items():
-        if data.startswith(start):
-            raise SourceError(f"{where}: {what}")
     kind = kind or _kind_of(data, name, media_type, where)
     if missing := [package for package in _NEEDED.get(kind, ()) if find_spec(package) is None]:
         raise DependencyError(f"reading {kind} needs {', '.join(missing)}: {install('evidence')}")
@@ -211,9 +193,6 @@ def _declared(kind: str, data: bytes, media_type: str) -> str:
     """Return the encoding that the server, or else the page itself, declares; empty if none does."""
     if charset := re.search(r";\s*charset\s*=\s*[\"']?([^\s\"';]{1,40})", media_type, re.IGNORECASE):
         return charset[1]
-    if kind == "latex" and (declared := _INPUT_ENCODING.search(data[:_DECLARED_WITHIN])):
-        name = declared[1].decode("ascii")
-        return _INPUT_ENCODINGS.get(name, name)
     if kind != "html":
         return ""
     from w3lib.encoding import html_body_declared_encoding

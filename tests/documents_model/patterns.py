@@ -47,11 +47,6 @@ DOCUMENTS = {
         "from nlp_retrieval.documents.pdf import _FOOTNOTE, _PRINTED, _address_goes_on",
     ),
     "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
-    "documents/reading.py": in_prose(
-        "for said in (text, chr(92) + 'usepackage' + ' ' * N + text, (chr(92) + 'usepackage[') * N): "
-        "_INPUT_ENCODING.search(said.encode('utf-8', 'replace'))",
-        "from nlp_retrieval.documents.reading import _INPUT_ENCODING",
-    ),
     "documents/folders.py": in_prose(
         "described({'date': text, text: text}, 'a.csv')", "from nlp_retrieval.documents.folders import described"
     ),
