@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 from unicodedata import normalize
@@ -23,10 +23,8 @@ from nlp_retrieval.text import printable
 LARGEST_BIBLIOGRAPHY = 20_000_000
 """Characters of a bibliography."""
 
-_KEY = re.compile(r"[^\s{}(),=\"#%'\\~@]{1,200}")
 _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
-_YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
-_YEAR_OR_NONE = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
+_YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
 _KEY_IN_JSON = re.compile(r'"(?:id|citationKey)"\s{0,20}:')
 
 
@@ -57,30 +55,23 @@ def read_bibliography(text: str, where: str = "the bibliography") -> Bibliograph
     """
     if len(text) > LARGEST_BIBLIOGRAPHY:
         raise InputError(f"{where}: {len(text):,} characters; at most {LARGEST_BIBLIOGRAPHY:,} are read, split it up")
-    text = text.removeprefix("\ufeff")
-    start = text.lstrip()[:1]
-    if not start:
-        raise InputError(f"{where}: it is empty; give BibTeX or CSL-JSON")
-    if start in "[{":
+    text = text.removeprefix("\ufeff").lstrip()
+    if text[:1] in ("[", "{"):
         read = Bibliography(_read_json(text, where))
-        _refuse_twice(((entry.mark, entry.line) for entry in read.entries), where)
     elif _ENTRY.search(text):
         read = _read_bibtex(text, where)
     else:
-        shown = printable(text.strip()[:40])
+        shown = printable(text[:40])
         raise InputError(f"{where}: neither BibTeX nor CSL-JSON; it begins {shown!r}: export it as one of them")
-    return read
-
-
-def _refuse_twice(keys: Iterable[tuple[str, int]], where: str) -> None:
     first: dict[str, int] = {}
-    for key, line in keys:
-        if key.casefold() in first:
+    for entry in read.entries:
+        if (key := entry.mark.casefold()) in first:
             raise InputError(
-                f"{where}, line {line}: the key {printable(key[:80])!r} is also that of the entry in line "
-                f"{first[key.casefold()]}; give each entry a key of its own"
+                f"{where}, line {entry.line}: the key {printable(entry.mark[:80])!r} is also that of the entry in line "
+                f"{first[key]}; give each entry a key of its own"
             )
-        first[key.casefold()] = line
+        first[key] = entry.line
+    return read
 
 
 def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses: Iterable[str], line: int) -> Reference:
@@ -100,19 +91,9 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
     try:
         from pybtex import errors
         from pybtex.database.input.bibtex import Parser, UndefinedMacro
-        from pybtex.scanner import PybtexSyntaxError
     except ImportError as error:
         raise DependencyError(f"reading BibTeX needs pybtex: {install('evidence')} ({error})") from None
-    begins: list[tuple[str, int]] = []
-    for line, match in _with_lines(text, _ENTRY):
-        kind = match[1].lower()
-        if kind in ("comment", "string", "preamble"):
-            continue
-        if not _KEY.fullmatch(match[2] or "") or match[3]:
-            cure = f"write one after its bracket, as in @{kind}{{frisch1965,"
-            raise InputError(f"{where}, line {line}: the @{match[1]} there has no key that can be cited; {cure}")
-        begins.append((match[2], line))
-    _refuse_twice(begins, where)
+    lines = {(match[2] or "").casefold(): line for line, match in _with_lines(text, _ENTRY)}
     with errors.capture() as found:
         try:
             data = Parser(encoding="utf-8", person_fields=()).parse_string(text)
@@ -120,20 +101,18 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
             raise InputError(f"{where}: its braces are nested too deeply; remove some of them") from None
     undefined = [problem for problem in found if isinstance(problem, UndefinedMacro)]
     for problem in found:
-        if isinstance(problem, PybtexSyntaxError) and problem not in undefined:
-            place = f", line {problem.lineno}" if problem.lineno else ""
+        if problem not in undefined:
+            place = f", line {problem.lineno}" if getattr(problem, "lineno", None) else ""
             what = str(problem).partition(": ")[2] or str(problem)
-            raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces, quotes and commas")
+            raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces and commas")
     if not data.entries:
         raise InputError(f"{where}: no entry could be read; write entries as @article{{key, title = {{...}}}}")
-    lines = {key.casefold(): line for key, line in begins}
     entries = []
     for key, entry in data.entries.items():
         read = _bibtex_entry(entry, data.entries, lines.get(key.casefold(), 1))
         # other keys of it have no authors and title, or these would name several works
-        others = filter(_KEY.fullmatch, re.split(r"[\s,]+", entry.fields.get("ids", "")))
+        others = filter(None, re.split(r"[\s,]+", entry.fields.get("ids", "")))
         entries += [read, *(Reference(other, "", read.url, read.line, read.other_urls) for other in others)]
-    _refuse_twice(((entry.mark, entry.line) for entry in entries), where)
     n, what = len(undefined), "abbreviations are not defined (@string) and were left empty"
     return Bibliography(entries, [f"{where}: {n:,} {what}"] if n else [])
 
@@ -142,13 +121,13 @@ def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Referenc
     from pybtex.bibtex.utils import split_name_list
 
     fields = _fields_of(entry)
-    for name in ("crossref", "xdata"):  # the volume that a chapter is in, and what several entries share
-        if (other := entries.get(fields.get(name, ""))) is not None and other is not entry:
-            fields = {key: value for key, value in _fields_of(other).items() if key not in ("author", "title")} | fields
+    other = entries.get(fields.get("crossref", ""))  # the volume that a chapter is in
+    if other is not None and other is not entry:
+        fields = {key: value for key, value in _fields_of(other).items() if key not in ("author", "title")} | fields
     surnames = [_surname(name) for name in split_name_list(fields.get("author") or fields.get("editor", ""))]
     surnames = [name for name in surnames if name and name.casefold() != "others"]
     surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
-    year = _YEAR_OR_NONE.search(fields.get("year", "") or fields.get("date", "") or fields.get("pubstate", ""))
+    year = _YEAR.search(fields.get("year", "") or fields.get("date", ""))
     title = _plain_text(fields.get("title", ""))
     return _entry_of(entry.key, surnames, year[0] if year else "", title, _addresses(fields), line)
 
@@ -165,8 +144,6 @@ def _surname(name: str) -> str:
     with errors.capture():  # too many commas
         person = Person(name)
     given = " ".join([*person.first_names, *person.middle_names])
-    if named := re.match(r"family=([^,=]{1,200})", " ".join(person.last_names)):  # as biber writes a name in parts
-        return _plain_text(named[1])
     is_group = (
         not person.prelast_names
         and "," not in name
@@ -178,34 +155,22 @@ def _surname(name: str) -> str:
     return _plain_text(" ".join([*names, *person.last_names]))
 
 
-_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "ee", "bdsk-url-1", "pmcid", "extra")
+_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "extra")
 """Fields that may hold the address of a work, among other things."""
 
 
 def _addresses(fields: Mapping[str, str]) -> list[str]:
     """Return the addresses of a work, the best one first."""
     url = re.sub(r"\A\\url\s*\{(.*)\}\Z|\A<(.*)>\Z", r"\1\2", fields.get("url", "")).replace("\\", "")
-    url = re.split(r"[,;]?\s+(?=https?://)", url)[0]
-    eprint, kind = fields.get("eprint", ""), fields.get("archiveprefix", fields.get("eprinttype", "")).lower()
-    if kind in ("arxiv", "") and re.fullmatch(
-        r"(?:arxiv:\s?)?(?:[0-9]{4}\.[0-9]{4,5}|[a-z.-]+/[0-9]{7})(?:v[0-9]+)?", eprint, re.IGNORECASE
-    ):
+    doi, eprint = fields.get("doi", "").strip().replace("\\", ""), fields.get("eprint", "")
+    pubmed = fields.get("pmid", "")
+    if re.fullmatch(r"(?:arxiv:\s?)?(?:[0-9]{4}\.[0-9]{4,5}|[a-z.-]+/[0-9]{7})(?:v[0-9]+)?", eprint, re.IGNORECASE):
         eprint = f"arXiv:{eprint.lower().removeprefix('arxiv:').strip()}"
-    elif kind == "pubmed":
-        eprint = _pubmed(eprint)
+    elif fields.get("eprinttype", "").lower() == "pubmed":
+        pubmed, eprint = eprint, ""
     elsewhere = re.sub(r"\\url\s*\{|[{}\\]", " ", " ".join(fields.get(name, "") for name in _PLACES))
-    found = [_as_doi(fields.get("doi", "")), url, _pubmed(fields.get("pmid", "")), eprint]
+    found = [f"doi:{doi}" if doi.startswith("10.") else doi, url, f"PMID:{pubmed}" * pubmed.isdecimal(), eprint]
     return [*found, *(address for _, address in plain_links(elsewhere) if address)]
-
-
-def _pubmed(number: str) -> str:
-    return f"PMID:{number}" if number.isdecimal() else ""
-
-
-def _as_doi(text: str) -> str:
-    """Return a bare DOI with "doi:" before it, and anything else as it is, without backslashes."""
-    text = text.strip().replace("\\", "")
-    return f"doi:{text}" if text.startswith("10.") else text
 
 
 def _plain_text(source: str) -> str:
@@ -230,28 +195,16 @@ def _read_json(text: str, where: str) -> list[Reference]:
         data = parse_json(text.encode("utf-8", "replace"))
     except ValueError as error:
         raise InputError(f"{where}: broken JSON ({printable(str(error))[:120]}); export it again as CSL-JSON") from None
-    items = (
-        (data.get("items") or data.get("references") or ([data] if "title" in data else list(data.values())))
-        if isinstance(data, dict)
-        else data
-    )
+    items = data.get("items") if isinstance(data, dict) else data
     if not isinstance(items, list):
         raise InputError(f"{where}: JSON without a list of works; export it as CSL-JSON")
     lines = [line for line, _ in _with_lines(text, _KEY_IN_JSON)]
-    entries = csl_entries(items, where)
-    return [replace(entry, line=line) for entry, line in zip(entries, [*lines, *range(1, len(entries) + 1)], strict=False)]
-
-
-def csl_entries(items: Sequence[object], where: str) -> list[Reference]:
-    """Return works in CSL-JSON, or of the list ``references`` in front matter, as entries; the line of each is its number."""
     entries = []
-    for number, item in enumerate(items, start=1):
-        if not isinstance(item, dict):
-            raise InputError(f"{where}: work {number} is no object with fields; export it as CSL-JSON")
-        key = _text(item, "citation-key", "citationKey", "citekey", "id")
+    for number, (item, line) in enumerate(zip(items, [*lines, *[1] * len(items)], strict=False), start=1):
+        key = _text(item, "citation-key", "citationKey", "id") if isinstance(item, dict) else ""
         if not key:
-            raise InputError(f'{where}: work {number} has no key ({printable(_text(item, "title"))[:60]!r}); give it an "id"')
-        entries.append(_csl_entry(key, item, number))
+            raise InputError(f'{where}: work {number} has no key; give it an "id"')
+        entries.append(_csl_entry(key, item, line))
     return entries
 
 
@@ -265,9 +218,7 @@ def _with_lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.M
 
 
 def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
-    people: list[object] = next(
-        (item[role] for role in ("author", "creators", "editor") if isinstance(item.get(role), list)), []
-    )
+    people = next((item[role] for role in ("author", "creators", "editor") if isinstance(item.get(role), list)), [])
     surnames = [
         f"{_text(person, 'non-dropping-particle')} {_text(person, 'family', 'lastName', 'literal', 'name')}".strip()
         for person in people
@@ -284,13 +235,9 @@ def _text(item: Mapping[str, Any], *names: str) -> str:
 
 def _issued(item: Mapping[str, Any]) -> str:
     issued = item.get("issued")
-    if isinstance(issued, dict):
-        try:
-            return str(issued["date-parts"][0][0])[:10] + str(item.get("year-suffix") or "")[:2]
-        except (LookupError, TypeError):
-            issued = issued.get("raw") or issued.get("literal") or issued.get("year")
     found = _YEAR.search(str(issued or _text(item, "date", "year"))[:200])
-    return found[0] if found else ""
+    suffix = str(item.get("year-suffix") or "")[:2] if issued else ""
+    return found[0] + suffix if found else ""
 
 
 def bibliography_notes(named: object) -> list[str]:

@@ -30,12 +30,8 @@ _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
 
 _READERS = {
     "text": "markdown.read_plain",
-    "markdown": "markdown.read_markdown",
-    "html": "html.read_html",
-    "latex": "latex.read_latex",
-    "pdf": "pdf.read_pdf",
-    "docx": "docx.read_docx",
     "bibliography": "bibliography.read_bibliography",
+    **{kind: f"{kind}.read_{kind}" for kind in ("markdown", "html", "latex", "pdf", "docx")},
 }
 
 

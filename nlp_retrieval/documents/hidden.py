@@ -24,20 +24,18 @@ _NEVER_SHOWN = frozenset(
     "template noframes noembed canvas iframe object embed audio video progress meter desc metadata annotation annotation-xml "
     "defs symbol clippath pattern marker lineargradient radialgradient".split()
 )
-_STRUCK = frozenset(("del", "s", "strike"))
-_LOOKS = _STRUCK | {"a", "mark", "button"}
-"""Elements whose text looks different from that around them without any style."""
-
+_STRUCK = ("del", "s", "strike")
 _LEFT_OUT = "left-out-of-the-text"
 """Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
 
-_DISPLAYS = frozenset(
-    "none inline block inline-block flex inline-flex grid inline-grid contents table table-cell table-row list-item flow-root "
-    "initial revert".split()
-)
-_LENGTHS = ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top")
+_LENGTHS = ("font-size", "left", "top", "text-indent", "margin-left", "margin-top")
+_KEYWORDS = {
+    "display": "none inline block inline-block flex grid contents table table-cell table-row list-item initial revert".split(),
+    "visibility": "hidden collapse visible inherit".split(),
+    "position": "static relative absolute fixed sticky".split(),
+}
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}
-_LETTER, _WIDTH, _HEIGHT = 16.0, 1280.0, 720.0
+_LETTER, _WIDTH = 16.0, 1280.0
 _TINY, _FAINT, _FAR = 3.0, 0.05, 500.0
 _NEAR = 12
 """Largest difference, of 255, in each component of two colours that look the same."""
@@ -146,7 +144,7 @@ def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
                 note("unrendered" if is_fallback or is_dialog else "hidden", node.text_content())
             node.tag = _LEFT_OUT
             continue
-        if style or node.tag in _LOOKS:
+        if style or node.tag in (*_STRUCK, "a", "mark"):
             look = _look(node, style, look)
         children = list(node)
         for comment in (child for child in children if child.tag is etree.Comment):
@@ -206,27 +204,22 @@ def _declarations(content: Any) -> list[tuple[bool, str, Any]]:
 
 def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the properties that a declaration sets, and their values: keywords, colours, numbers, or tokens of lengths."""
-    if name.endswith("background-clip"):
-        yield "background-clip", [word.lower_value for word in words if word.type == "ident"]
+    idents = {word.lower_value for word in words if word.type == "ident"}
+    if name.endswith("background-clip") or name in ("text-decoration", "text-decoration-line"):
+        yield "background-clip" if name.endswith("clip") else "text-decoration", idents
     elif name in ("background", "background-color", "background-image"):
         if any(word.type in ("url", "function") and _colour(word) is None for word in words):
             yield "background", None  # a picture, or a gradient
         else:
             yield from (("background", colour) for word in words if (colour := _colour(word)) is not None)
-    elif name in ("text-decoration", "text-decoration-line"):
-        yield "text-decoration", {word.lower_value for word in words if word.type == "ident"}
-    elif name == "font":
-        sizes = (word for word in words[:4] if _length(word, 1, 1) is not None)
-        yield from (("font-size", word) for word in sizes if word.type != "number" or word is words[0])
-    elif len(words) == 1 and name == "color" and (ink := _colour(words[0])) is not None:
+    elif len(words) != 1:
+        return
+    elif name == "color" and (ink := _colour(words[0])) is not None:
         yield name, ink
-    elif len(words) == 1 and name == "opacity" and words[0].type in ("number", "percentage"):
-        yield name, words[0].value / (100 if words[0].type == "percentage" else 1)
-    elif len(words) == 1 and name in _LENGTHS and _length(words[0], 1, 1) is not None:
-        yield name, words[0]
-    elif len(words) == 1 and name in ("display", "visibility", "position") and words[0].type == "ident":
-        word = words[0].lower_value
-        yield from [(name, word)] if name != "display" or word in _DISPLAYS else []
+    elif name == "opacity" and words[0].type == "number":
+        yield name, max(0.0, min(1.0, words[0].value))
+    elif (name in _LENGTHS and _length(words[0], 1, 1) is not None) or idents & set(_KEYWORDS.get(name, ())):
+        yield name, words[0] if name in _LENGTHS else words[0].lower_value
 
 
 def _colour(token: Any) -> Colour | None:
@@ -268,11 +261,11 @@ def _declared(matcher: Matcher, element: _Element | None, node: Any) -> dict[str
 def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
     """Return the look of the text of an element, by its style and the look around it."""
     letter = _pixels(style, "font-size", around.letter, around.letter, default=around.letter)
-    own = _BLUE if node.tag == "a" and "href" in node.attrib else _BLACK if node.tag in ("mark", "button") else around.ink
+    own = _BLUE if node.tag == "a" and "href" in node.attrib else _BLACK if node.tag == "mark" else around.ink
     paper = style.get("background", around.paper)
     if paper is not None and paper[3] < 1:  # what shines through
         paper = around.paper if paper[3] <= _FAINT else None
-    is_cut_out = style.get("background-clip") == ["text"]
+    is_cut_out = "text" in style.get("background-clip", ())
     look = replace(
         around,
         letter=letter,
@@ -284,24 +277,21 @@ def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
     if node.tag in ("html", "body"):
         return look
     shown = style.get("visibility", "inherit")
-    return replace(
-        look,
-        opacity=around.opacity * max(0.0, min(1.0, style.get("opacity", 1.0))),
-        is_visible=around.is_visible if shown == "inherit" else shown not in ("hidden", "collapse"),
-    )
+    is_visible = around.is_visible if shown == "inherit" else shown == "visible"
+    return replace(look, opacity=around.opacity * style.get("opacity", 1.0), is_visible=is_visible)
 
 
 def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
     """Return whether nothing inside an element can be seen, whatever its own style."""
     if node.tag in ("html", "body"):
         return False
-    across, down = _pixels(style, "margin-left", _LETTER, 400), _pixels(style, "margin-top", _LETTER, 400)
-    if style.get("position", "static") != "static":
-        across += _pixels(style, "left", _LETTER, _WIDTH) - ("left" not in style) * _pixels(style, "right", _LETTER, _WIDTH)
-        down += _pixels(style, "top", _LETTER, _HEIGHT) - ("top" not in style) * _pixels(style, "bottom", _LETTER, _HEIGHT)
+    across, down = (
+        _pixels(style, f"margin-{side}", _LETTER, 400)
+        + _pixels(style, side, _LETTER, _WIDTH) * (style.get("position", "static") != "static")
+        for side in ("left", "top")
+    )
     default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
-    is_far = not -_FAR < across < 10 * _FAR or not -_FAR < down < 10 * _FAR
-    return is_far or style.get("display", default) == "none"
+    return min(across, down) <= -_FAR or max(across, down) >= 10 * _FAR or style.get("display", default) == "none"
 
 
 def _pixels(style: Mapping[str, Any], name: str, letter: float, whole: float, default: float = 0.0) -> float:

@@ -9,8 +9,8 @@ DOCUMENTS = {
         "markdown_parser().parse(text[:N])", "from nlp_retrieval.documents.markdown import markdown_parser"
     ),
     "documents/addresses.py": in_prose(
-        "_WRAPPED.match('https://www.google.com/url?' + text), web_address(text), list(plain_links(text)), trimmed(text)",
-        "from nlp_retrieval.documents.addresses import _WRAPPED, plain_links, trimmed, web_address",
+        "web_address(text), list(plain_links(text)), trimmed(text)",
+        "from nlp_retrieval.documents.addresses import plain_links, trimmed, web_address",
     ),
     "documents/markdown.py": in_prose(
         "read_markdown(text[:N], 'a.md')", "from nlp_retrieval.documents.markdown import read_markdown"
