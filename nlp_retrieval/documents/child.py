@@ -25,7 +25,7 @@ CHILD_SECONDS = 60.0
 
 _MEMORY = 2 * 2**30
 _LARGEST_REPLY = 100 * 2**20
-_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
+_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
 """Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
 
 _READERS = {
@@ -53,10 +53,9 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seco
     with TemporaryFile() as order, TemporaryFile() as reply, TemporaryFile() as faults:
         order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)
         order.seek(0)
-        command = [sys.executable, "-P", "-m", "nlp_retrieval.documents.child"]
         try:
-            done = subprocess.run(  # noqa: S603 -- our own module
-                command,
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "nlp_retrieval.documents.child"],
                 stdin=order,
                 stdout=reply,
                 stderr=faults,

@@ -15,13 +15,13 @@ class Removed:
     """Counts of what was left out of a document since its readers do not see it; two of them can be added.
 
     Args:
-        hidden: elements of a page with text that is hidden by style or attribute.
-        unrendered: comments, and elements with text that a browser does not show.
+        hidden: elements of a page that styles or attributes hide.
+        unrendered: comments, and elements that a browser does not show.
         struck: passages that the author struck out.
-        zero_width: characters without width or function, including soft hyphens.
-        directional: characters that change the direction of the writing around them.
-        tags: characters of the Unicode tag block, which mirror ASCII and are invisible.
-        controls: control characters other than tab and line feed, and lone surrogates.
+        zero_width: characters without width or function.
+        directional: characters that turn the writing around them.
+        tags: invisible characters that mirror ASCII.
+        controls: control characters other than tab and line feed.
 
     Examples:
         >>> (Removed(hidden=1) + Removed(hidden=1, tags=1)).describe()

@@ -1,10 +1,8 @@
 """Folders of documents, and manifests that describe them.
 
-A folder is read to any depth, in the order of its names. Skipped, and counted in a warning, are symbolic links (they lead out
-of the folder, or to files that are read anyway), devices, pipes and sockets, and unsupported files. Files and folders whose
-name begins with a dot, and the lock files of office programs, are skipped without a warning.
-
-A manifest is a CSV file. It names files below its own folder only: a path that leads elsewhere is refused, also by a link.
+A folder is read to any depth, in the order of its names. Links (they may lead out of it), devices and unsupported files
+are skipped and counted in a warning; names that begin with a dot, and lock files of office programs, without one. A manifest is
+a CSV file, which names files below its own folder only.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.documents.reading import SUFFIXES
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders import quoted, read_rows
-from nlp_retrieval.text import printable
+from nlp_retrieval.text import counted, printable
 
 _UNSEEN = (".", "~$")
 
@@ -41,9 +39,9 @@ class LeftOut:
         self.failures: list[str] = []
         """Sources that could not be read or stored, and why."""
 
-    def add(self, reason: str, first: str) -> None:
-        """Count one case of a reason, with its description."""
-        self._found.setdefault(reason, []).append(first)
+    def add(self, reason: str, case: str) -> None:
+        """Count one case of a reason."""
+        self._found.setdefault(reason, []).append(case)
 
     def fail(self, reason: str, what: str) -> None:
         """Count a source that could not be read or stored."""
@@ -94,10 +92,8 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
         for path in [here / name for name in (*links, *sorted(names))]:
             if path.name.startswith(_UNSEEN) or path in known:
                 continue
-            if path.is_symlink():
-                left_out.add("symbolic links skipped", printable(str(path)))
-            elif not path.is_file():
-                left_out.add("devices, pipes and sockets skipped", printable(str(path)))
+            if path.is_symlink() or not path.is_file():
+                left_out.add("links, devices, pipes and sockets skipped", printable(str(path)))
             elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
                 yield path
             else:
@@ -142,8 +138,11 @@ def is_date(text: str) -> bool:
 class Described:
     """What a row of a manifest, or front matter, says about a document.
 
-    ``fields`` are text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said;
-    ``metadata`` other values; ``file`` the absolute path of the file that a row names.
+    Args:
+        where: the file, and its line.
+        fields: text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said.
+        metadata: other values.
+        file: the absolute path of the file that a row names.
 
     Examples:
         >>> Described("sources.csv, line 2", {"title": "Krill"}).fields["title"]
@@ -157,22 +156,10 @@ class Described:
 
 
 def described(values: Mapping[str, str], where: str) -> Described:
-    """Return what some values say, by column or key as people write them: "Fetch date", "source-grade".
-
-    Examples:
-        >>> described({"Canonical URL": "https://example.org/krill"}, "krill.md").fields
-        {'canonical': 'https://example.org/krill'}
-    """
-    fields: dict[str, str] = {}
-    metadata: dict[str, str] = {}
-    for name, value in values.items():
-        cleaned = " ".join(clean_text(value)[0].split())[:_LONGEST_VALUE]
-        field_name = _field_of(name)
-        if field_name:
-            fields[field_name] = cleaned
-        elif cleaned:
-            metadata[name] = cleaned
-    return Described(where, fields, metadata)
+    """Return what some values say, by column or key."""
+    cleaned = {name: " ".join(clean_text(value)[0].split())[:_LONGEST_VALUE] for name, value in values.items()}
+    fields = {_field_of(name): value for name, value in cleaned.items() if _field_of(name)}
+    return Described(where, fields, {name: value for name, value in cleaned.items() if value and not _field_of(name)})
 
 
 def _field_of(name: str) -> str:
@@ -237,16 +224,13 @@ def refuse_faults(path: Path, faults: Sequence[str]) -> None:
     if faults:
         more = f"\n  and {len(faults) - _SHOWN_FAULTS:,} more" if len(faults) > _SHOWN_FAULTS else ""
         listed = "".join(f"\n  {fault}" for fault in faults[:_SHOWN_FAULTS])
-        counted = "1 thing is" if len(faults) == 1 else f"{len(faults):,} things are"
-        raise SourceError(f"{path}: nothing was added, since {counted} wrong:{listed}{more}")
+        raise SourceError(f"{path}: nothing was added, since {counted(len(faults), 'thing')} must be mended:{listed}{more}")
 
 
 def _check_columns(where: str, columns: Sequence[str]) -> None:
-    fields = [_field_of(column) for column in columns]
-    for number, name in enumerate(fields):
-        if name and name in fields[:number]:
-            first = columns[fields.index(name)]
-            raise SourceError(f"{where}: the columns {first!r} and {columns[number]!r} both mean the {name}; remove one")
+    fields = [field for field in map(_field_of, columns) if field]
+    if twice := next((field for field in fields if fields.count(field) > 1), None):
+        raise SourceError(f"{where}: several columns mean the {twice}; remove all but one")
     if not {"file", "url", "canonical", "doi"} & set(fields):
         raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(dict.fromkeys(columns))})')
 
@@ -254,12 +238,8 @@ def _check_columns(where: str, columns: Sequence[str]) -> None:
 def _file_of(name: str, folder: Path) -> Path:
     """Return the file that a manifest names; a ValueError says what is wrong with it."""
     found = (folder / name).resolve()
-    if Path(name).is_absolute():
-        raise ValueError("is an absolute path; write it relative to the folder of the manifest")
-    if not found.is_relative_to(folder):
-        raise ValueError("leads out of the folder of the manifest; copy it there")
-    if found.is_dir():
-        raise ValueError("is a folder; list its files, or add the folder itself")
+    if Path(name).is_absolute() or not found.is_relative_to(folder):
+        raise ValueError("leads out of the folder of the manifest; copy it there, and write its path relative to that")
     if not found.is_file():
         raise ValueError(f"is no file in {printable(str(folder))}; check its name, or copy it there")
     if found.suffix.lower() not in SUFFIXES:

@@ -33,7 +33,7 @@ class DocumentsLoader(BaseLoader):
     front matter of text and Markdown, and those of a manifest, which count first. ``ChunkingLoader`` cuts documents into
     passages, each with its ``page``.
 
-    Files of a folder that cannot be read are skipped, and a warning counts them and says what is wrong with the first.
+    Files of a folder that cannot be read are skipped with a warning.
 
     Args:
         path: a file; a folder, with its folders; or a manifest: a CSV file with a column ``file``, and others, such as

@@ -7,7 +7,6 @@ DOCX, LaTeX and large pages are read in a child process with limits of time and 
 from __future__ import annotations
 
 import codecs
-import errno
 import os
 import re
 import stat
@@ -27,7 +26,7 @@ LARGEST_TEXT = 20 * 2**20
 """Characters of text of one document."""
 
 LARGEST_MARKUP = 10 * 2**20
-"""Bytes of a page of HTML or Markdown: the time to find its main text is quadratic in its size."""
+"""Bytes of HTML or Markdown: the time to find its main text is quadratic in its size."""
 
 _CHILD_FROM = 100_000
 """Characters from which a bibliography is read in a child process."""
@@ -57,14 +56,7 @@ MEDIA_TYPES = {
 """Media types, and the kinds of documents that they mean."""
 
 _SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
-_HTML = ("lxml", "trafilatura", "w3lib", "cssselect2")
-_NEEDED = {
-    "html": _HTML,
-    "markdown": ("markdown_it", "mdit_py_plugins", *_HTML),
-    "latex": ("pylatexenc",),
-    "pdf": ("pypdf",),
-    "docx": ("mammoth", *_HTML),
-}
+_NEEDED = ("lxml", "trafilatura", "w3lib", "cssselect2", "markdown_it", "mdit_py_plugins", "pylatexenc", "pypdf", "mammoth")
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DECLARED_WITHIN = 4096
 """Bytes at the beginning of a page in which it may declare its encoding."""
@@ -88,23 +80,14 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
         'Krill'
     """
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
-    encoding = marked or _known(declared)
-    if not marked:
+    encoding = marked or _known(declared) or "utf-8"
+    for tried in [encoding] if marked else ["utf-8", encoding]:
         try:
-            return data.decode()
+            return data.decode(tried).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            if not encoding:
-                declaration = f"declares {declared[:40]!r}, which is not accepted" if declared else "declares no encoding"
-                raise SourceError(
-                    f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and it {declaration}; "
-                    "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8"
-                ) from None
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise SourceError(
-            f"{where}: the byte at {error.start:,} does not fit its encoding, {encoding} ({error.reason}); save it as UTF-8"
-        ) from None
+            place = f"byte 0x{data[min(error.start, len(data) - 1)]:02x} at {error.start:,} is not {encoding.upper()}"
+    declaration = f", and {declared[:40]!r} is not accepted" if declared and not _known(declared) else ""
+    raise SourceError(f"{where}: {place}{declaration}; save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8")
 
 
 def _known(label: str) -> str:
@@ -143,7 +126,7 @@ def read_document(
     """
     where = printable(name)[-200:] or "this source"
     kind = kind or _kind_of(data, name, media_type, where)
-    if missing := [package for package in _NEEDED.get(kind, ()) if find_spec(package) is None]:
+    if missing := [package for package in _NEEDED if kind != "text" and find_spec(package) is None]:
         raise DependencyError(f"reading {kind} needs {', '.join(missing)}: {install('evidence')}")
     if not data or data.isspace():
         raise SourceError(f"{where}: it is empty; there is nothing to read")
@@ -216,20 +199,17 @@ def read_file(path: Path, follow_link: bool) -> bytes:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe without a writer would wait for ever
     try:
         descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            data = file.read(LARGEST_FILE + 1) if is_file else b""
     except FileNotFoundError:
-        fetching = "a page is fetched by nlp-retrieval evidence add PROJECT LIST.csv --fetch http, with its URL in a column url"
-        cure = fetching if shown.startswith(("http:/", "https:/")) else "check the path"
+        is_address = shown.startswith(("http:/", "https:/"))
+        cure = "list its URL in a CSV file, and add that with --fetch http" if is_address else "check the path"
         raise SourceError(f"{shown}: no such file; {cure}") from None
     except (OSError, ValueError) as error:
-        reason = "it is a symbolic link" if getattr(error, "errno", None) == errno.ELOOP else str(error)
-        raise SourceError(f"{shown}: cannot be opened ({reason}); make it a file that this user may read") from None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SourceError(f"{shown}: neither a file nor a folder; a device, a pipe or a socket is not read")
-        try:
-            data = file.read(LARGEST_FILE + 1)
-        except OSError as error:
-            raise SourceError(f"{shown}: reading failed ({error.strerror}); check the disk") from error
+        raise SourceError(f"{shown}: cannot be opened ({error}); make it a file that this user may read") from None
+    if not is_file:
+        raise SourceError(f"{shown}: neither a file nor a folder; a device, a pipe or a socket is not read")
     if len(data) > LARGEST_FILE:
         raise SourceError(f"{shown}: larger than {LARGEST_FILE >> 20} MiB; split it up")
     return data

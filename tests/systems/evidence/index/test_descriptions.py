@@ -76,13 +76,13 @@ def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
     with pytest.raises(SourceError) as caught:
         read_sources(path)
     faults = str(caught.value).splitlines()
-    assert "nothing was added, since 10 things are wrong" in faults[0], faults
+    assert "nothing was added, since 10 things must be mended" in faults[0], faults
     for line, said in (
         (3, "'gone.txt' is no file in"),
         (4, "leads out of the folder"),
         (5, "leads out of the folder"),
-        (6, "is an absolute path"),
-        (7, "is a folder"),
+        (6, "leads out of the folder"),
+        (7, "is no file in"),
         (8, "'F' is not a grade"),
         (8, "'last May' is not a date"),
         (8, "doi '10/x'"),
@@ -125,7 +125,7 @@ def test_one_url_with_two_dates_has_two_versions(tmp_path):
     ("header", "said"),
     [
         ("title,grade", 'no column "file" or "url"'),
-        ("file,Grade,quality", "both mean the quality"),
+        ("file,Grade,quality", "several columns mean the quality"),
     ],
 )
 def test_a_header_that_says_too_little_or_twice_is_refused(folder, header, said):
