@@ -17,7 +17,7 @@ from nlp_retrieval.documents.cleaning import clean_title
 from nlp_retrieval.errors import SourceError
 
 if TYPE_CHECKING:
-    from pypdf import PageObject, PdfReader
+    from pypdf import PageObject
 
 MOST_PAGES = 5000
 """Pages of a PDF."""
@@ -52,14 +52,6 @@ class _Line(NamedTuple):
     text: str
     stretches: Sequence[tuple[str, bool]]
 
-    def after(self, length: int) -> _Line:
-        """Return the line without its first characters."""
-        kept = []
-        for text, is_raised in self.stretches:
-            kept.append((text[length:], is_raised))
-            length = max(0, length - len(text))
-        return _Line(self.page, "".join(text for text, _ in kept), kept)
-
 
 def read_pdf(data: bytes, where: str) -> Document:
     """Return the text of a PDF; its lines are pages.
@@ -70,14 +62,23 @@ def read_pdf(data: bytes, where: str) -> Document:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError
 
+    pages: list[list[_Line]] = []
+    damaged: list[Exception] = []
     try:
         reader = PdfReader(BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise FileNotDecryptedError  # noqa: TRY301
         title, n_pages = str((reader.metadata.title if reader.metadata else None) or ""), len(reader.pages)
-        if n_pages > MOST_PAGES:
-            raise SourceError(f"{where}: {n_pages:,} pages; at most {MOST_PAGES:,} are read, split it up")  # noqa: TRY301
-        pages, n_damaged = _pages(reader, n_pages)
+        for number in range(min(n_pages, MOST_PAGES)):
+            try:
+                pages.append(_lines_of(reader.pages[number], number + 1))
+            except (LimitReachedError, MemoryError):
+                raise
+            except Exception as error:  # a page with damaged fonts should not lose the others
+                damaged.append(error)
+                pages.append([])
+        if pages and len(damaged) == n_pages:
+            raise damaged[0]  # noqa: TRY301
     except (FileNotDecryptedError, DependencyError):
         raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
     except LimitReachedError as error:
@@ -85,40 +86,22 @@ def read_pdf(data: bytes, where: str) -> Document:
             f"{where}: a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); "
             "save it again as a plain PDF, or omit it"
         ) from None
-    except (SourceError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
+    if n_pages > MOST_PAGES:
+        raise SourceError(f"{where}: {n_pages:,} pages; at most {MOST_PAGES:,} are read, split it up")
     empty = [str(number) for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
-    shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
-    without = f"{where}: no text on page {shown}; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
+    without = f"{where}: no text on page {', '.join(empty[:10])}{', ...' * (len(empty) > 10)}; "
+    without += "recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
     if len(empty) == len(pages):
         raise SourceError(without)
-    notes = [without] if empty else []
-    notes += [f"{where}: {n_damaged:,} damaged pages could not be read"] if n_damaged else []
+    notes = [without] * bool(empty) + [f"{where}: {len(damaged):,} damaged pages could not be read"] * bool(damaged)
     draft = Draft()
     blocks = list(_blocks(_without_edges(pages), draft))
     title, removed = clean_title(title)
     return Document(blocks, title, "page", removed=removed + draft.removed, notes=notes)
-
-
-def _pages(reader: PdfReader, n_pages: int) -> tuple[list[list[_Line]], int]:
-    """Return the lines of each page, and the number of pages that could not be read, which are empty."""
-    from pypdf.errors import LimitReachedError
-
-    pages: list[list[_Line]] = []
-    n_damaged = 0
-    for number in range(n_pages):
-        try:
-            pages.append(_lines_of(reader.pages[number], number + 1))
-        except (LimitReachedError, MemoryError):
-            raise
-        except Exception:  # a page with damaged fonts should not lose the others
-            n_damaged += 1
-            if n_damaged == n_pages:
-                raise
-            pages.append([])
-    return pages, n_damaged
 
 
 def _lines_of(page: PageObject, number: int) -> list[_Line]:
@@ -256,7 +239,7 @@ def _without_footnotes(lines: Sequence[_Line]) -> tuple[Sequence[_Line], list[tu
     notes = []
     for (at, number), end in zip(begins, ends, strict=True):
         rest = lines[at].text[len(number) :].lstrip(" .)")
-        first = lines[at].after(len(lines[at].text) - len(rest))
+        first = _Line(lines[at].page, rest, [(rest, False)])
         notes.append((number, [first, *(line for line in lines[at + 1 : end] if line.text)]))
     return lines[: begins[0][0] if begins else len(lines)], notes
 
