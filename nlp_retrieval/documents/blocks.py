@@ -141,28 +141,24 @@ class Document:
 
     @cached_property
     def _written(self) -> tuple[str, tuple[tuple[int, int], ...]]:
-        parts: list[str] = []
-        pages: dict[int, int] = {}
-        length = 0
-        before: TextBlock | None = None
+        text, pages, before = "", dict[int, int](), None
         for block in self.blocks:
             if block.outside or not has_text([block]):
                 continue
             is_next = before is not None and before.kind == block.kind and (block.kind == "item" or block.heads == before.heads)
             goes_on = is_next and block.kind in ("item", "row")
-            start = "" if before is None else "\n" if goes_on else "\n\n"
+            text += "" if before is None else "\n" if goes_on else "\n\n"
             if block.kind == "row" and not goes_on:
                 heads = " | ".join(" ".join(head.split()) for head in block.heads).rstrip()
-                start += f"{heads}\n" if heads else ""
+                text += f"{heads}\n" if heads else ""
             elif block.kind == "item" and block.name:
-                start += f"{block.name}. " if block.name.isdecimal() else f"{block.name} "
-            text, begun = _written(block)
+                text += f"{block.name}. " if block.name.isdecimal() else f"{block.name} "
+            written, begun = _written(block)
             for page, at in begun.items():
-                pages.setdefault(page, length + len(start) + at)
-            parts += (start, text)
-            length += len(start) + len(text)
+                pages.setdefault(page, len(text) + at)
+            text += written
             before = block
-        return "".join(parts), tuple(pages.items())
+        return text, tuple(pages.items())
 
 
 _NUMBER = re.compile(r"\[\^?[0-9]{1,3}\]")
@@ -254,7 +250,7 @@ _MARK = re.compile(
 )
 _LETTERS = re.compile(r"[^\W\d_]+\Z")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.,])([0-9][0-9.,]*)\Z")
-_ON_GOES_A_FORMULA = ("=", "+", "\u2212", "\u00d7", "*", "/", "^", "<", ">", "\u2248", "\u00b7", "\u2264", "\u2265")
+_ON_GOES_A_FORMULA = tuple("=+\u2212\u00d7*/^<>\u2248\u00b7")
 _UNITS = frozenset("km cm mm dm nm µm ft in yd mi kg mg s Hz Pa metres meters miles feet sin cos tan log".split())
 
 
@@ -280,14 +276,12 @@ def _is_power(text: str, before: str, after: str) -> bool:
         return after[:1].isalpha()  # an isotope
     if not text.isdigit() or (len(text) > 2 and not last.isdigit()):
         return False
-    number = _NUMBER_BEFORE.search(before)
-    if number or after.lstrip().startswith(_ON_GOES_A_FORMULA):
-        return not number or after.lstrip().startswith(_ON_GOES_A_FORMULA) or number[1] == "10" or len(number[1]) == 1
-    if letters := _LETTERS.search(before):
-        return len(letters[0]) == 1 or letters[0] in _UNITS
-    if last in ")]":  # of a formula, and not of words
-        return "(" in before and not re.search(r"[^\W\d_]{3}", before[before.rfind("(") :])
-    return not last.isascii() and not last.isalnum() and last not in "\u201d\u2019\u00bb\u3002\u2026"
+    if after.lstrip().startswith(_ON_GOES_A_FORMULA):
+        return True
+    if number := _NUMBER_BEFORE.search(before):
+        return number[1] == "10" or len(number[1]) == 1
+    letters = _LETTERS.search(before)
+    return letters is not None and (len(letters[0]) == 1 or letters[0] in _UNITS)
 
 
 # Tables.

@@ -41,10 +41,6 @@ _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
 _NO_NOTES = frozenset("figure table section ol ul main article body".split()) | _HEADINGS
 _SHORT_MARK = re.compile(r"[\[(]?[\w*\u2020\u2021]{1,4}[\])]?")
 _SPACES = re.compile(r"\s+")
-_DEEPEST = 250
-"""Depth of nested elements; the parser stops at 256, and would omit the rest."""
-
-_FEWEST_WORDS_OF_A_PAGE = 20
 
 
 def read_html(text: str, where: str) -> Document:
@@ -54,14 +50,8 @@ def read_html(text: str, where: str) -> Document:
         SourceError: it is empty, no HTML, or nested too deeply, or its style sheets are too complex.
     """
     cleaned, removed = clean_text(text)
-    page = parse_page(cleaned, where)
-    has_scripts = next(page.iter("script", "noscript"), None) is not None
-    document = document_of(page, where, is_of_web=True)
-    document = replace(document, removed=document.removed + removed)
-    words = len(document.text.split())
-    if has_scripts and words < _FEWEST_WORDS_OF_A_PAGE:
-        document.notes.append(f"{where}: {words} words; if it needs scripts or a login, save it as a browser shows it")
-    return document
+    document = document_of(parse_page(cleaned, where), where, is_of_web=True)
+    return replace(document, removed=document.removed + removed)
 
 
 def parse_page(text: str, where: str) -> Any:
@@ -81,7 +71,7 @@ def parse_page(text: str, where: str) -> Any:
         raise SourceError(f"{where}: it is not HTML that can be parsed ({str(error)[:80]})") from None
     last = parser.error_log.last_error
     if last is not None and "RESOURCE_LIMIT" in last.type_name:
-        raise SourceError(f"{where}: more than {_DEEPEST} levels of nested elements; save it as plain text")
+        raise SourceError(f"{where}: more than 250 levels of nested elements; save it as plain text")
     return page
 
 
@@ -100,13 +90,7 @@ def with_lines(page: Any) -> Any:
 
 
 def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
-    """Return the text of a parsed page, which is changed: its hidden parts go.
-
-    Args:
-        page: its root.
-        where: its name, for messages.
-        is_of_web: whether its main text is to be found.
-    """
+    """Return the text of a parsed page, which is changed: its hidden parts go; of a page of the web, find the main text."""
     try:
         removed, left_out = remove_hidden(page)
         reader = _Page(page)
@@ -144,17 +128,14 @@ class _Page:
     def _find_notes(self) -> None:
         """Find the elements that short links and links to references lead forward to, and name them."""
         order = {element: number for number, element in enumerate(self._page.iter())}
-        by_id: dict[str, Any] = {}
+        by_id = {name: each for each in reversed(order) for name in (each.get("id"), each.get("name")) if name}
         labels: set[str] = set()
-        for element in order:
-            for name in filter(None, (element.get("id"), element.get("name") if element.tag == "a" else None)):
-                by_id.setdefault(name, element)
         for anchor in self._page.iter("a"):
             href = anchor.get("href") or ""
             target = by_id.get(unquote(href[1:])) if href.startswith("#") else None
             if target is None:
                 continue
-            if target.tag in ("a", "span", "sup", "b", "strong", "cite"):
+            if target.tag not in _BLOCKS:
                 target = next((above for above in target.iterancestors() if above.tag in _BLOCKS), target)
             text = "".join(anchor.itertext()).strip()
             named = " ".join((href, target.get("class") or "", anchor.get("role") or "", anchor.get("class") or ""))
@@ -168,12 +149,9 @@ class _Page:
                 labels.add(label)
                 self._names[target] = label
         for counted in {item.getparent() for item in self._targets.values() if item.tag == "li"}:
-            for number, item in enumerate(
-                counted.iterchildren("li"), _first_number(counted)
-            ):  # [1]\u2013[3]: the first, the last
+            for number, item in enumerate(counted.iterchildren("li"), _first_number(counted)):  # [1]\u2013[3]
                 if counted.tag == "ol" and item not in self._names and str(number) not in labels:
                     self._names[item] = str(number)
-                    labels.add(str(number))
 
     def read(self) -> None:
         """Read the body, to blocks and the elements that they are of."""

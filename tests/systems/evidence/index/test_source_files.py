@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import socket
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,19 +57,6 @@ def test_a_folder_is_read_to_any_depth_in_the_order_of_its_names(tmp_path: Path)
         list(read_sources([str(tmp_path / "a.txt"), tmp_path / "a.txt"], quality="A"))
         == [SourceDocument("Text a.", f"{root}/a.txt", "a", "A", "")] * 2
     )
-
-
-@pytest.mark.parametrize(
-    "page", ["<script>load()</script>", "<noscript>You need to enable JavaScript to run this app.</noscript>"]
-)
-def test_a_page_that_needs_scripts_is_told(page: str, tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text(f"<title>T</title><body>{page}<p>Loading</p>")
-    with pytest.warns(RetrievalWarning, match="words; if it needs scripts or a login"):
-        list(read_sources(tmp_path / "a.html"))
-    (tmp_path / "b.html").write_text(f"<title>T</title><body>{page}<p>{'The tram has 22 stops. ' * 9}</p>")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        list(read_sources(tmp_path / "b.html"))
 
 
 def test_a_page_does_not_decide_its_own_url_or_grade(tmp_path: Path) -> None:
