@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -142,18 +140,6 @@ def test_filters_of_the_benchmark_hold_for_all_searches(tmp_path: Path) -> None:
     assert second == {"20201", "20202", "20211", "20212"}
     with pytest.raises(QueryError):
         searcher.search("krill", where={"nowhere": 1})
-
-
-def test_a_copy_goes_on_where_the_searcher_is(index: Path) -> None:  # noqa: F811
-    searcher = opened(index, label="halves 1", steps=9)
-    for again in (copy.deepcopy(searcher), copy.copy(searcher), pickle.loads(pickle.dumps(searcher))):
-        assert again.search(TEXTS) == searcher.search(TEXTS)
-        assert (again, again.fingerprint) == (searcher, searcher.fingerprint)
-    assert opened(index).fingerprint != opened(index).fingerprint  # nothing says that both do the same
-    plain = Searcher(["bm25"]).open(index)
-    assert AgentSearcher(halves, plain).search(TEXTS) == searcher.search(TEXTS)
-    with pytest.raises(ConfigurationError, match="Python code"):
-        searcher.to_config()
 
 
 def find(query: str) -> list[str]:

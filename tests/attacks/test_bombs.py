@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import zipfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, RetrievalError
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.lm.programs import read_program
 
 from .planting import in_child
@@ -92,31 +88,3 @@ def test_what_is_nested_without_end_is_one_error(tmp_path: Path, subtests: pytes
                     read()
             with pytest.raises(RetrievalError):
                 read_program(tmp_path / "program.json")
-
-
-def archives() -> dict[str, bytes]:
-    content = b'{"id": "a", "content": "x"}\n'
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("../../outside.jsonl", content)
-    whole = gzip.compress(content * 1000)
-    middle = len(whole) // 2
-    return {
-        "zip": packed.getvalue(),
-        "gzip, cut off": whole[:-20],
-        "gzip, damaged": whole[:middle] + bytes([whole[middle] ^ 0xFF]) + whole[middle + 1 :],
-        "gzip in gzip": gzip.compress(gzip.compress(content)),
-        "zstd": b"\x28\xb5\x2f\xfd" + content,
-        "tar": b"../../outside\0" + b"\0" * 600 + content,
-    }
-
-
-def test_an_archive_is_refused_and_never_unpacked(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    path = tmp_path / "work" / "corpus.jsonl"
-    path.parent.mkdir()
-    for kind, packed in archives().items():
-        path.write_bytes(packed)
-        for read in (JsonlLoader(path).load, BeirLoader(path).load, HoverLoader(path).queries, partial(read_run, path)):
-            with subtests.test(kind=kind, read=read), pytest.raises(SourceError, match=r"corpus\.jsonl"):
-                read()
-        assert {found.name for found in tmp_path.rglob("*")} == {"work", "corpus.jsonl"}

@@ -6,16 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from cli.commands import refused, run
-from conformance.registering import write_entry_points
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.registry import asked_for, component_class, kinds, names, plan, registered
+from nlp_retrieval.core.components.registry import component_class, kinds, names
 from nlp_retrieval.core.search.base_searcher import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, UntrustedError
@@ -24,46 +22,26 @@ from .planting import write_forged
 from .test_remote_code import own_architecture, planted
 
 ITEMS = [SearchableItem(item_id=f"i{number}", content=f"red fox and whale {number}") for number in range(5)]
-INSTALLED = """
-from core.engines import TermCount
-class Installed(TermCount):
-    name = "installed"
-    def __init__(self, length: int = 3, rule: str = "plain", notes: str | None = None) -> None:
-        super().__init__()
-"""
 
 
-def tried(index: Path, outside: Path) -> Counter[str]:
-    """How often trials of manifests ended in what; none of them touched what lies outside."""
+def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(tmp_path: Path) -> None:
+    """Of all kinds and names that the registry has, so that none can be forgotten."""
+    outside = tmp_path / "outside"
     planted(outside, own_architecture, head=False)
     (outside / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
     done = subprocess.run(
-        [sys.executable, "-m", "attacks.manifest_trials", str(index), str(outside)],
+        [sys.executable, "-m", "attacks.manifest_trials", str(outside)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent.parent,
-        env=os.environ | {"XDG_CACHE_HOME": str(outside.parent / "cache")},
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["wrong"] == []
-    return Counter(found["outcomes"])
-
-
-@pytest.mark.soak
-def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path) -> None:
-    Searcher([Bm25Retriever()]).index(ITEMS, tmp_path / "index")
-    outcomes = tried(tmp_path / "index", tmp_path / "outside")
-    assert outcomes["UntrustedError"] > 50
-    assert outcomes["used"] > 2, "harmless settings are obeyed"
-
-
-def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(tmp_path: Path) -> None:
-    """Of all kinds and names that the registry has, so that none can be forgotten."""
-    outcomes = tried(tmp_path / "none", tmp_path / "outside")
-    assert outcomes["UntrustedError"] > 200
-    assert outcomes["used"] > 20, "harmless settings are obeyed"
+    assert found["outcomes"]["UntrustedError"] > 200
+    assert found["outcomes"]["used"] > 20, "harmless settings are obeyed"
 
 
 def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path) -> None:
@@ -105,26 +83,6 @@ def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_
     write_forged(tmp_path / "index", content)
     with pytest.raises(ModelError, match="may name only models in this machine's cache"):
         retrievers_of(tmp_path / "index")
-
-
-def test_of_an_installed_class_without_rules_numbers_and_words_are_free_and_files_and_addresses_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = write_entry_points(tmp_path / "installed", {"retrievers": {"installed": "installed:Installed"}})
-    (package / "installed.py").write_text(INSTALLED)
-    monkeypatch.syspath_prepend(str(package))
-    registered.cache_clear()
-    try:
-        free = {"name": "installed", "length": 4, "rule": "strict"}
-        assert not list(asked_for(plan("retrievers", free, "mine")))
-        for value in ("/etc/passwd", "notes.txt", "http://127.0.0.1:9/", "two words"):
-            (phrase,) = asked_for(plan("retrievers", {"name": "installed", "notes": value}, "mine"))
-            assert phrase == f"mine.notes: set it to {value!r}"
-        Searcher([free]).index(ITEMS, tmp_path / "index")
-        (retriever,) = Searcher.open(tmp_path / "index").retrievers.values()
-        assert retriever.config["length"] == 4
-    finally:
-        registered.cache_clear()
 
 
 def test_every_component_rules_on_all_its_parameters() -> None:

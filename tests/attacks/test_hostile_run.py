@@ -33,7 +33,6 @@ from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from nlp_retrieval.text.printing import printable
 
 RUNS = "document.title='owned'"
 PAYLOADS = {
@@ -146,24 +145,6 @@ def test_tables_in_files_hold_them_as_text() -> None:
     assert r"\textbackslash{}input\{/etc/passwd\}" in table
 
 
-@pytest.mark.soak
-def test_no_script_of_theirs_runs_in_chromium(folder: Path, tmp_path: Path) -> None:
-    """Also without the page's policy, which would stop a script that got in."""
-    from bench.browser import chromium, opened
-
-    marked = (folder / "work" / "run" / "report.html").read_text("utf-8")
-    title, *_ = re.findall(r"<title>(.*?)</title>", marked)  # further ones are of drawings
-    without_policy = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", marked)
-    assert without_policy != marked
-    pages = {f"<title>report</title><p>{MARKUP}</p>": "owned", marked: title, without_policy: title}
-    for number, (page, shown) in enumerate(pages.items()):
-        (tmp_path / f"{number}.html").write_text(page, "utf-8")
-        with chromium() as browser:
-            tab = opened(browser, (tmp_path / f"{number}.html").as_uri(), [])
-            tab.wait_for_timeout(2000)
-            assert tab.title() == shown
-
-
 # the terminal
 
 
@@ -201,11 +182,6 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> R
 def obeyed(text: str) -> set[str]:
     """The characters of a text that a terminal would act upon; line ends are ours."""
     return {character for character in text if unicodedata.category(character) == "Cc" and character != "\n"}
-
-
-def test_what_is_printable_is_obeyed_nowhere() -> None:
-    assert obeyed(printable(SEQUENCES)) == set()
-    assert printable("Köln 東京 🙂 naïve") == "Köln 東京 🙂 naïve"
 
 
 def test_results_are_shown_without_sequences(folder: Path, run: Run) -> None:

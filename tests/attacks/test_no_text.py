@@ -11,12 +11,10 @@ from cli.commands import COMMAND
 
 from nlp_retrieval import (
     Bm25Retriever,
-    JsonlLoader,
     OverlapReranker,
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.errors import ConfigurationError, QueryError
 
 HALVES = ["\ud800", "fox \udcff", "\udfff\ud83d"]
@@ -58,13 +56,6 @@ def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest
             searcher.search("fox", where=where)
 
 
-def test_half_a_pair_in_a_parameter_or_a_configuration_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="JsonlLoader: path holds half of a surrogate pair"):
-        JsonlLoader(Path("caf\udce9.jsonl"))
-    with pytest.raises(ConfigurationError, match=r"line 2: .*found invalid Unicode character escape code"):
-        parse_yaml('a: 1\nb: "\\ud800"', "sweep.yaml")
-
-
 @pytest.mark.parametrize("path", ["caf\udce9", "a\0b"])
 def test_an_index_directory_whose_path_is_no_text_is_refused_and_not_made(tmp_path: Path, path: str) -> None:
     for attempt in (
@@ -78,7 +69,7 @@ def test_an_index_directory_whose_path_is_no_text_is_refused_and_not_made(tmp_pa
 
 @pytest.mark.parametrize(
     "words",
-    [[b"search", b"index", b"caf\xe9"], [b"index", b"caf\xe9.jsonl", b"new"], [b"search", b"index", b"x", b"-r", b"\xff"]],
+    [[b"search", b"index", b"caf\xe9"]],
 )
 def test_bytes_that_are_no_text_on_a_command_line_are_shown(words: list[bytes], tmp_path: Path) -> None:
     done = subprocess.run([COMMAND.encode(), *words], capture_output=True, cwd=tmp_path, check=False)

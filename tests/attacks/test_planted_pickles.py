@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -105,16 +104,3 @@ def test_a_run_folder_with_a_pickle_in_place_of_a_file_is_refused(
                 with pytest.raises(SourceError, match=file):
                     read_run_folder(planted)
                 assert not ran.exists()
-
-
-def test_what_langchain_and_llamaindex_decode_as_objects_stays_text(tmp_path: Path) -> None:
-    """CVE-2025-68664 and CVE-2025-3108: marks in JSON that other tools turn into objects, or hand to pickle."""
-    marked = {"lc": 1, "type": "constructor", "id": ["os", "system"], "kwargs": {"command": f"mkdir {tmp_path / 'ran'}"}}
-    metadata = {"__is_component": True, "qualified_name": "os.system", "value": marked, "py/object": "os.system"}
-    items = [item.model_copy(update={"metadata": metadata}) for item in ITEMS]
-    searcher = Searcher([Bm25Retriever()])
-    searcher.index(items, tmp_path / "index")
-    (hit, *_), *_ = searcher.search(["fox"], 1)
-    assert hit.item.metadata == metadata
-    assert json.loads(json.dumps(metadata)) == metadata
-    assert not (tmp_path / "ran").exists()

@@ -70,11 +70,3 @@ def test_the_value_of_a_filter_is_no_query(tmp_path: Path) -> None:
     for item_id, value in values.items():
         for where, wanted in (({"of": value}, {item_id}), ({"not": {"of": value}}, values.keys() - {item_id})):
             assert {hit for hit, _ in ranked(searcher, ["fox whale river tree"], where=where)[0]} == wanted, value
-
-
-def test_no_query_is_too_many_clauses_or_too_long_a_word(index: Path) -> None:
-    searcher = Searcher([PyseriniRetriever()]).open(index)
-    many = " ".join(f"word{number}" for number in range(20_000))
-    found = ranked(searcher, [f"{many} zebra", "fox " * 20_000, "z" * 200_000, "zebra " + "(" * 50_000])
-    assert [[hit for hit, _ in hits] for hits in (found[0], found[2], found[3])] == [["d9"], [], ["d9"]]
-    assert {hit for hit, _ in found[1]} == {"d0", "d3", "d5", "d10"}

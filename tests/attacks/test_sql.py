@@ -58,16 +58,6 @@ def test_a_table_is_one_that_the_database_lists(path: Path, subtests: pytest.Sub
             assert rows(path) == before
 
 
-def test_a_column_is_one_that_the_table_has(path: Path, subtests: pytest.Subtests) -> None:
-    for parameter in ["id_field", "content_field", "title_field", "metadata_fields"]:
-        for name in INJECTED:
-            with subtests.test(parameter=parameter, name=name):
-                columns: dict[str, object] = {parameter: [name] if parameter == "metadata_fields" else name}
-                with pytest.raises(SourceError, match=r'no ".*" field'):
-                    DatabaseLoader(f"sqlite:///{path}", table="docs", **columns).load()  # type: ignore[arg-type]
-                assert len(rows(path)) == 2
-
-
 def test_a_query_that_does_not_only_read_leaves_everything_as_it_is(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:

@@ -87,15 +87,6 @@ def test_sixty_pairs_by_keys(browser: Browser, tmp_path: Path) -> None:
     assert all(each.seconds > 0 for each in project.judgements())
 
 
-def test_without_the_token_nothing_is_shown(browser: Browser, project: JudgingProject) -> None:
-    from bench.browser import opened
-
-    with served(project.path, "--judge", "Ann") as page:
-        tab = opened(browser, f"{page.url}/", [])
-        tab.get_by_text("The address lacks its token", exact=False).wait_for()
-        assert "hale" not in tab.locator("body").inner_text()
-
-
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_hostile_text_is_text(browser: Browser, tmp_path: Path, width: int) -> None:
     from bench.browser import opened

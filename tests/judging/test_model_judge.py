@@ -10,8 +10,7 @@ import pytest
 from chat_server import ChatServer, MakeModel, asked, fields
 
 from nlp_retrieval import Query, SearchableItem
-from nlp_retrieval.errors import ConfigurationError, InputError
-from nlp_retrieval.judging import JudgingProject, ModelGrade, ModelJudge
+from nlp_retrieval.judging import JudgingProject, ModelJudge
 
 from .world import RUNS, make
 
@@ -66,11 +65,8 @@ def test_the_model_sees_neither_system_nor_rank_nor_what_people_said(project, se
     [
         (answered(1, "Whale 99 sings."), "its quote is not in the passage"),
         (answered(1, ""), "a grade above 0 without a quote"),
-        (answered(0, "nothing of the kind is said here"), "its quote is not in the passage"),
         (answered(7, "says that whale"), "its grade is not on the scale"),
-        (answered("high", "says that whale"), "no usable answer"),
         ("I think it is relevant.", "no usable answer"),
-        ("", "no usable answer"),
     ],
 )
 def test_an_answer_that_cannot_be_used_is_not_judged_and_it_is_said_why(project, server, model, recwarn, reply, why):
@@ -102,19 +98,3 @@ def test_a_passage_that_demands_a_grade_decides_at_most_its_own(tmp_path, server
     ModelJudge(model()).judge(project)
     pool = project.pool()
     assert dict(zip(pool.item_ids, pool.model, strict=True))["good"] == 0
-
-
-def test_a_budget_that_does_not_reach_is_an_error_before_the_first_call(project, server, model):
-    with pytest.raises(ConfigurationError, match=r"\d+ pairs, and max_calls=5: nothing was asked"):
-        ModelJudge(model(max_calls=5)).judge(project)
-    assert server.calls == 0
-    plan = ModelJudge(model()).plan(project)
-    assert plan.calls == len(project.pool().item_ids)
-
-
-def test_a_model_and_a_person_have_different_names(project):
-    project.judge_by_model("judge", [ModelGrade(0, 1)])
-    with pytest.raises(InputError, match="judge is the name of a model"):
-        project.judge(0, 1, "judge")
-    with pytest.raises(InputError, match="no model 'other'"):
-        project.pool("other")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
-import pytest
 from fuzz.command_lines import ended
 
 from nlp_retrieval import TopicsLoader
-from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.judging.query_log import families_of, sample_log
 
 LOG = [
@@ -35,24 +32,6 @@ def test_case_spaces_and_unicode_make_no_other_question(tmp_path):
     assert (sample.entries, sample.unusable, sample.repeated, sample.distinct) == (8, 2, 3, 3)
     assert [query.metadata["times"] for query in sample.queries] == [3, 2, 1]
     assert not any(query.is_synthetic or query.family for query in sample.queries)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "together"),
-    [
-        ("who eats krill", "krill: who eats it?", True),
-        ("how does a whale sing", "singing whales", True),
-        ("olbers paradox", "olber paradox", True),
-        ("olbers paradox explained", "olbers pardaox explained", True),
-        ("population of france 2019", "population of france 2020", False),
-        ("climate target of japan", "climate target of kenya", False),
-        ("capital of iran", "capital of iraq", False),
-        ("whale song", "whale song at night", False),
-        ("鲸鱼 吃 什么", "鲸鱼 在 哪里", False),
-    ],
-)
-def test_near_duplicates_have_the_same_content_words(one, other, together):
-    assert (len(set(families_of([one, other]))) == 1) is together
 
 
 def test_families_are_those_of_a_comparison_of_every_two():
@@ -109,21 +88,3 @@ def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
     assert [query.text for query in queries] == ["krill, whose food?", "foods of whales", "whale food"]
     assert queries[0].family is None
     assert queries[1].family == queries[2].family == queries[1].query_id
-
-
-def test_what_cannot_be_read_is_said(tmp_path):
-    (tmp_path / "log.csv").write_text("when,what\n1,krill\n")
-    with pytest.raises(SourceError, match=r'found: "when", "what"\); pass column='):
-        sample_log(tmp_path / "log.csv")
-    assert sample_log(tmp_path / "log.csv", column="what").queries[0].text == "krill"
-    with pytest.raises(SourceError, match='no "wath" field'):
-        sample_log(tmp_path / "log.csv", column="wath")
-    with pytest.raises(SourceError, match="no question with a word"):
-        sample_log(written(tmp_path / "log.txt", ["", "?"]))
-    with pytest.raises(ConfigurationError, match="count=0"):
-        sample_log(tmp_path / "log.csv", 0)
-    (tmp_path / "log.jsonl").write_text(json.dumps({"query": "krill"}) + "\n" + json.dumps({"query": None}) + "\n")
-    assert sample_log(tmp_path / "log.jsonl").unusable == 1
-    refused = ended(["judge", "questions", "from-log", str(tmp_path / "log.jsonl"), str(tmp_path / "asked.csv")])
-    assert refused.code != 0
-    assert "call the file .jsonl" in refused.err

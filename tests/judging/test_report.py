@@ -114,14 +114,6 @@ def test_questions_without_a_chosen_pair_count_in_their_turn(tmp_path):
     assert report_of(whole).decisions[0].families == N
 
 
-def test_a_difference_below_the_margin_is_said_to_be_that(tmp_path):
-    project = simulated(tmp_path / "p", {"one": answers(0, 1), "two": answers(1, 0)}, lambda n, rank: n % 2 == rank)
-    report = report_of(project, ["precision@2"], margin=0.1)
-    assert report.sentence.startswith("No difference is larger than the margin in precision@2")
-    with pytest.raises(ConfigurationError, match="margin=-1"):
-        report_of(project, margin=-1)
-
-
 def test_a_report_decides_all_of_its_differences_together(tmp_path):
     """The oracle computes each sequence from the values by family, at 0.05 divided by the number of differences."""
     project = simulated(tmp_path / "p", THREE, lambda n, rank: rank == n % 3, questions=25)

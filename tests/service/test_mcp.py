@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -235,13 +234,3 @@ def test_what_libraries_print_and_defects_do_not_reach_the_client(index):
     assert "secret of the inside" not in json.dumps(found)
     assert "secret of the inside" in said, "whoever runs it is told"
     assert said.count("NOISE from C") == said.count("NOISE from a child") == 3
-
-
-def test_a_signal_ends_it_while_it_waits_for_input(index):
-    for number in (signal.SIGINT, signal.SIGTERM):
-        process = started(COMMAND, "serve", index, "--mcp")
-        assert process.stderr is not None
-        assert b"over MCP" in process.stderr.readline()
-        process.send_signal(number)
-        assert process.wait(300) == -number
-        process.communicate()

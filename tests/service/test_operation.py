@@ -127,15 +127,6 @@ def test_workers_end_where_the_process_that_started_them_is_killed(tmp_path):
     assert not service._reader.is_alive(), "a worker still holds standard error"
 
 
-def test_a_model_that_does_not_answer_the_first_query_ends_no_service(tmp_path):
-    make_index(tmp_path / "index")
-    dead = "reranker={name: http, base_url: 'http://127.0.0.1:9', model: m, endpoint: {retries: 0}}"
-    with running([tmp_path / "index", "--warm", "--set", dead]) as service:
-        until(lambda: any("the first query failed" in line for line in list(service.said)))
-        with service.client() as client:
-            assert client.get("/livez").status_code == 200
-
-
 def asked(app, *requests, **client):
     """Answers to requests of an application in this process, inside its life."""
 

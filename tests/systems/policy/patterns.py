@@ -28,18 +28,6 @@ for text in ("a" * N, "a " * N, "a" + " " * N, " " * N, "a b " * N, ("a" + " " *
     for sentence in (text[:300], text[:300] + " z", "a " * 150 + "z"):  # what is shown of a sentence has an end
         page_of(item, sentence)
 """,
-    "systems/policy/silence.py": """
-from nlp_retrieval.systems.policy import silence
-for text in ("a" * N, "a1" * N, " " * N, "." * N, "\\n" * N):
-    silence._WORD.findall(text)
-""",
-    "systems/policy/running_text.py": """
-from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.policy.running_text import RunningText
-for text in ("a" * N, "a " * N, "1" * N, "1 a" * N, "\\n" * N, "a\\n" * N, " " * N, "." * N):
-    items = [SearchableItem(item_id=str(number), content=text) for number in range(3)]
-    RunningText.of(items).split(items[0])
-""",
     "systems/policy/values.py": """
 from nlp_retrieval.systems.policy.values import values_of
 for text in ("emi" * N, "emission " * N, "net " * N, "net zero " * N, "carbon neutral " * N, "not " * N, "business " * N,
@@ -48,30 +36,9 @@ for text in ("emi" * N, "emission " * N, "net " * N, "net zero " * N, "carbon ne
     for kind in ("target", "baseline", "finance"):
         values_of(text, kind)
 """,
-    "systems/policy/demo/writing.py": """
-from nlp_retrieval.systems.policy.demo import writing
-for text in ("[" * N, "[[" * N, "[[a|" * N, "[[" + "a" * N, "[[a|" + "b" * N, "1" * N, "1." * N, "1 " * N, "1 " + "a" * N,
-             "no " * N, "sixty-" * N, "20" * N):
-    for pattern in (writing._ALTERNATIVE, writing._AMOUNT, writing._NUMBER, writing._YEAR):
-        pattern.findall(text)
-""",
     "systems/policy/plans.py": """
 from nlp_retrieval.systems.policy.plans import named_in
 for text in ("a" * N, "a'" * N, "2021" * N, "2021 " * (N // 99), "v1 " * N, "1" * N, "_" * N, "/" * N, "first " * N):
     named_in(text[:N])
-""",
-    "systems/policy/chunk_tables/rows.py": """
-from nlp_retrieval.systems.policy.chunk_tables.rows import type_of
-for text in (" " * N, "-" * N, "a " * N, "SUPPORTS " * N):
-    type_of(text)
-""",
-    "systems/policy/chunk_tables/tables.py": """
-from nlp_retrieval.systems.policy.chunk_tables.tables import _CURES, _DRIVER
-for text in ("postgres" * N, "postgresql+" + "a" * N, "postgresql+" * N):
-    _DRIVER.sub("", text)
-import re
-for text in ("database " * N, "vector " * N, "vector" * N, " " * N):
-    for _, words, _ in _CURES:
-        re.search(words, text)
 """,
 }

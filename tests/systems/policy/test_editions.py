@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import BeirLoader, SearchableItem
 from nlp_retrieval.systems.policy.demo.writing import write_collection
-from nlp_retrieval.systems.policy.editions import aligned, changes_of, edition_numbers, editions_of, n_editions, word_runs
+from nlp_retrieval.systems.policy.editions import aligned, changes_of, editions_of, n_editions, word_runs
 from systems.policy.study.studies import study
 
 
@@ -110,20 +110,3 @@ def test_counterparts_are_the_passages_with_most_words_in_common() -> None:
     assert (first.later, first.earlier, second.later, second.earlier) == (0, 1, 1, 0)
     assert second.carried == pytest.approx(2 * 5 / 14)
     assert aligned(earlier, later, 0.95).counterparts == []
-
-
-def test_a_passage_that_was_split_or_joined_keeps_a_counterpart_and_is_not_new() -> None:
-    one, other = "alpha beta gamma delta epsilon", "iota kappa lambda mu nu xi"
-    split, joined = aligned([f"{one} {other}"], [one, other]), aligned([one, other], [f"{one} {other}"])
-    assert [(pair.later, pair.earlier) for pair in split.counterparts] == [(0, 0), (1, 0)]
-    assert [(pair.later, pair.earlier) for pair in joined.counterparts] == [(0, 0), (0, 1)]
-    assert split.new.tolist() == [0, 0]
-    assert joined.new.tolist() == [0]
-
-
-@pytest.mark.parametrize(
-    "metadata", [{"edition": "green"}, {"year": True}, {"year": 10**400}, {"year": [2020]}, {"edition": {"a": 1}}, {}]
-)
-def test_documents_without_an_order_are_no_editions(metadata: dict[str, object]) -> None:
-    items = [item("a", "x", document="A", **metadata), item("b", "y", document="B", **metadata)]
-    assert (edition_numbers(items), editions_of(items), n_editions(items)) == ([None, None], [], None)

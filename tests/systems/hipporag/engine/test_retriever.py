@@ -117,40 +117,12 @@ def test_an_explanation_names_the_triples_near_the_query_and_what_the_walk_visit
     assert all(json.dumps(why.as_dict()) for why in (first, second, third))
 
 
-def test_searching_needs_no_file_and_a_manifest_names_none(index: Path, knowledge: str) -> None:
-    config = json.loads((index / "manifest.json").read_text("utf-8"))["retrievers"]
-    (recorded,) = [record["config"] for record in config if record["config"]["name"] == "hipporag"]
-    assert recorded["knowledge"].startswith("sha256:")
-    assert knowledge not in (index / "manifest.json").read_text("utf-8")
-    held = found(index, recorded["knowledge"])
-    assert [[hit.item.item_id for hit in hits] for hits in held] == [
-        [hit.item.item_id for hit in hits] for hits in found(index, knowledge)
-    ]
-
-
 @pytest.mark.parametrize("key", ["knowledge", "added_knowledge"])
 def test_a_manifest_that_names_a_file_is_not_trusted(knowledge: str, key: str) -> None:
     config = {"name": "hipporag", key: knowledge}
     asked = list(asked_for(plan("retrievers", config, "here", BaseRetriever)))
     assert len(asked) == 1
     assert knowledge in asked[0]
-
-
-def test_entities_are_compared_without_case_accents_and_possessives(tmp_path: Path) -> None:
-    docs = [
-        {"passage": text, "extracted_entities": [], "extracted_triples": triples}
-        for text, triples in {
-            "one": [["Łódź's", "is part of", "ÉTÉ"], ["!!", "is", "Oslo"]],
-            "two": [["łódź", "lies near", "Ete"]],
-        }.items()
-    ]
-    (tmp_path / "openie.json").write_text(json.dumps({"docs": docs}), "utf-8")
-    items = [SearchableItem(item_id=text, content=text) for text in ("one", "two")]
-    one = retriever(str(tmp_path / "openie.json"))
-    one.index(items, tmp_path / "index")
-    opened = one.open(open_generation(tmp_path / "index"))
-    assert opened._graph_of_index.n_entities == 2
-    assert opened._graph_of_index.passages_of_entity.tolist() == [2, 2]
 
 
 class Letters(BaseEmbeddingModel):

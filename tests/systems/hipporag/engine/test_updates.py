@@ -14,7 +14,7 @@ from hashed_words import HashedWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import RetrievalResult, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.systems.hipporag import synonyms
 from nlp_retrieval.systems.hipporag.graph import KnowledgeGraph
@@ -103,16 +103,6 @@ def test_after_every_change_graph_and_answers_are_those_of_an_index_built_at_onc
             at_once.index(list(live.values()), Path(folder) / f"at-once-{number}")
             assert described(Path(folder) / "updated", one) == described(Path(folder) / f"at-once-{number}", one)
             same_answers(index.search(QUERIES, 20), at_once.search(QUERIES, 20))
-
-
-def test_an_index_opened_by_its_manifest_takes_up_passages_of_which_nothing_is_known(knowledge: str, tmp_path: Path) -> None:
-    one = HippoRagRetriever(ENCODER, knowledge)
-    Searcher([one]).index(PASSAGES[:5], tmp_path / "index")
-    held = HippoRagRetriever(ENCODER, str(one.index_identity()["knowledge"]))
-    index = Searcher([held]).open(tmp_path / "index")
-    index.add([SearchableItem(item_id="new", content="Erik Hort painted Oslo.")], auto_compact=False)
-    (hits,) = index.search(QUERIES[:1], 10)
-    assert "new" in {hit.item.item_id for hit in hits}
 
 
 @pytest.mark.parametrize("most", [3, 100])

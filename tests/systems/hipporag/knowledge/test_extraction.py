@@ -8,7 +8,6 @@ import pytest
 from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, OutputError
 from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
@@ -55,30 +54,6 @@ def test_each_passage_takes_one_call_and_no_run_asks_again(server, store, extrac
     assert (again.kept, again.extracted, again.calls.calls, server.calls) == (25, 0, 0, 25)
 
 
-def test_a_path_is_no_store_and_a_model_no_extractor(store, extractor, model):
-    with pytest.raises(ConfigurationError, match=r"pass KnowledgeStore\(path, create=True\)"):
-        extract_knowledge(ITEMS, "knowledge.db", extractor())
-    with pytest.raises(ConfigurationError, match=r"pass KnowledgeExtractor\(lm\)"):
-        extract_knowledge(ITEMS, store, model())
-
-
-def test_equal_texts_are_asked_about_once(server, store, extractor):
-    twins = [SearchableItem(item_id=f"e{number}", content=ITEMS[number % 2].content) for number in range(6)]
-    first = extract_knowledge(twins, store, extractor())
-    assert (server.calls, first.extracted, first.copied) == (2, 2, 4)
-    second = extract_knowledge(ITEMS[:3], store, extractor())
-    assert (server.calls, second.extracted, second.copied) == (3, 1, 2)
-    assert store.source().of(twins + ITEMS[:3]) == [knowledge_of(item) for item in twins + ITEMS[:3]]
-
-
-def test_a_changed_text_is_asked_about_again(server, store, extractor):
-    extract_knowledge(ITEMS, store, extractor())
-    changed = ITEMS[3].model_copy(update={"content": "Somebody moved to Nowhere"})
-    done = extract_knowledge([*ITEMS[:3], changed, *ITEMS[4:]], store, extractor())
-    assert (done.kept, done.extracted, server.calls) == (24, 1, 26)
-    assert store.source().of([ITEMS[3], changed]) == [None, knowledge_of(changed)]
-
-
 def test_another_model_or_prompt_is_another_extraction(server, store, extractor):
     small = extractor()
     extract_knowledge(ITEMS, store, small)
@@ -93,11 +68,6 @@ def test_another_model_or_prompt_is_another_extraction(server, store, extractor)
 UNUSABLE = {
     "prose": "Name0 was born in Place0, as far as I can tell.",
     "code": fields(knowledge="__import__('os').system('touch /tmp/evaluated')"),
-    "nothing": "",
-    "another passage": fields(knowledge='{"2": {"entities": ["a"], "triples": []}}'),
-    "no lists": fields(knowledge='{"1": {"entities": "a", "triples": {}}}'),
-    "entities without triples": fields(knowledge='{"1": {"entities": ["a"]}}'),
-    "markers": "[[ ## knowledge ## ]]\n[[ ## completed ## ]]",
 }
 
 
@@ -138,8 +108,6 @@ def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, s
     [
         {"knowledge": {"1": {"entities": ["A"], "triples": [["A", "is", "B"]]}}},
         {"passage 1": {"entities": {"A": "person"}, "triples": [["A", "is", "B"]]}},
-        {1: {"entities": [["A"]], "triples": [{"subject": "A", "predicate": "is", "object": "B"}]}},
-        {"1": {"entities": [["A", "person", "main"]], "triples": [["A", "is", "B"]]}},
     ],
 )
 def test_odd_forms_of_small_models_are_read(answer):
@@ -194,31 +162,3 @@ def test_an_endpoint_that_stays_down_is_given_up_and_the_rest_kept_for_later(ser
     server.answer = by_the_rule
     assert extract_knowledge(ITEMS, store, extractor()).whole
     assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
-
-
-def test_a_database_that_goes_away_loses_no_answer_that_was_paid(tmp_path, server, extractor):
-    path = tmp_path / "store.db"
-    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
-
-        def answer(body):
-            if server.calls == 12 and path.exists():
-                path.rename(tmp_path / "away.db")
-            return by_the_rule(body)
-
-        server.answer = answer
-        with pytest.raises(OutputError, match="committed results are kept"):
-            extract_knowledge(ITEMS, store, extractor(calls_at_once=1), commit_every=5)
-        server.answer = by_the_rule
-        path.unlink(missing_ok=True)
-        (tmp_path / "away.db").rename(path)
-        done = extract_knowledge(ITEMS, store, extractor())
-        assert done.whole
-        assert done.kept in (5, 10), "the second commit and the call that moves the file may overtake one another"
-        assert done.kept + done.calls.cache_hits + done.calls.calls == len(ITEMS)
-        assert done.calls.calls <= len(ITEMS) - 11, "the answers before the call that moved the file were paid"
-        assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
-
-
-@pytest.mark.parametrize("answer", ['{"entities": ["a"], "triples": []}', '{"3": {"entities": ["a"], "triples": []}}', "[1]"])
-def test_what_may_be_about_either_of_two_passages_is_not_used(answer):
-    assert knowledge_in(2, answer) is None

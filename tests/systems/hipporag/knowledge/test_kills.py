@@ -80,13 +80,3 @@ def test_ten_kills_and_a_last_run_equal_one_run(tmp_path, server):
     assert killer.run(folder, "cache") == 0
     assert stored(folder) == stored(whole)
     assert server.calls - begin <= len(ITEMS) + KILLS * (2 + 3 + 2)
-
-
-def test_ctrl_c_ends_at_once_and_leaves_what_was_committed(tmp_path, server):
-    killer = Killer(server, signal.SIGINT)
-    folder, begin = written(tmp_path / "interrupted"), server.calls
-    assert killer.run(folder, "cache", after=10) == -signal.SIGINT
-    assert len(stored(folder)["passages"]) == 9
-    assert killer.run(folder, "cache") == 0
-    assert len(stored(folder)["passages"]) == len(ITEMS)
-    assert server.calls - begin <= len(ITEMS) + 3

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from retrievers.link_graph.changing import segments_of
 
-from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.link_graph.graph import open_graph
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
 from systems.hipporag.stored_knowledge import openie_file, passage
@@ -50,41 +48,3 @@ def test_what_joins_has_the_links_of_an_index_built_at_once(tmp_path: Path) -> N
     assert {pair: weight for pair, weight in links_of(tmp_path / "index").items() if "d" in pair} == pytest.approx(touching)
     index.compact()
     assert links_of(tmp_path / "index") == pytest.approx(EXPECTED)
-
-
-def test_a_manifest_names_the_digest_by_which_the_index_is_opened_without_the_file(tmp_path: Path) -> None:
-    file = openie_file(tmp_path / "openie.json", ITEMS)
-    index = searcher(file)
-    index.index(ITEMS, tmp_path / "index")
-    Path(file).unlink()
-    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text("utf-8"))
-    (config,) = [one["config"] for one in manifest["retrievers"] if one["config"]["name"] == "link_graph"]
-    digest = config["links"][0]["knowledge"]
-    assert digest.startswith("sha256:")
-    assert file not in json.dumps(manifest)
-    held = searcher(digest).open(tmp_path / "index")
-    assert held.search(["Erik Hort"], 5)[0]
-    with pytest.warns(RetrievalWarning, match="nothing is known of 1 of 1 passages"):
-        held.add([SearchableItem(item_id="e", content="Erik Hort lies near Oslo.")], auto_compact=False)
-    with pytest.raises(ConfigurationError, match="name the file"):
-        searcher(digest).index(ITEMS, tmp_path / "another")
-
-
-def test_links_whose_source_is_not_at_hand_are_kept_where_segments_would_be_joined(tmp_path: Path) -> None:
-    file = openie_file(tmp_path / "openie.json", ITEMS)
-    index = searcher(file)
-    index.index(ITEMS[:2], tmp_path / "index")
-    index.add(ITEMS[2:], auto_compact=False)
-    before = links_of(tmp_path / "index")
-    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text("utf-8"))
-    (config,) = [one["config"] for one in manifest["retrievers"] if one["config"]["name"] == "link_graph"]
-    held = searcher(config["links"][0]["knowledge"]).open(tmp_path / "index")
-    with pytest.warns(RetrievalWarning) as warned:
-        held.add([SearchableItem(item_id=f"e{n}", content="Erik Hort lies near Oslo.") for n in range(6)])
-    assert any("could not be joined (the index holds only a digest" in str(warning.message) for warning in warned)
-    assert links_of(tmp_path / "index") == before
-    with pytest.raises(ConfigurationError, match="only a digest"):
-        held.compact()
-    with pytest.warns(RetrievalWarning, match="nothing is known of 6 of 10 passages"):
-        index.open(tmp_path / "index").compact()
-    assert set(before) <= set(links_of(tmp_path / "index"))

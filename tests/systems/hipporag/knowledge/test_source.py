@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hashed_words import HashedWords
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.hipporag.knowledge import (
     Extraction,
     PassageKnowledge,
@@ -84,62 +83,3 @@ def test_an_index_of_a_store_is_that_of_the_file_with_the_same_triples(tmp_path)
         searcher.index(ITEMS, tmp_path / f"index{number}")
         found.append([(hit.item.item_id, hit.score) for hit in searcher.search("Who lives with Name1?", 4)[0]])
     assert found[0] == found[1]
-
-
-@pytest.mark.filterwarnings("ignore:hipporag. there is no knowledge of 1 of 4")
-def test_a_richer_store_is_another_index_and_a_manifest_names_the_digest_alone(tmp_path):
-    path = filled(tmp_path / "known.db", [record(item) for item in ITEMS[:3]])
-    Searcher([HippoRagRetriever(HashedWords(), path)]).index(ITEMS, tmp_path / "index")
-    manifest = (tmp_path / "index" / "manifest.json").read_text("utf-8")
-    held = digest_of(path)
-    assert held in manifest
-    assert "known.db" not in manifest
-    filled(path, [record(ITEMS[3])])
-    with pytest.raises(IndexMismatchError):
-        Searcher([HippoRagRetriever(HashedWords(), path)]).open(tmp_path / "index")
-    Path(path).unlink()
-    searcher = Searcher([HippoRagRetriever(HashedWords(), held)])
-    searcher.open(tmp_path / "index")
-    assert searcher.search("Name1", 1)[0][0].item.item_id == "d1"
-
-
-class Meanwhile(HashedWords):
-    """Hashed words, and somebody who does something when passages are first encoded for an index."""
-
-    name = "meanwhile"
-    do = staticmethod(lambda: None)
-
-    def encode_passages(self, passages):
-        type(self).do()
-        return super().encode_passages(passages)
-
-
-def written(path, verb):
-    said = [record(item, verb).read.knowledge for item in ITEMS]
-    lines = [
-        {"doc_id": item.item_id, "extracted_entities": [], "extracted_triples": [[*vars(one.triples[0]).values()]]}
-        for item, one in zip(ITEMS, said, strict=True)
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    return str(path)
-
-
-def changing(kind, tmp_path):
-    """Knowledge of all items, and what changes it."""
-    if kind == "store":
-        knowledge = filled(tmp_path / "known.db", [record(item) for item in ITEMS])
-        return knowledge, lambda: filled(knowledge, [record(ITEMS[0], "left")])
-    knowledge = written(tmp_path / "known.jsonl", "lives in")
-    return knowledge, lambda: written(tmp_path / "known.jsonl", "left for")
-
-
-@pytest.mark.parametrize("kind", ["store", "file"])
-def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_path, monkeypatch):
-    knowledge, change = changing(kind, tmp_path)
-    monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
-    searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
-    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*try again"):
-        searcher.index(ITEMS, tmp_path / "index")
-    assert not (tmp_path / "index" / "manifest.json").exists()
-    searcher.index(ITEMS, tmp_path / "index")
-    assert digest_of(knowledge) in (tmp_path / "index" / "manifest.json").read_text("utf-8")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -14,9 +12,8 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy_iris.base import IRISDialect
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, SourceError
+from nlp_retrieval.errors import RetrievalError, SourceError
 from nlp_retrieval.systems.hipporag.knowledge import (
-    MAX_CHARACTERS,
     Extraction,
     PassageKnowledge,
     PassageRecord,
@@ -69,22 +66,6 @@ def test_an_entity_has_the_documents_that_name_it_or_say_something_of_it(store):
     assert store.document_ids(extraction, "Montebello") == ["d1", "d2"]
     assert store.document_ids(extraction, "Hort") == ["d1"]
     assert store.document_ids(extraction, "Bergen") == []
-
-
-def test_extractions_are_kept_apart(store):
-    store.save(SMALL, [record(item(1), HORT)])
-    store.begin(LARGE)
-    assert store.missing(LARGE, [item(1)]) == [True]
-    store.save(LARGE, [record(item(1), says("Montebello"))])
-    assert store.extractions() == [LARGE, SMALL]
-    assert store.source(SMALL.extraction_id).of([item(1)]) == [HORT.knowledge]
-    assert store.source(LARGE.extraction_id[:8]).of([item(1)]) == [PassageKnowledge(("Montebello",), ())]
-    with pytest.raises(
-        ConfigurationError, match=r"one extraction is needed, and the store holds: .* by openai/large, .* by openai"
-    ):
-        store.source()
-    with pytest.raises(ConfigurationError, match="'ffffff' was asked for"):
-        store.source("ffffff")
 
 
 phrases = st.sampled_from(NAMES)
@@ -158,39 +139,6 @@ def test_every_dialect_can_say_the_tables(name, schema):
             assert "INDEX" in str(CreateIndex(index).compile(dialect=DIALECTS[name]()))
 
 
-def test_tables_of_somebody_else_are_left_alone(tmp_path):
-    path = tmp_path / "mine.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE passages (id, text)")
-    for create in (True, False):
-        with pytest.raises(SourceError, match=r"of another program: .*passages \(id, text\).*; name another database"):
-            KnowledgeStore(str(path), create=create)
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("passages",)]
-
-
-HOSTILE = {
-    "bytes": "UPDATE entities SET entity_text = X'ff00'",
-    "endless": f"UPDATE entities SET entity_text = '{'x' * (MAX_CHARACTERS + 1)}'",
-    "not UTF-8": "UPDATE entities SET entity_text = CAST(X'ff41' AS TEXT)",
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path, name):
-    path = tmp_path / "hostile.db"
-    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
-        store.begin(SMALL)
-        store.save(SMALL, [record(item(1), HORT)])
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute(HOSTILE[name])
-            connection.commit()
-        with pytest.raises(
-            SourceError, match=r"hostile\.db: the knowledge store (holds a text that no extraction writes|cannot be read)"
-        ):
-            store.source().of([item(1)])
-
-
 def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     url = "postgresql+psycopg://me:s3cret-word@127.0.0.1:1/name"
     for given_url in (url, "env:STORE_URL"):
@@ -203,15 +151,3 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     monkeypatch.delenv("STORE_URL")
     with pytest.raises(SourceError, match="STORE_URL"):
         KnowledgeStore("env:STORE_URL")
-
-
-def test_the_password_is_in_no_repr(postgresql):
-    with KnowledgeStore(postgresql.replace("postgres@", "postgres:s3cret-word@"), create=True) as store:
-        assert "***" in repr(store)
-        assert "s3cret" not in f"{store!r}{store._engine!r}"
-
-
-@pytest.mark.parametrize("document_id", ["a\0b", "a\ud800"])
-def test_an_id_that_no_database_stores_is_refused(document_id):
-    with pytest.raises(ItemError, match="holds a character that databases cannot store"):
-        PassageRecord(document_id, "0" * 32, None)

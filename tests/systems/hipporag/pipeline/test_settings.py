@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from nlp_retrieval.encoders.endpoint import OpenAIEncoder
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.hipporag.pipeline import check_encoder, encoder_of, index_folder, knowledge_place, language_model
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
 
@@ -21,7 +21,6 @@ indexing: {batch_size: 100, enable_checkpointing: true, retry_attempts: 3, retry
 storage: {save_dir: ./outputs/hipporag2, iris_namespace: HIPPORAG}
 evaluation: {hotpotqa_dataset_path: null}
 """
-SERVER = "http://127.0.0.1:1/v1"
 SECRET = "sk-this-is-a-secret-key-123"
 
 
@@ -50,11 +49,8 @@ def test_the_file_as_it_was_described_is_read(tmp_path):
     [
         ({"llm": {"provider": "opnai"}}, "llm.provider: Input should be 'openai', 'vllm', 'ollama' or 'openai-compatible'"),
         ({"llm": {"provider": "openai"}}, "llm: provider openai needs api_key: write ${OPENAI_API_KEY}"),
-        ({"llm": {"provider": "openai-compatible", "api_key": "${A}"}}, "provider openai-compatible needs base_url"),
         ({"llm": {"provider": "openai", "api_key": SECRET}}, "write api_key as ${NAME}"),
         ({"embedding": {"provider": "custom"}}, "embedding: provider custom needs base_url"),
-        ({"embedding": {"provider": "openai"}}, "embedding: provider openai needs api_key"),
-        ({"embedding": {"api_key": SECRET}}, "write api_key as ${NAME}"),
         ({"embedding": {"batch_size": 1001}}, "embedding.batch_size: Input should be less than or equal to 1000"),
         ({"retrieval": {"passage_top_k": 0}}, "retrieval.passage_top_k: Input should be greater than 0"),
         ({"retrieval": {"graph_expansion_hops": 3}}, "retrieval.graph_expansion_hops"),
@@ -62,15 +58,11 @@ def test_the_file_as_it_was_described_is_read(tmp_path):
             {"storage": {"save_dir": f"postgresql://me:{SECRET}@here/db"}},
             "storage: save_dir is a URL with a password; write ${NAME}",
         ),
-        ({"storage": {"save_dir": "a?b"}}, "save_dir is a folder, without a question mark"),
-        ({"storage": {"index_dir": "postgresql://me@here/db"}}, "index_dir is a folder; only knowledge is kept in a database"),
         (
             {"storage": {"save_dir": "iris://me@here:1972/USER", "iris_namespace": "HIPPORAG"}},
             "save_dir names the namespace USER, and iris_namespace HIPPORAG; keep one",
         ),
         ({"retrieval": {"passage_topk": 3}}, "unknown key 'passage_topk'; did you mean 'passage_top_k'"),
-        ({"retreival": {}}, "unknown key 'retreival'; did you mean 'retrieval'"),
-        ({"llm": "gpt"}, "llm is str; write its settings below it"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_its_place(sections, said):
@@ -85,17 +77,14 @@ def test_what_cannot_be_meant_is_refused_with_its_place(sections, said):
     [
         ({}, "outputs/hipporag2/knowledge.db", "outputs/hipporag2/index"),
         ({"save_dir": "here"}, "here/knowledge.db", "here/index"),
-        ({"save_dir": "here", "index_dir": "there"}, "here/knowledge.db", "there"),
         ({"save_dir": "${STORE}"}, "env:STORE", "outputs/hipporag2/index"),
         ({"save_dir": "env:STORE", "index_dir": "there"}, "env:STORE", "there"),
         ({"save_dir": "postgresql://me@here/db"}, "postgresql://me@here/db", "outputs/hipporag2/index"),
-        ({"save_dir": "iris://me@here:1972/USER"}, "iris://me@here:1972/USER", "outputs/hipporag2/index"),
         (
             {"save_dir": "iris://me@here:1972", "iris_namespace": "HIPPORAG"},
             "iris://me@here:1972/HIPPORAG",
             "outputs/hipporag2/index",
         ),
-        ({"save_dir": "iris://me@h/?a=b", "iris_namespace": "N"}, "iris://me@h/N?a=b", "outputs/hipporag2/index"),
     ],
 )
 def test_knowledge_is_in_a_folder_or_a_database_and_the_index_in_a_folder(storage, knowledge, index):
@@ -103,13 +92,6 @@ def test_knowledge_is_in_a_folder_or_a_database_and_the_index_in_a_folder(storag
     assert knowledge_place(chosen) == knowledge
     assert index_folder(chosen) == Path(index)
     assert bool(chosen.unused()) is False
-
-
-def test_a_file_without_a_language_model_is_refused():
-    with pytest.raises(ConfigurationError, match="'llm' missing"):
-        HippoRagSettings.of({})
-    with pytest.raises(SourceError, match="no such file"):
-        HippoRagSettings.read("nowhere.yaml")
 
 
 def test_a_key_is_named_and_read_from_the_environment_alone(monkeypatch):

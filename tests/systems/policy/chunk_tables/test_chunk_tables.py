@@ -17,7 +17,7 @@ from psycopg import sql as names
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ItemError, ModelError, OutputError, QueryError, SourceError
-from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation, item_of
+from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 
 ATTACK = "x'; DROP TABLE doc_chunks; --\"%(a)s :b {c}"
@@ -57,15 +57,6 @@ def test_items_come_back_as_they_were(tables: ChunkTables) -> None:
     assert [one.item_id for one in tables.stream(["Côte d'Ivoire", "Kenya"])] == ["ke-0", "ke-1", ATTACK]
 
 
-def test_the_country_of_a_chunk_is_found_by_hand_as_the_description_says(
-    tables: ChunkTables, sql: psycopg.Connection, schema: str
-) -> None:
-    tables.write(PLANS)
-    by_hand = names.SQL("SELECT content FROM {} WHERE chunk_data ->> 'country' = 'Kenya' ORDER BY content")
-    found = sql.execute(by_hand.format(names.Identifier(schema, "doc_chunks"))).fetchall()
-    assert [row[0] for row in found] == ["Geothermal power is added.", "Kenya will cut emissions by 32%."]
-
-
 def test_writing_again_changes_nothing_and_writing_otherwise_replaces(
     tables: ChunkTables, sql: psycopg.Connection, schema: str
 ) -> None:
@@ -101,10 +92,8 @@ def floats_of(text: str) -> list[float]:
 def test_wrong_vectors_are_refused_and_nothing_is_written(tables: ChunkTables, subtests: pytest.Subtests) -> None:
     cases: list[tuple[str, Any, type[Exception], str]] = [
         ("word2vec_embedding", np.ones((2, 5)), ModelError, r"expected vectors of the shape \(2, 3\), found \(2, 5\)"),
-        ("word2vec_embedding", [[1, 2, 3], [1, 2]], ModelError, "the vectors are not numbers of one length"),
         ("word2vec_embedding", np.full((2, 3), np.nan), ModelError, "the vector of item 'ke-0' is not finite"),
         ("word_embedding", np.ones((2, 3)), QueryError, "no column 'word_embedding'; did you mean 'word2vec_embedding'"),
-        ("content", np.ones((2, 3)), QueryError, "content holds text, which is not a vector type"),
     ]
     for column, vectors, error, said in cases:
         with subtests.test(said=said):
@@ -202,29 +191,3 @@ tables.ChunkTables(sys.argv[1], schema=sys.argv[2]).write(dying())
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 9, done.stderr
     assert by_id(tables.stream()) == {one.item_id: one for one in PLANS}
-
-
-def test_of_items_of_which_one_cannot_be_stored_none_is(tables: ChunkTables) -> None:
-    cases: list[tuple[SearchableItem, type[Exception], str]] = [
-        (item("a", "zero \0 in it"), OutputError, "cannot be written: .*nothing was written"),
-        (item("a", "x", item_id="b"), ItemError, "use the metadata key 'item_id' themselves"),
-    ]
-    for wrong, error, said in cases:
-        with pytest.raises(error, match=said):
-            tables.write([*PLANS, wrong])
-        assert tables.counts().chunks == 0
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
-        ('{"a": "\\ud800"}', "half of a surrogate pair"),
-        ('{"a": NaN}', "not a finite number"),
-        ("[1]", r"chunk_data is \[1\], not an object"),
-    ],
-)
-def test_data_that_no_item_can_have_is_an_error_that_names_the_chunk(data: str, said: str) -> None:
-    row = {"id": "a", "content": "x", "doc_id": None, "data": data, "about": None, "filename": None, "country": None}
-    with pytest.raises(SourceError, match=f"^plans, chunk a: .*{said}"):
-        item_of("plans, chunk", row)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
 from psycopg import sql as names
@@ -92,19 +91,6 @@ def test_tables_with_other_columns_are_refused(dsn: str, theirs: str, sql: psyco
     by_hand(sql, theirs, "DROP TABLE documents")
     with pytest.raises(SourceError, match="there is no table documents; pass create=True"):
         ChunkTables(dsn, schema=theirs)
-
-
-def test_tables_without_vectors_countries_and_data_are_read(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
-    by_hand(
-        sql, theirs,
-        "ALTER TABLE doc_chunks DROP COLUMN chunk_data, DROP COLUMN transformer_embedding, DROP COLUMN word2vec_embedding, "
-        "DROP COLUMN hoprag_embedding; DROP TABLE logical_relationships; ALTER TABLE documents DROP COLUMN metadata",
-    )  # fmt: skip
-    tables = ChunkTables(dsn, schema=theirs)
-    assert [one.metadata.get("country") for one in tables.stream()] == ["Kenya", "Peru", None, None]
-    assert list(tables.relations()) == []
-    with pytest.raises(QueryError, match="doc_chunks has no vector columns"):
-        tables.batch_similarity_calculation(np.ones((1, 5)))
 
 
 @pytest.mark.parametrize(("country", "wanted"), [("Japan", "2"), ("Chile", "3"), (["Kenya", "Japan"], "12")])

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql as names
 
-from nlp_retrieval import MultiSignalReranker, RetrievalWarning, Searcher
+from nlp_retrieval import MultiSignalReranker, Searcher
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.systems.policy.chunk_tables.retriever import ChunkVectorRetriever
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
@@ -107,15 +107,3 @@ def test_all_signals_come_from_the_tables_and_the_filter_precedes_the_cut(reader
     (best,) = Searcher([made(reader)]).open(tmp_path).search(["wind"], 1, where={"country": "Kenya"})
     known = [number for number in range(0, N, 3) if number % 10 != 7]
     assert best[0].item.item_id == f"c-{max(known, key=lambda number: cosine('wind', f'passage {number}', WIDE))}"
-
-
-def test_what_is_lacking_is_said_and_the_search_is_exact(reader: ChunkTablesLoader, tmp_path: Path) -> None:
-    searcher = Searcher([ChunkVectorRetriever(reader, Directions(WIDE), index_type="hnsw")])
-    with (
-        pytest.warns(RetrievalWarning, match="6 of 60 chunks have no transformer_embedding; they come last"),
-        pytest.warns(RetrievalWarning, match="transformer_embedding has no HNSW index, so searches are exact"),
-    ):
-        searcher.index(reader, tmp_path)
-    (hits,) = searcher.search(["wind"], 60)
-    assert len(hits) == 60
-    assert all(hit.signals.get("chunk_vectors.transformer") is None for hit in hits[-6:])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hashed_words import HashedWords
-from plans import COUNTRIES, chunk, two_versions
+from plans import chunk
 from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
@@ -79,23 +79,6 @@ def test_passages_that_join_have_the_relations_of_an_index_built_at_once(seed: i
         assert found_by(searcher, query) == pytest.approx(found_by(at_once, query))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_deleted_passages_lose_their_relations_and_compacting_is_a_rebuild(seed: int, tmp_path: Path) -> None:
-    items = passages(30, seed)
-    searcher = Searcher([made()])
-    searcher.index(items[:20], tmp_path / "grown")
-    searcher.add(items[20:], auto_compact=False)
-    gone = {item.item_id for item in random.Random(seed).sample(items, 8)}
-    searcher.delete(sorted(gone), auto_compact=False)
-    assert not {one[0] for one in relations_of(tmp_path / "grown", made())} & gone
-    for query in QUERIES:
-        assert not gone & found_by(searcher, query).keys()
-    searcher.compact()
-    left = [item for item in items if item.item_id not in gone]
-    Searcher([made()]).index(left, tmp_path / "whole")
-    assert relations_of(tmp_path / "grown", made()) == relations_of(tmp_path / "whole", made())
-
-
 @pytest.mark.parametrize("start", [DENSE, BM25])
 @pytest.mark.parametrize("where", [{}, {"country": "A"}])
 def test_scores_are_start_plus_strongest_path(
@@ -156,16 +139,3 @@ def test_a_reason_that_shares_no_word_with_the_question_is_reached_and_explained
     (step,) = told["b"].steps
     assert (step.source.item_id, step.target.item_id, step.kind, step.along) == ("a", "b", "FOLLOWS", False)
     assert str(told["b"]).endswith("b: reached from a by FOLLOWS")
-
-
-def test_signals_say_where_a_score_comes_from(tmp_path: Path) -> None:
-    searcher = Searcher([made()])
-    searcher.index([item for country in COUNTRIES for item in two_versions(country)], tmp_path)
-    (hits,) = searcher.search(["diesel buses and a tram line"], 20)
-    signals = {hit.item.item_id: hit.signals for hit in hits}
-    assert {key for one in signals.values() for key in one} >= {
-        f"hop.{key}" for key in "score start path hops new gone".split()
-    }
-    assert signals["a-new-0"]["hop.new"] == 0
-    assert signals["a-old-2"]["hop.gone"] > 0.5
-    assert "hop.gone" not in signals["a-new-0"], "no version comes after it"

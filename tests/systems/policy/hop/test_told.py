@@ -13,9 +13,9 @@ from plans import two_versions
 from postgres_server import env_url
 from psycopg.sql import SQL, Identifier
 
-from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import IndexDamagedError, SourceError
+from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
@@ -86,40 +86,3 @@ def test_a_changed_table_is_told_and_read_when_the_index_is_replaced(source: Chu
         searcher.index(plans(), tmp_path)
     searcher.index(plans(), tmp_path, replace=True)
     assert ("a-old-0", "a-new-3", "SUPPORTS", 0.7) in told(tmp_path, made(source))
-
-
-def test_growing_deleting_and_compacting_end_with_the_relations_of_an_index_built_at_once(
-    source: ChunkTablesLoader, tmp_path: Path
-) -> None:
-    items = plans()
-    searcher = Searcher([made(source)])
-    with pytest.warns(RetrievalWarning, match="2 relations .* are left out"):
-        searcher.index(items[:10], tmp_path / "grown")
-    searcher.add(items[10:], auto_compact=False)
-    Searcher([made(source)]).index(items, tmp_path / "whole")
-    assert told(tmp_path / "grown", made(source)) == told(tmp_path / "whole", made(source))
-    searcher.delete(["b-old-4"], auto_compact=False)
-    kept = [item for item in items if item.item_id != "b-old-4"]
-    assert told(tmp_path / "grown", made(source)) == {("a-old-1", "a-new-1", "TEMPORAL_FOLLOWS", 0.5)}
-    searcher.compact()
-    with pytest.warns(RetrievalWarning, match="2 relations"):
-        Searcher([made(source)]).index(kept, tmp_path / "left")
-    assert told(tmp_path / "grown", made(source)) == told(tmp_path / "left", made(source))
-
-
-def test_relations_to_no_chunk_none_at_all_and_those_of_other_items_are_refused(
-    source: ChunkTablesLoader, tmp_path: Path
-) -> None:
-    others = [SearchableItem(item_id=f"x{row}", content="other words") for row in range(3)]
-    with pytest.raises(SourceError, match=r"none of the 3 relations .* connects two items of this index"):
-        Searcher([made(source)]).index(others, tmp_path)
-    with psycopg.connect(os.environ[env_url().removeprefix("env:")], autocommit=True) as connection:
-        connection.execute(SQL("SET search_path TO {}").format(Identifier(str(source.schema))))
-        connection.execute("ALTER TABLE logical_relationships DROP CONSTRAINT logical_relationships_target_chunk_id_fkey")
-        connection.execute("UPDATE logical_relationships SET target_chunk_id = gen_random_uuid() WHERE confidence_score = 0.5")
-        with pytest.raises(SourceError, match="leads from or to a missing chunk"):
-            Searcher([made(source)]).index(plans(), tmp_path)
-        connection.execute("DELETE FROM logical_relationships")
-    with pytest.raises(SourceError, match="none of the 0 relations"):
-        Searcher([made(source)]).index(plans(), tmp_path)
-    assert not list(tmp_path.glob("hop-*"))
