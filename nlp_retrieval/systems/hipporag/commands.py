@@ -137,10 +137,8 @@ def _tell(done: ExtractionSummary) -> None:
         f"{failed}{not_asked}; extraction {done.extraction_id[:8]} by {done.model}"
     )
     if new:
-        say(
-            f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} unusable, dropped) in "
-            f"{done.seconds:,.1f} s, {60 * new / done.seconds:,.0f} passages a minute; {done.cut:,} shown in part"
-        )
+        told = f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} unusable, dropped)"
+        say(f"{told} in {done.seconds:,.1f} s")
     say(str(done.calls))
     if done.stopped:
         say(f"stopped early: {done.stopped}")

@@ -135,13 +135,9 @@ def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | 
     found = {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
     if n_passages == 1 and "triples" in found:
         found = {"1": found}
-    inner = next(iter(found.values()), None)
-    if len(found) == 1 and isinstance(inner, Mapping) and "1" in inner:
-        found = dict(inner)  # of {"knowledge": {"1": ...}}
-    entries = {"".join(filter(str.isdigit, key)): entry for key, entry in found.items()}
     knowledge_of: dict[int, ReadKnowledge] = {}
     for position in range(n_passages):
-        entry = entries.get(str(position + 1))
+        entry = found.get(str(position + 1))
         if isinstance(entry, Mapping) and "triples" in entry:  # entities alone may be part of a truncated answer
             try:
                 read = knowledge_from_json(entry.get("entities", []), entry["triples"])
@@ -247,10 +243,6 @@ def extract_knowledge(
     """
     if commit_every < 1:
         raise ConfigurationError(f"commit_every={commit_every}: commit after at least 1 passage")
-    if not isinstance(store, KnowledgeStore):
-        raise ConfigurationError(f"store={store!r:.60} ({type(store).__name__}): pass KnowledgeStore(path, create=True)")
-    if not isinstance(extractor, KnowledgeExtractor):
-        raise ConfigurationError(f"extractor={extractor!r:.60} ({type(extractor).__name__}): pass KnowledgeExtractor(lm)")
     from nlp_retrieval.lm import using
 
     begin = time.perf_counter()

@@ -1,8 +1,8 @@
 """Knowledge of passages: entities, and statements as triples.
 
 Its source, a language model or a file, is not trusted: sizes are limited, and texts are only strings, never evaluated. An
-entity is a text, or a list of a text and its type; a triple is a list of three texts; an object counts as its values. A number
-counts as its text. Anything else in the two lists is dropped and counted.
+entity is a text, or a list of a text and its type; a triple is a list of three texts. A number counts as its text. Anything
+else in the two lists is dropped and counted.
 
 A passage is known by its text, not by its id. Title and content count as one text, and any white space as equal, since files
 and databases break lines differently.
@@ -20,7 +20,6 @@ from pydantic import JsonValue
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import find_lone_surrogate
-from nlp_retrieval.errors import ItemError
 from nlp_retrieval.text import printable, words_of
 
 MAX_CHARACTERS = 500
@@ -124,11 +123,6 @@ class ReadKnowledge:
 
 def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledge:
     """Read the knowledge of one passage."""
-    if isinstance(entities, dict):  # {"Ann": "person"}, or {"person": ["Ann", "Bob"]}
-        pairs: list[JsonValue] = []
-        for key, value in entities.items():
-            pairs += [[name, key] for name in value] if isinstance(value, list) else [[key, value]]
-        entities = pairs
     if not isinstance(entities, list) or not isinstance(triples, list):
         raise ValueError(f"the {'triples' if isinstance(entities, list) else 'entities'} are no list")  # noqa: TRY004
     typed = [pair for value in entities[:MAX_STATEMENTS] if (pair := _entity(value))]
@@ -143,29 +137,15 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
     return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, nothing_read)
 
 
-_PLACES = {"subject": 0, "head": 0, "type": 2, "entity_type": 2, "object": 3, "tail": 3}
-"""Places of the values of an object; those of other keys come between."""
-
-
-def _parts(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict):
-        return [value[key] for key in sorted(value, key=lambda key: _PLACES.get(key.lower(), 1))]
-    return value if isinstance(value, list) else [value]
-
-
 def _entity(value: JsonValue) -> tuple[str, str] | None:
     """Return a name and its type; None if it is not a name."""
-    parts = _parts(value)
-    if isinstance(value, dict):  # the type, wherever it is
-        parts = [*parts[:1], *(value[key] for key in value if _PLACES.get(key.lower()) == 2), *parts[1:]]
-    name, type_, *_ = [*map(_phrase, parts), None, None]
+    name, type_, *_ = [*map(_phrase, value if isinstance(value, list) else [value]), None, None]
     return None if name is None else (name, (type_ or "").lower())
 
 
 def _triple(value: JsonValue) -> Triple | None:
-    given = _parts(value)
-    parts = [part for part in map(_phrase, given) if part]
-    return Triple(*parts) if len(parts) == len(given) == 3 else None
+    parts = list(map(_phrase, value)) if isinstance(value, list) else []
+    return Triple(*map(str, parts)) if len(parts) == 3 and all(parts) else None
 
 
 def _phrase(value: JsonValue) -> str | None:
@@ -209,9 +189,3 @@ class PassageRecord:
     content_hash: str
     read: ReadKnowledge | None
     error: str = ""
-
-    def __post_init__(self) -> None:
-        if "\0" in self.document_id or find_lone_surrogate(self.document_id) is not None:
-            raise ItemError(
-                f"item id {self.document_id!r:.80}: it holds a character that databases cannot store; change the id"
-            )

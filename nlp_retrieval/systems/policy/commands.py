@@ -77,14 +77,15 @@ def ask_command(
         Path | None, typer.Option("--output", help="Folder for answers and page; default: the configuration's, or answers.")
     ] = None,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html next to the answers.")] = True,
-    xlsx: Annotated[Path | None, typer.Option("--xlsx", help="Also write a workbook: best sentence, page, value.")] = None,
-    as_csv: Annotated[Path | None, typer.Option("--csv", help="The same as CSV.")] = None,
+    as_csv: Annotated[Path | None, typer.Option("--csv", help="Also write best sentence, page and value as CSV.")] = None,
     log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
     trust: Trust = False,
 ) -> None:
     """Ask every question about every country."""
+    from nlp_retrieval.core import write_output
     from nlp_retrieval.systems.policy.log import log_to
+    from nlp_retrieval.systems.policy.page.export import answers_csv
 
     chosen = _method(method, hop=hop)
     filtered = None if where is None else parse_filter(where)
@@ -96,20 +97,9 @@ def ask_command(
         tell(report, study)
         if page:
             write_page(report, study)
-        _write_tables(report, study.profile.subject, xlsx, as_csv)
-
-
-def _write_tables(report: StudyReport, field: str, xlsx: Path | None, as_csv: Path | None) -> None:
-    """Write the answers for a spreadsheet, and print where."""
-    from nlp_retrieval.core import write_output
-    from nlp_retrieval.systems.policy.page.export import answers_csv, write_answers_xlsx
-
-    if xlsx is not None:
-        write_answers_xlsx(report, field, xlsx)
-        say(f"workbook: {xlsx}")
-    if as_csv is not None:
-        write_output(as_csv, answers_csv(report, field).encode("utf-8-sig"))
-        say(f"table: {as_csv}")
+        if as_csv is not None:
+            write_output(as_csv, answers_csv(report, study.profile.subject).encode("utf-8-sig"))
+            say(f"table: {as_csv}")
 
 
 def _method(method: str | None, *, hop: bool) -> Method:

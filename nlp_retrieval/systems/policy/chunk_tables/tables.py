@@ -45,7 +45,6 @@ from nlp_retrieval.systems.policy.chunk_tables.rows import (
     chunk_row,
     chunk_uuid,
     document_row,
-    document_uuid,
     item_of,
     own_id,
     relation_uuid,
@@ -556,23 +555,6 @@ class ChunkTables:
         if len(wrong := np.flatnonzero(~np.isfinite(matrix).all(1))):
             raise ModelError(f"{column}: the vector of item {items[wrong[0]].item_id!r} is not finite")
         return [_as_text(vector) if vector.any() else None for vector in matrix]
-
-    def delete_document(self, document: str) -> int:
-        """Delete a document with its chunks and their relations; return the number of its chunks.
-
-        Args:
-            document: as in the items' metadata; for an item without, the item's id.
-
-        Raises:
-            ItemError: there is none.
-            OutputError: the database cannot be written.
-        """
-        keys = [document_uuid(document, ""), document_uuid(None, document)]
-        with self._connected(write=True) as connection:
-            row = connection.execute("SELECT count(*) FROM doc_chunks WHERE doc_id = ANY(%s)", [keys]).fetchone()
-            if not connection.execute("DELETE FROM documents WHERE id = ANY(%s)", [keys]).rowcount:
-                raise ItemError(f"there is no document {document!r:.80}; name it as the items do")
-        return int(row[0]) if row else 0
 
     def write_relations(self, relations: Iterable[ChunkRelation]) -> int:
         """Write relations, replacing those of the same chunks and type, all or none; return their number.

@@ -11,7 +11,6 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
-    knowledge_in,
 )
 from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
@@ -85,34 +84,21 @@ def test_an_unusable_answer_is_asked_again_then_counted_then_taken_up_by_the_nex
 
 def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, store, extractor):
     triples = [["a", "is", "b"], ["a", "b"], [1, 2, None], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
-    triples += [{"subject": "e", "predicate": "is", "object": -5}]
-    entry = {"entities": ["a", True, ["b", "PLACE "], ["c", "x", "y"], None, {"name": "d", "type": 7}], "triples": triples}
+    triples += [["e", "is", -5]]
+    entry = {"entities": ["a", True, ["b", "PLACE "], ["c", "x", "y"], None], "triples": triples}
     server.answer = lambda body: f"Here you are:\n```json\n{json.dumps(entry)}\n```\nAnything else?"
     done = extract_knowledge(ITEMS[:1], store, extractor())
     assert (done.extracted, done.dropped) == (1, 2 + 4)
     assert store.source().of(ITEMS[:1]) == [
-        PassageKnowledge(("a", "b", "c", "d"), (Triple("a", "is", "b"), Triple("e", "is", "-5")))
+        PassageKnowledge(("a", "b", "c"), (Triple("a", "is", "b"), Triple("e", "is", "-5")))
     ]
     assert sorted((row[2], row[3]) for row in rows_of(store)["entities"]) == [
         ("-5", "unknown"),
         ("a", "unknown"),
         ("b", "place"),
         ("c", "unknown"),
-        ("d", "unknown"),
         ("e", "unknown"),
     ]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"knowledge": {"1": {"entities": ["A"], "triples": [["A", "is", "B"]]}}},
-        {"passage 1": {"entities": {"A": "person"}, "triples": [["A", "is", "B"]]}},
-    ],
-)
-def test_odd_forms_of_small_models_are_read(answer):
-    read = knowledge_in(2, answer)[0]
-    assert (read.knowledge, read.dropped) == (PassageKnowledge(("A",), (Triple("A", "is", "B"),)), 0)
 
 
 def test_a_passage_that_an_answer_leaves_out_is_asked_about_alone(server, store, extractor):

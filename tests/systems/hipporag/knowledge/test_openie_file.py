@@ -83,19 +83,6 @@ def test_what_is_no_statement_is_left_out_and_counted():
     assert read.dropped == 7 + 7
 
 
-def test_objects_are_read_by_their_keys():
-    read = knowledge_from_json({"person": ["Ann", "Bob"], "Bergen": "place"}, [])
-    assert read.types == {"Ann": "person", "Bob": "person", "Bergen": "place"}
-    triples = [{"predicate": "in", "subject": "A", "object": "B"}, {"head": "C", "relation": "in", "tail": "D"}]
-    read = knowledge_from_json([{"type": "person", "name": "Ann"}], triples)
-    assert read.types == {"Ann": "person"}
-    assert read.knowledge.triples == (Triple("A", "in", "B"), Triple("C", "in", "D"))
-    read = knowledge_from_json(
-        [{"name": "Ann", "type": "person", "description": "a painter"}], [{"head": "A", "tail": "B", "type": "in"}]
-    )
-    assert (read.types, read.knowledge.triples) == ({"Ann": "person"}, (Triple("A", "in", "B"),))
-
-
 GOOD = json.dumps(as_row(HORT_SAYS, doc_id="1"))
 
 

@@ -102,16 +102,6 @@ def test_wrong_vectors_are_refused_and_nothing_is_written(tables: ChunkTables, s
             assert tables.counts().chunks == 0
 
 
-def test_a_document_is_deleted_with_its_chunks(tables: ChunkTables) -> None:
-    tables.write(PLANS)
-    assert tables.delete_document("ke.pdf") == 2
-    assert tables.delete_document("alone") == 1
-    assert tables.delete_document(ATTACK) == 1
-    assert set(by_id(tables.stream())) == {"jp-9", "jp-10", PLANS[-1].item_id}
-    with pytest.raises(ItemError, match=r"there is no document 'ke\.pdf'"):
-        tables.delete_document("ke.pdf")
-
-
 def test_a_password_is_never_shown() -> None:
     for url in ("postgresql://u:s3cret@host/db", "host=h dbname=db password='s3 cret'", "host=h password = s3cret dbname=db"):
         loader = ChunkTablesLoader(url)
@@ -155,8 +145,6 @@ def test_relations_come_back_and_are_replaced(tables: ChunkTables, sql: psycopg.
     changed = ChunkRelation("jp-9", "jp-10", "SUPPORTS", 0.75, {"method": "again"})
     tables.write_relations([changed, changed])
     assert found() == [changed, *RELATIONS[1:]]
-    tables.delete_document("ke.pdf")
-    assert found() == [changed]
     for wrong, error, said in (
         (ChunkRelation("ke-0", "nowhere", "CAUSES", 0.5), OutputError, "write the chunks first"),
         (ChunkRelation("jp-9", "jp-10", "SUPORTS", 0.5), ItemError, "did you mean 'SUPPORTS'"),
