@@ -125,23 +125,6 @@ def test_an_agent_that_always_breaks_is_an_error(index: Path) -> None:  # noqa: 
         running_tools()
 
 
-def test_filters_of_the_benchmark_hold_for_all_searches(tmp_path: Path) -> None:
-    items = [{"id": f"{year}{n}", "text": "krill", "year": year, "n": n} for year in (2019, 2020, 2021) for n in range(3)]
-
-    def filtering(question: str, tools: AgentTools) -> None:
-        tools.search(question)
-        tools.search(question, where={"n": {"gte": 1}})
-
-    searcher = AgentSearcher(filtering, Searcher(["bm25"]))
-    searcher.index(items, tmp_path / "index")
-    searcher.search("krill", where={"year": {"gte": 2020}})
-    first, second = (set(step.results) for step in searcher.trajectories()[0].steps)
-    assert first == {"20200", "20201", "20202", "20210", "20211", "20212"}
-    assert second == {"20201", "20202", "20211", "20212"}
-    with pytest.raises(QueryError):
-        searcher.search("krill", where={"nowhere": 1})
-
-
 def find(query: str) -> list[str]:
     """Search, for a DSPy program."""
     return [f"{hit.item.title}: {hit.item.content}"[:80] for hit in running_tools().search(query, k=3)]

@@ -15,7 +15,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.errors import QueryError
 
 HALVES = ["\ud800", "fox \udcff", "\udfff\ud83d"]
 ITEMS = [SearchableItem(item_id=str(n), content=text, metadata={"kind": "x"}) for n, text in enumerate(["red fox", "blue dog"])]
@@ -54,17 +54,6 @@ def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest
     ]:
         with subtests.test(where=where), pytest.raises(QueryError, match="holds half of a surrogate pair"):
             searcher.search("fox", where=where)
-
-
-@pytest.mark.parametrize("path", ["caf\udce9", "a\0b"])
-def test_an_index_directory_whose_path_is_no_text_is_refused_and_not_made(tmp_path: Path, path: str) -> None:
-    for attempt in (
-        lambda: Searcher([Bm25Retriever()]).index(ITEMS, tmp_path / path),
-        lambda: Searcher([Bm25Retriever()]).open(tmp_path / path),
-    ):
-        with pytest.raises(ConfigurationError, match="is not valid text; choose a folder of another name"):
-            attempt()
-    assert not list(tmp_path.glob("[ca]*"))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, configuration
-from cli.commands import run as run_command
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker
 from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import (
@@ -238,11 +237,6 @@ def test_no_part_of_what_a_variable_holds_is_quoted(
     ask: Callable[[str], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    check_not_quoted(ask, monkeypatch)
-
-
-def check_not_quoted(ask: Callable[[str], object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that what asks the server of ``env:DBU`` quotes nothing of what the variable holds."""
     for value in HOSTILE_ADDRESSES:
         monkeypatch.setenv("DBU", value)
         with pytest.raises(RetrievalError, match="env:DBU") as found:
@@ -263,14 +257,3 @@ def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypat
     assert shown == [f"a {HIDDEN}, {HIDDEN}!", "plain-9xy"]
     monkeypatch.setenv("KEY_OF_A_LOCAL_SERVER", "none")
     assert without_secrets(f"weighting={read_variable('KEY_OF_A_LOCAL_SERVER')}") == "weighting=none"
-
-
-def test_a_command_that_fails_says_no_secret(tmp_path: Path) -> None:
-    path = configuration(tmp_path, collection(tmp_path / "data"))
-    text = path.read_text().replace(f"path: {tmp_path / 'data'}", f"path: https://me:{SECRET}@host/{SECRET}", 1)
-    path.write_text(text)
-    done = run_command("benchmark", str(path), folder=tmp_path, SOME_SERVICE_TOKEN=SECRET)
-    assert done.returncode != 0
-    assert "error: " in done.stderr
-    assert HIDDEN in done.stderr
-    assert SECRET not in done.stdout + done.stderr

@@ -17,9 +17,8 @@ import pytest
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
-from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, Query, RetrievalResult, SearchableItem, Searcher, TopicsLoader
+from nlp_retrieval import BeirLoader, Bm25Retriever, SearchableItem, Searcher, TopicsLoader
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.gate import Gate, GateSettings, read_gate
 from nlp_retrieval.gate.baseline import read_baseline
@@ -39,21 +38,6 @@ def corpus(n: int = 120) -> list[SearchableItem]:
 
 
 ITEMS = corpus()
-
-
-class Judged(BaseQueryLoader):
-    """The same question for each gold at hand."""
-
-    name = "judged"
-
-    def __init__(self, gold: list[Gold]) -> None:
-        self._gold = gold
-
-    def queries(self) -> list[Query]:
-        return [Query(query_id=each.query_id, text="fox") for each in self._gold]
-
-    def gold(self) -> list[Gold]:
-        return self._gold
 
 
 @pytest.fixture
@@ -212,30 +196,6 @@ def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSett
         Path(accepted.baseline).write_bytes(renewed)
     Path(accepted.baseline).write_text("damaged")
     assert "cannot be compared" in Gate(accepted, searcher(tmp_path / "again")).update("a new one")[0]
-
-
-class Blind:
-    """A searcher of another kind, whose corpus is not known."""
-
-    def search(self, queries: list[str], k: int) -> list[list[RetrievalResult]]:
-        del k
-        return [[RetrievalResult(item=SearchableItem(item_id="d1", content="fox"), score=1.0)] for _ in queries]
-
-
-def test_a_baseline_is_renewed_where_the_queries_that_it_shares_have_no_relevant_gold(tmp_path: Path) -> None:
-    made = searcher(tmp_path / "index", [SearchableItem(item_id="d1", content="fox")])
-    nothing, something = Gold(query_id="q", relevance={"d1": 0}), Gold(query_id="r", relevance={"d1": 1})
-    first = GateSettings(tmp_path / "base.jsonl", Judged([Gold(query_id="q", relevance={"d1": 1})]), {"P@1": 0.1})
-    Gate(first, made).update("the first")
-    with (
-        pytest.warns(RetrievalWarning, match="no result"),
-        pytest.raises(GoldError, match="recall@5 is 0 for every query and could never fall"),
-    ):
-        Gate(
-            replace(first, query_loader=Judged([Gold(query_id="q", relevance={"e": 1})]), margins={"R@5": 0.1}), Blind()
-        ).update("x")
-    lines = Gate(replace(first, query_loader=Judged([nothing, something])), made).update("other gold")
-    assert lines[0] == "the earlier baseline has none of these queries with relevant gold, so nothing can be compared"
 
 
 def test_looks_follow_the_number_of_queries_unless_they_are_set(accepted: GateSettings, tmp_path: Path) -> None:

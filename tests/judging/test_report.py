@@ -103,17 +103,6 @@ def test_decisive_judges_what_moves_the_named_difference_and_the_report_begins_w
             JudgingProject.create(tmp_path / "q", QUESTIONS, THREE, PASSAGES, comparisons=[compared])
 
 
-def test_questions_without_a_chosen_pair_count_in_their_turn(tmp_path):
-    """They are complete from the start: counted before their turn, they would pull every difference to 0."""
-    runs = {"good": answers(0, 1), "bad": {**answers(0, 1), **{f"q{n}": answers(2, 3)[f"q{n}"] for n in range(0, N, 3)}}}
-    none = simulated(tmp_path / "none", runs, lambda n, rank: rank == 0, questions=0, design="decisive")
-    assert not decided(none)
-    project = simulated(tmp_path / "p", runs, lambda n, rank: rank == 0, questions=5, design="decisive")
-    assert 5 < report_of(project).decisions[0].families < 40
-    whole = simulated(tmp_path / "whole", runs, lambda n, rank: rank == 0, design="decisive")
-    assert report_of(whole).decisions[0].families == N
-
-
 def test_a_report_decides_all_of_its_differences_together(tmp_path):
     """The oracle computes each sequence from the values by family, at 0.05 divided by the number of differences."""
     project = simulated(tmp_path / "p", THREE, lambda n, rank: rank == n % 3, questions=25)

@@ -123,15 +123,3 @@ def test_the_demo_asks_both_ways_judges_and_finds_the_changes(short_path: Path) 
     assert "Windale" in page
     again = run("policy", "ask", "demo/study.yaml", "--hop", folder=short_path)
     assert "12 were already answered" in again.stderr, again.stderr
-
-
-def test_the_filter_of_a_configuration_holds_for_every_question_beside_that_of_the_command(made: Path, tmp_path: Path) -> None:
-    for name in ("plans.jsonl", "energy.yaml"):
-        (tmp_path / name).write_bytes((made / name).read_bytes())
-    (tmp_path / "study.yaml").write_text(yaml.safe_dump(CONFIG | {"where": {"year": {"gte": 2024}}}), "utf-8")
-    done = run("policy", "ask", "study.yaml", "--country", "Ostland", "--where", '{"position": {"lte": 2}}', folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    (told,) = answers(tmp_path / "out").values()
-    assert told["metadata"]["where"] == {"and": [{"year": {"gte": 2024}}, {"position": {"lte": 2}}]}
-    chunks = [chunk["metadata"] for one in told["questions"].values() for chunk in one["top_k_chunks"]]
-    assert {chunk["year"] for chunk in chunks} == {2024}

@@ -15,7 +15,6 @@ from nlp_retrieval.rerankers import load_profile
 from nlp_retrieval.systems.policy.answers import QuestionAnswer
 from nlp_retrieval.systems.policy.page.export import answers_csv
 from nlp_retrieval.systems.policy.page.page import render_study
-from nlp_retrieval.systems.policy.running_text import RunningText
 from nlp_retrieval.systems.policy.silence import beyond
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.systems.policy.values import values_of
@@ -139,21 +138,6 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
     same = [beyond(rows[:n], [rows[300:], rows[600:]]) for n in (30, 300)]
     assert np.abs(same).max() < 0.15
     assert beyond(rows[:0], [rows]).tolist() == beyond(rows[:30] * 0, []).tolist() == [-0.4, -0.4]
-
-
-def test_a_name_inside_a_sentence_is_no_running_text() -> None:
-    texts = [f"In {year}, Saint Vincent and the Grenadines planted {year} trees" for year in (19, 20, 21, 22)]
-    items = [SearchableItem(item_id=text, content=f"{text}.") for text in texts]
-    different = [
-        SearchableItem(item_id=text, content=f"{word} {text} {word}.") for word, text in zip("abcd", texts, strict=True)
-    ]
-    assert RunningText.of(items[:2]).split(items[0]) == (items[0].content, "")
-    assert "Vincent and the Grenadines" in RunningText.of(different).split(different[0])[1]
-    short = [
-        SearchableItem(item_id=str(n), content=f"{word} of Saint Vincent and the Grenadines {word}")
-        for n, word in enumerate("abcd")
-    ]
-    assert RunningText.of(short).split(short[0]) == (short[0].content, "")
 
 
 @pytest.mark.parametrize(

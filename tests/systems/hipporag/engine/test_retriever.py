@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hashed_words import HashedWords
 
-from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.components.registry import asked_for, plan
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -159,14 +159,3 @@ def test_an_encoder_of_one_method_and_a_dimension_is_enough(tmp_path: Path) -> N
 def test_a_sign_that_belongs_to_a_name_or_number_tells_entities_apart(one: str, other: str) -> None:
     assert phrase_of(one) != phrase_of(other)
     assert phrase_of("Rock-and-roll, 1990-95") == phrase_of("rock and roll 1990 95")
-
-
-def test_without_any_triple_the_ranking_is_that_of_similarity(tmp_path: Path) -> None:
-    path = openie_file(tmp_path / "openie.json", [passage("other")])
-    searcher = Searcher([retriever(path)])
-    with pytest.warns(RetrievalWarning, match="there is no knowledge of 40 of 40 passages"):
-        searcher.index([SearchableItem(item_id=i.item_id, content=f"So {i.content}") for i in ITEMS], tmp_path / "index")
-    for hits in searcher.search(QUERIES, 40):
-        similarities = [hit.signals["hipporag.similarity"] for hit in hits]
-        assert similarities == sorted(similarities, reverse=True)
-        assert len(hits) == 40

@@ -15,7 +15,7 @@ from nlp_retrieval.systems.hipporag.extraction import (
 from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.databases import rows_of
-from systems.hipporag.knowledge.reading_model import by_the_rule, corpus, entry_of, knowledge_of, passages_in
+from systems.hipporag.knowledge.reading_model import by_the_rule, corpus, knowledge_of, passages_in
 
 ITEMS = corpus(25)
 
@@ -99,19 +99,6 @@ def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, s
         ("c", "unknown"),
         ("e", "unknown"),
     ]
-
-
-def test_a_passage_that_an_answer_leaves_out_is_asked_about_alone(server, store, extractor):
-    def forgetful(body):
-        passages = passages_in(body)
-        kept = list(passages)[: max(1, len(passages) - 1)]
-        return fields(knowledge=json.dumps({number: entry_of(passages[number]) for number in kept}))
-
-    server.answer = forgetful
-    done = extract_knowledge(ITEMS[:5], store, extractor(passages_per_call=5))
-    assert done.whole
-    assert [len(passages_in(body)) for body in server.bodies] == [5, 1]
-    assert store.source().of(ITEMS[:5]) == [knowledge_of(item) for item in ITEMS[:5]]
 
 
 def test_no_passage_can_look_like_another_one_or_like_a_prompt(server, store, extractor):

@@ -174,23 +174,6 @@ def test_a_corpus_that_grew_is_paid_for_what_is_new_and_indexed_as_a_whole(world
     assert server.calls == calls + 1 + 2
 
 
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        (401, "status 401"),
-    ],
-)
-def test_where_the_model_gives_no_answer_at_all_nothing_is_indexed_and_the_reason_is_said(world, server, reply, said):
-    server.answer = lambda body: reply
-    failed = run("index", "people.jsonl")
-    assert failed.code == 1
-    assert "gave no usable answer about any passage (" in failed.err
-    assert said in failed.err
-    assert not Path("outputs/hipporag2/index").exists()
-    server.answer = reader
-    assert run("index", "people.jsonl").code in (0, None)
-
-
 def choosing(*numbers):
     """The reader, which also says which facts help."""
     return lambda body: fields(helpful=list(numbers)) if "[[ ## facts ## ]]" in str(body) else reader(body)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from attacks.test_secrets import check_not_quoted
 from hashed_words import HashedWords
 from psycopg import sql as names
 
@@ -156,10 +155,6 @@ def test_relations_come_back_and_are_replaced(tables: ChunkTables, sql: psycopg.
             sql.execute(
                 names.SQL("UPDATE {} SET ").format(names.Identifier(schema, "logical_relationships")) + names.SQL(change)  # type: ignore[arg-type]
             )
-
-
-def test_no_part_of_what_a_variable_holds_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_not_quoted(lambda url: ChunkTablesLoader(url).load(), monkeypatch)
 
 
 def test_a_writer_that_is_killed_leaves_what_was_there(tables: ChunkTables, dsn: str, schema: str) -> None:

@@ -86,16 +86,6 @@ def test_of_three_versions_the_last_one_is_asked_for(tmp_path: Path) -> None:
     assert ids(searcher, "What about buses no longer stands?", 1, country="Alder") == ["a-new-4"]
 
 
-def test_the_explanation_says_how_much_is_new_and_what_it_takes_up(index: Path) -> None:
-    searcher = Searcher([HopRetriever(DENSE)]).open(index)
-    (hits,) = searcher.search([NEW], 20, {"country": "Alder"})
-    told = {hit.item.item_id: str(one["hop"]) for hit, one in zip(hits, searcher.explain(NEW, hits), strict=True)}
-    assert "100% of its words are new since the version before; it has no counterpart there" in told["a-new-3"]
-    assert "its counterpart there keeps" in told["a-new-1"]
-    assert 'with 1 changed quantity; ranked by the rest of the question: "buses and carbon of Alder"' in told["a-new-1"]
-    assert "new since" not in told["a-new-0"]
-
-
 def test_a_question_that_asks_for_no_change_is_ranked_as_ever(index: Path) -> None:
     question = "Which buses run in the capital?"
     plain = Searcher([HopRetriever(DENSE, changes="none")]).open(index)

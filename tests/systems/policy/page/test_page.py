@@ -63,21 +63,6 @@ def test_the_overview_leads_to_every_answer_and_every_change(asked: PolicyStudy,
         assert text in page
 
 
-def test_a_passage_that_no_relation_led_to_says_why_it_was_found(tmp_path: Path) -> None:
-    text = "What has changed in the plan of {subject} since the previous one?"
-    questions = [{"number": 1, "text": text, "groups": ["power"]}]
-    changed = study(tmp_path / "index", hop=True, questions=questions)
-    page = render_study(changed.run(tmp_path, "Ostland", method="hop"), changed)
-    found = page.partition("float on the reservoir.")[2].partition("</article>")[0]
-    assert re.search(r'<p class="chain">\d+% of its words are new since the version before; it has no counterpart', found)
-
-
-def test_matches_are_marked_with_their_group(asked: PolicyStudy, tmp_path: Path) -> None:
-    page = render_study(asked.run(tmp_path, "Ostland", 2), asked)
-    assert '<mark title="money">400 dollars</mark>' in page
-    assert "<mark" not in page.partition("New windows")[2].partition("</blockquote>")[0]
-
-
 def test_changes_stand_side_by_side_with_the_words_that_changed(asked: PolicyStudy, tmp_path: Path) -> None:
     page = render_study(asked.run(tmp_path, "Ostland"), asked)
     assert "supplies <del>12</del>% of the power" in page
