@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,22 +35,6 @@ _PLACES = {
 }
 """Where a component of a kind is written in a configuration file; one of another kind is shown by itself."""
 
-_REQUIRED = {
-    "path": "data/corpus.jsonl",
-    "qrels": "data/qrels.txt",
-    "url": "env:DATABASE_URL",
-    "base_url": "http://localhost:8080",
-    "lm": "{name: dspy, model: openai/gpt-4o-mini}",
-    "model": "openai/gpt-4o-mini",
-    "seeds": "[bm25, faiss]",
-    "retrievers": "[bm25, faiss]",
-    "processors": "[clauses]",
-    "keywords": "[history]",
-    "encoder": "colbert",
-    "source": "{loader: jsonl, path: data/corpus.jsonl}",
-}
-"""Values of required parameters in the examples."""
-
 
 def command(
     name: Annotated[
@@ -63,7 +46,6 @@ def command(
         typer.Argument(metavar="[name]", help="After a kind, a component of it; after a configuration, one of its searchers."),
     ] = None,
     draw: Drawing = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Describe each parameter in full.")] = False,
 ) -> None:
     """List retrievers, rerankers, loaders, ...; explain one.
 
@@ -83,7 +65,7 @@ def command(
     elif name is None:
         console.print(_overview())
     elif of_kind is not None:
-        console.print(_explained(name, of_kind, component_class(name, of_kind), verbose=verbose))
+        console.print(_explained(name, of_kind, component_class(name, of_kind)))
     elif name in kinds():
         console.print(_listed(name))
     else:
@@ -93,7 +75,7 @@ def command(
             close = get_close_matches(name, dict.fromkeys(known)) or kinds()
             raise ConfigurationError(f"there is no component or kind called {name!r}; {nearest(name, close)}")
         for kind in having:
-            console.print(_explained(kind, name, component_class(kind, name), verbose=verbose))
+            console.print(_explained(kind, name, component_class(kind, name)))
 
 
 def _overview() -> RenderableType:
@@ -102,28 +84,17 @@ def _overview() -> RenderableType:
 
     from nlp_retrieval.core.components.registry import kinds, names
 
-    table = _table()
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column()
-    for kind in kinds():
-        table.add_row(kind, Text(", ".join(names(kind)) or "none"))
-    return Group(table, Text("\nnlp-retrieval components NAME explains one; components KIND lists what a kind has."))
+    rows = {kind: ", ".join(names(kind)) or "none" for kind in kinds()}
+    return Group(_table(rows), Text("\nnlp-retrieval components NAME explains one; components KIND lists what a kind has."))
 
 
 def _listed(kind: str) -> RenderableType:
-    from rich.text import Text
-
     from nlp_retrieval.core.components.registry import component_class, names
 
-    table = _table()
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column()
-    for name in names(kind):
-        table.add_row(Text(name), Text(_first_sentence(inspect.getdoc(component_class(kind, name)) or "")))
-    return table if names(kind) else Text(f"no {kind} are registered")
+    return _table({name: _first_sentence(inspect.getdoc(component_class(kind, name)) or "") for name in names(kind)})
 
 
-def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = False) -> RenderableType:
+def _explained(kind: str, name: str, cls: type[Component]) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
@@ -131,24 +102,13 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
 
     summary = _plain((inspect.getdoc(cls) or "").partition("\n\n")[0])
     heading = Text.assemble((name, "bold"), f" ({kind[:-1].replace('_', ' ')}): {summary}\n")
-    hints, found = get_type_hints(cls.__init__), list(describe_parameters(cls))
-    in_index = {key for key, _, _, of_index in found if of_index and kind in {"retrievers", "encoders", "links"}}
-    table = _table()
-    table.add_column(no_wrap=True)
-    table.add_column(max_width=22, overflow="fold")
-    table.add_column()
-    for key, default, description, _ in found:
-        label = Text.assemble("* " if key in in_index else "  " if in_index else "", (key, "bold"))
+    rows, in_index = {}, kind in {"retrievers", "encoders", "links"}
+    for key, default, description, of_index in describe_parameters(cls):
         value = {"required": " (required)", "None": ""}.get(default, f" = {default}")
-        summary = _plain(description) if verbose else re.split(r"; ", _first_sentence(description))[0].rstrip(".")
-        table.add_row(label, Text(f"{_type(hints.get(key, Any))}{value}"), Text(summary))
-    note = "\n* belongs to the index: another value builds another index" if in_index else ""
-    examples = _table()
-    examples.add_column(style="bold")
-    examples.add_column(overflow="fold")
-    examples.add_row("YAML", Text(_in_yaml(kind, name, cls)))
-    examples.add_row("Python", Text(f"from {_public_module(cls)} import {cls.__name__}"))
-    return Group(heading, *([table, Text(f"{note}\n")] if found else []), examples)
+        rows[f"{'* ' if of_index and in_index else '  '}{key}{value}"] = _first_sentence(description).rstrip(".")
+    note = "\n* belongs to the index: another value builds another index\n" if any(key[0] == "*" for key in rows) else ""
+    written = {"YAML": _in_yaml(kind, name, cls), "Python": f"from {_public_module(cls)} import {cls.__name__}"}
+    return Group(heading, *([_table(rows), Text(note)] if rows else []), _table(written))
 
 
 def _in_yaml(kind: str, name: str, cls: type[Component]) -> str:
@@ -158,11 +118,10 @@ def _in_yaml(kind: str, name: str, cls: type[Component]) -> str:
 
     parameters = parameters_of(cls)
     numbers = [(key, str(p.default)) for key, p in parameters.items() if type(p.default) in (int, float)]
-    fields = {key: _REQUIRED.get(key, "...") for key, p in parameters.items() if p.default is p.empty} or dict(numbers[:1])
+    fields = {key: "..." for key, p in parameters.items() if p.default is p.empty} or dict(numbers[:1])
     is_loader = kind == "loaders"
     if is_loader and not issubclass(cls, BaseLoader):
-        files = {"path": "data/queries.tsv", "qrels": _REQUIRED["qrels"]}
-        kind, fields = "loaders of queries", fields | {key: files[key] for key in files if key in parameters}
+        kind = "loaders of queries"
     parts = [f"{'loader' if is_loader else 'name'}: {name}", *(f"{key}: {value}" for key, value in fields.items())]
     whole = name if len(parts) == 1 and not is_loader else f"{{{', '.join(parts)}}}"
     return _PLACES.get(kind, "{}").format(whole)
@@ -179,30 +138,16 @@ def _public_module(cls: type[Component]) -> str:
     return cls.__module__
 
 
-def _type(hint: Any) -> str:
-    """Return a type as a reader of a configuration file knows it: ``"list of str"``, ``"torch | onnx"``."""
-    from nlp_retrieval.core.components.component import Component
-
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return _type(inner[0])
-    if origin in (Union, UnionType):  # a component may also be given by name, and a parameter without a default left out
-        parts = [part for part in inner if part is not NoneType]
-        named = [part for part in parts if isinstance(part, type) and issubclass(part, Component)]
-        return " | ".join(dict.fromkeys(map(_type, named or parts)))
-    if origin is Literal:
-        return " | ".join(map(str, inner))
-    if isinstance(origin, type) and issubclass(origin, Sequence):
-        return f"list of {_type(inner[0])}"
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return "mapping"
-    return {Any: "any", Path: "path"}.get(hint) or str(getattr(hint, "__name__", hint))
-
-
-def _table() -> Any:
+def _table(rows: Mapping[str, str]) -> RenderableType:
     from rich.table import Table
+    from rich.text import Text
 
-    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(style="bold", max_width=36, overflow="fold")
+    table.add_column(overflow="fold")
+    for label, text in rows.items():
+        table.add_row(Text(label), Text(text))
+    return table
 
 
 def _first_sentence(text: str) -> str:

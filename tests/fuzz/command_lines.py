@@ -57,7 +57,6 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],
-        ["sweep.yaml", "--log-to", "mlflow", "--output", "out"],
         ["run/config.yaml", "--output", "again"],
     ],
     "compare": [
@@ -68,7 +67,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["run:bm25", "run:reranked", "--query", "c1", "--k", "2"],
         ["run:bm25", "other.trec", "--measure", "mrr"],
     ],
-    "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
+    "tune": [["sweep.yaml", "--folds", "2"], ["hostile.yaml", "-s", "linked"]],
     "gate": [
         ["gate.yaml", "--update", "--reason", "x"],
         ["hostile.yaml", "--markdown", "a.md", "--junit", "a.xml"],
