@@ -50,7 +50,6 @@ def evaluate(
     relevant_from: Annotated[int, typer.Option(help="The lowest grade that is relevant.")] = 1,
     tool: Tools = None,
     page: Annotated[Path | None, typer.Option(help="Also write a page with the steps of each question.")] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", help="Also write every measure of every question as CSV.")] = None,
 ) -> None:
     """Measure agents by what their searches found, at what cost.
 
@@ -61,8 +60,8 @@ def evaluate(
     from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.evaluation.comparison import sentence
 
-    for path in filter(None, (page, csv_file)):
-        check_file_for_output(path)
+    if page is not None:
+        check_file_for_output(page)
     trajectories, gold = _read_with_gold(files, tool, config, qrels)
     evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold)
     comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
@@ -73,14 +72,6 @@ def evaluate(
         html = trajectories_page(evaluation, trajectories, measure=measure, titles=gold["titles"])
         write_output(page, html.encode("utf-8", "replace"))
         say(f"written: {page}")
-    if csv_file is not None:
-        import pyarrow as pa
-        from pyarrow import csv
-
-        buffer = pa.BufferOutputStream()
-        csv.write_csv(evaluation.to_arrow(), buffer)
-        write_output(csv_file, buffer.getvalue().to_pybytes())
-        say(f"written: {csv_file}")
 
 
 @app.command("replay")
@@ -107,7 +98,7 @@ def replay(
 
     check_file_for_output(output)
     trajectories = _read(files, tool, ())
-    chosen = opened_searcher(index, config, searcher, retriever, None, None, trust=trust)
+    chosen = opened_searcher(index, config, searcher, retriever, trust=trust)
     replayed = ask_again(trajectories, chosen, k=k, where=None if where is None else parse_filter(where))
     write_trajectories(output, replayed.trajectories)
     typer.echo(

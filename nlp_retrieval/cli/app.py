@@ -148,18 +148,14 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-def _be_quiet(wanted: bool) -> None:
-    if wanted:
-        DISPLAY.mode = "off"
-
-
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    del version, debug, quiet  # _Commands reads debug
+    del version, debug  # _Commands reads debug
+    DISPLAY.mode = "off" if quiet else DISPLAY.mode
 
 
 def main() -> None:
@@ -213,17 +209,11 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, RetrievalError):
         say(f"error: {error}")
         return next((code for kind, code in _CODES.items() if isinstance(error, kind)), 1)
-    if isinstance(error, MemoryError):
-        say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")
-        return 1
     if isinstance(error, OSError) and error.filename is not None:  # a name that no file can have, or no permission
         say(f"error: {str(error.filename)[:_LONGEST]} cannot be read or written ({error.strerror}); check the path")
         return 2
     reason = (str(error).splitlines() or [""])[0][:_LONGEST]
-    say(
-        f"error: unexpected {type(error).__name__}: {reason} (a defect of nlp-retrieval: please report it to its developers, "
-        "with the output of `nlp-retrieval --debug COMMAND ...`)"
-    )
+    say(f"error: unexpected {type(error).__name__}: {reason} (a defect: please report it with `nlp-retrieval --debug COMMAND`)")
     return 1
 
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from nlp_retrieval.cli.console import default_lexical_retriever, say
-from nlp_retrieval.cli.runs import VerboseOption, refuse_failures, run_benchmark
+from nlp_retrieval.cli.runs import refuse_failures, run_benchmark
 
 CLAIM = "The discoverer of the dwarf planet that has a heart-shaped plain of frozen nitrogen was born in Kansas."
-N_CLAIMS = 81
 
 
 def command(
     output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("demo-output"),
     wandb: Annotated[bool, typer.Option(help="Write offline Weights & Biases runs.")] = True,
-    claims: Annotated[int, typer.Option(min=1, max=N_CLAIMS, help="Search this many of the claims, drawn evenly.")] = N_CLAIMS,
-    verbose: VerboseOption = False,
 ) -> None:
     """Run a whole benchmark on the included data.
 
@@ -32,10 +28,10 @@ def command(
     from nlp_retrieval.cli.search import print_hits
     from nlp_retrieval.core.search.base_searcher import BaseSearcher
 
-    config = write_demo(output, shipped_claims(claims))
+    config = write_demo(output)
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
-    refuse_failures(run_benchmark(settings, wandb=wandb, verbose=verbose))
+    refuse_failures(run_benchmark(settings, wandb=wandb))
     linked = settings.searchers["link graph"]
     if isinstance(linked, BaseSearcher):
         say("how the link graph reaches what it finds, for one claim:")
@@ -44,23 +40,13 @@ def command(
     say(f"open {output}/run/report.html in a browser; change {config} and run: nlp-retrieval benchmark {config}")
 
 
-def shipped_claims(number: int) -> list[dict[str, Any]]:
-    """Return this many of the included claims, evenly drawn: they are sorted by their number of hops."""
-    rows: list[dict[str, Any]] = json.loads(_shipped("claims.json"))
-    return [rows[(2 * position + 1) * len(rows) // (2 * number)] for position in range(number)]
-
-
-def write_demo(folder: Path, claims: list[dict[str, Any]]) -> Path:
-    """Write the collection and its configuration into a folder; return the configuration file.
-
-    Raises:
-        OutputError: the folder cannot be written.
-    """
+def write_demo(folder: Path) -> Path:
+    """Write the collection and its configuration into a folder; return the configuration file."""
     from nlp_retrieval.core.files.atomic import write_output
 
     config = folder / "sweep.yaml"
     write_output(folder / "corpus.jsonl", _shipped("corpus.jsonl"))
-    write_output(folder / "claims.json", (json.dumps(claims, indent=1, ensure_ascii=False) + "\n").encode())
+    write_output(folder / "claims.json", _shipped("claims.json"))
     parts = ("corpus", "corpus.jsonl"), ("claims", "claims.json"), ("index", "index"), ("run", "run")
     values = {key: yaml_value((folder / name).as_posix()) for key, name in parts}
     values |= {"config": shlex.quote(config.as_posix()), "lexical": default_lexical_retriever().name}

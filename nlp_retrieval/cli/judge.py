@@ -27,7 +27,6 @@ app = typer.Typer(help="Judge passages, and compare systems without gold.", no_a
 questions_app = typer.Typer(help="Get questions from a log.", no_args_is_help=True, add_completion=False)
 app.add_typer(questions_app, name="questions")
 
-_MUCH_LESS = 0.8
 _DIFFERENCE, _MOST_COMPARED = 0.05, 10
 
 
@@ -110,11 +109,11 @@ def new(
 
 
 def _say_prospects(made: JudgingProject) -> None:
-    """Say what is better known before anybody judges: how many questions it takes, and whether fewer pairs would do."""
+    """Say what is better known before anybody judges: how many questions it takes."""
     from itertools import combinations
 
     from nlp_retrieval.evaluation.resampling import family_numbers
-    from nlp_retrieval.judging.pool import choose, is_sum
+    from nlp_retrieval.judging.pool import is_sum
     from nlp_retrieval.judging.sequences import families_to_decide
     from nlp_retrieval.text.printing import counted
 
@@ -131,9 +130,6 @@ def _say_prospects(made: JudgingProject) -> None:
         families = counted(most, "family", "families")
         takes = f"A difference of {_DIFFERENCE:g} in {settings.measure} takes about {families} of questions"
         say(f"{takes}; this project has {has:,}")
-    deciding = choose(pool, "decisive", None, 0, settings.measure, settings.comparisons).chosen & pool.drawn[pool.pair_query]
-    if settings.design != "decisive" and 0 < deciding.sum() < _MUCH_LESS * pool.chosen.sum():
-        say(f"{deciding.sum():,} pairs would do to compare in {settings.measure}: make the project with --design decisive")
 
 
 @app.command()

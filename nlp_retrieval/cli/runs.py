@@ -19,7 +19,6 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalE
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.results import BenchmarkReport
     from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbSettings
-    from nlp_retrieval.evaluation.rankings import RunLists
 
 
 _UNLIMITED = 10_000
@@ -32,7 +31,6 @@ class TableFormat(StrEnum):
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
-    MARKDOWN = "markdown"
 
 
 FormatOption = Annotated[
@@ -89,14 +87,6 @@ def names_of(columns: str | None) -> list[str]:
     return [name.strip() for name in (columns or "").split(",") if name.strip()]
 
 
-def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
-    """Raise an error for columns that a report does not have, before anything is written."""
-    from nlp_retrieval.reports.tables import chosen_columns
-    from nlp_retrieval.reports.view import view_of
-
-    chosen_columns(view_of(report), names_of(columns))
-
-
 def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | None, *, verbose: bool = False) -> None:
     """Print the table of a comparison.
 
@@ -105,7 +95,7 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
     """
     from rich.console import Console
 
-    from nlp_retrieval.reports.tables import ALL, chosen_columns, csv_table, json_table, markdown_table
+    from nlp_retrieval.reports.tables import ALL, chosen_columns, csv_table, json_table
     from nlp_retrieval.reports.terminal import SummaryTable
     from nlp_retrieval.reports.view import view_of
 
@@ -117,9 +107,6 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
             say(view.counted)  # outside the table, whose rows are for programs
         return
     view.summary = chosen_columns(view, names_of(columns))
-    if form is TableFormat.MARKDOWN:
-        typer.echo(markdown_table(view), nl=False)
-        return
     is_whole = columns is not None or not (sys.stdout.isatty() or "COLUMNS" in os.environ)
     Console(width=_UNLIMITED if is_whole and not sys.stdout.isatty() else None).print(
         SummaryTable(view, is_whole, verbose), soft_wrap=False
@@ -256,6 +243,7 @@ def compare(
     """
     from nlp_retrieval.benchmarks.comparing import compare_runs
     from nlp_retrieval.benchmarks.runs import read_sources
+    from nlp_retrieval.reports.tables import refuse_unknown_columns
     from nlp_retrieval.reports.write import write_run_files
 
     if output is not None:
@@ -264,13 +252,9 @@ def compare(
     if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline, measures=names_of(measures) or None, main=main, relevant_from=relevant_from)
-    refuse_columns(run.report, columns)
+    refuse_unknown_columns(names_of(columns), list(run.per_query[run.report.baseline]))
     report = write_run_files(run, output) if output is not None else run.report
     print_comparison(report, form, columns, verbose=verbose)
-    if any(entrant.cost is not None for entrant in sources.entrants.values()) and not any(
-        result.cost is not None for result in report.configurations
-    ):
-        say("note: costs were measured on different machines and are left out")
     if output is not None:
         say(f"page: {report.files['report']}")
 
@@ -306,7 +290,12 @@ def diff(
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     lists, relevant_from = sources.lists, relevant_from_of(sources.saved)
-    name_a, name_b = _two_names(lists, run_a, run_b)
+    if len(lists.listings) != 2:
+        raise ConfigurationError(
+            f"{run_a} and {run_b} hold {len(lists.listings)} runs ({', '.join(lists.listings)}); name two, each as "
+            "FOLDER:CONFIGURATION or a file"
+        )
+    name_a, name_b = lists.listings
     for note in sources.notes:
         say(f"note: {note}")
     if sources.own_ids:
@@ -318,24 +307,10 @@ def diff(
     if query is None:
         changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)
         console.print(queries_view(lists, name_a, name_b, changed[:_MOST_LISTED], f"{measure}@{k}", len(changed)))
-        hopeless = len(lists.query_ids) - len(changed)
-        if hopeless:
-            several = counted(hopeless, "judged query has", "judged queries have")
-            say(f"note: {several} no relevant document, so not listed; name one with --query")
-        if sources.unjudged:
-            first = f"the first: {sources.unjudged[0]!r}"
-            say(f"note: {len(sources.unjudged):,} queries without judgements ({first}) are left out")
+        if left_out := len(lists.query_ids) - len(changed) + len(sources.unjudged):
+            say(f"note: {counted(left_out, 'query', 'queries')} without a relevant document: not listed; name one with --query")
         return
     console.print(difference_view(difference(lists, name_a, name_b, query, k, relevant_from)))
     without = [name for name in (name_a, name_b) if not lists.listings[name].signals]
     if without:
         say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")
-
-
-def _two_names(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
-    names = list(lists.listings)
-    if len(names) != 2:
-        raise ConfigurationError(
-            f"{run_a} and {run_b} hold {len(names)} runs ({', '.join(names)}); name two, each as FOLDER:CONFIGURATION or a file"
-        )
-    return names[0], names[1]

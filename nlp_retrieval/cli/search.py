@@ -29,8 +29,6 @@ Retrievers = Annotated[
     list[str] | None,
     typer.Option("--retriever", "-r", help="name or name:key=value,key=value. Repeatable. Default: the first in the index."),
 ]
-FusionName = Annotated[str | None, typer.Option(help="Fusion of several retrievers: rrf, weighted_sum, ...")]
-RerankerName = Annotated[str | None, typer.Option(help="Reranker of the results: overlap, ...")]
 SearcherConfig = Annotated[
     Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take searcher and answerer from.")
 ]
@@ -47,8 +45,6 @@ def search(
     query: Annotated[list[str] | None, typer.Argument(help="Queries; default: standard input, one per line.")] = None,
     k: Annotated[int, typer.Option("-k", help="At most this many results per query.")] = 10,
     retriever: Retrievers = None,
-    fusion: FusionName = None,
-    reranker: RerankerName = None,
     config: SearcherConfig = None,
     searcher: SearcherName = None,
     where: WhereText = None,
@@ -63,7 +59,7 @@ def search(
     """
     queries = list(query) if query else _standard_input()
     wanted = None if where is None else parse_filter(where)
-    chosen = opened_searcher(index, config, searcher, retriever, fusion, reranker, trust=trust)
+    chosen = opened_searcher(index, config, searcher, retriever, trust=trust)
     if draw is not None:
         write_drawing(chosen, draw)
     explains = explain and chosen.explains
@@ -93,9 +89,8 @@ def parse_filter(where: str) -> Any:
     try:
         return parse_json(where)
     except ValueError as error:
-        reason = str(error).partition(";")[0]
         example = """'{"country": "Japan", "year": {"gte": 2015}}'"""
-        raise QueryError(f"--where is not JSON ({reason}); write it like {example}, with the single quotes") from None
+        raise QueryError(f"--where is not JSON ({error}); write it like {example}, with the single quotes") from None
 
 
 def write_drawing(searcher: BaseSearcher, path: Path) -> None:
@@ -121,19 +116,11 @@ def opened_searcher(
     config: Path | None,
     name: str | None,
     retriever: list[str] | None,
-    fusion: str | None,
-    reranker: str | None,
     *,
     trust: bool,
 ) -> BaseSearcher:
-    """Open the searcher that a command line describes; without a retriever, the first of the index, with a fusion all.
-
-    Raises:
-        ConfigurationError: the file has no such searcher.
-    """
+    """Open the searcher that a command line describes; without a retriever, the first of the index."""
     from nlp_retrieval.core.search.base_searcher import retrievers_of
-    from nlp_retrieval.core.search.joining import BaseFusion
-    from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher
 
@@ -141,16 +128,13 @@ def opened_searcher(
         return configured(config, name).open(index)
     chosen = [built(BaseRetriever, "--retriever", text) for text in retriever or []]
     if not chosen:
-        chosen = retrievers_of(index, trust=trust)
-        if fusion is None and len(chosen) > 1:
-            first, *others = (each.name for each in chosen)
-            say(f"note: {first} searches; {index} has {', '.join(others)} too: choose by --retriever, or all by --fusion rrf")
-            chosen = chosen[:1]
-    return Searcher(
-        chosen,
-        fusion=built(BaseFusion, "--fusion", fusion) if fusion else None,
-        reranker=built(BaseReranker, "--reranker", reranker) if reranker else None,
-    ).open(index)
+        first, *others = retrievers_of(index, trust=trust)
+        chosen = [first]
+        if others:
+            say(
+                f"note: {first.name} searches; {index} has {', '.join(each.name for each in others)} too: choose by --retriever"
+            )
+    return Searcher(chosen).open(index)
 
 
 def configured(config: Path, name: str | None) -> BaseSearcher:
@@ -163,9 +147,7 @@ def configured(config: Path, name: str | None) -> BaseSearcher:
     searchers = {label: entry for label, entry in entries.items() if isinstance(entry, BaseSearcher)}
     chosen = name if name is not None else next(iter(searchers), "")
     if chosen not in searchers:
-        if chosen in entries or not searchers:
-            raise ConfigurationError(f"{config}: {chosen or 'what it names'} is no searcher, so no question can be asked")
-        raise ConfigurationError(f"{config} has no searcher {chosen!r}; {nearest(chosen, searchers)}")
+        raise ConfigurationError(f"{config} has no searcher {chosen!r} that can be asked; {nearest(chosen, searchers)}")
     return searchers[chosen]
 
 
@@ -212,11 +194,9 @@ def print_hits(query: str, hits: list[RetrievalResult], explained: list[dict[str
     if not hits:
         console.print(Text("  nothing found", "dim"))
     for rank, (hit, explanation) in enumerate(zip(hits, explained, strict=True), start=1):
-        heading = Text(f"{rank:>4}  ")
-        heading.append(one_line(hit.item.title or hit.item.item_id), "bold cyan")
-        heading.append(f"  {one_line(hit.item.item_id)}" if hit.item.title else "", "dim")
-        heading.append(f"  {hit.score:.4g}", "dim")
-        console.print(heading)
+        item_id = f"  {one_line(hit.item.item_id)}" if hit.item.title else ""
+        named = one_line(hit.item.title or hit.item.item_id), "bold cyan"
+        console.print(Text.assemble(f"{rank:>4}  ", named, (f"{item_id}  {hit.score:.4g}", "dim")))
         for line in (Text(one_line(_excerpt(hit.item.content))), *_chain(explanation)):
             console.print(Padding(line, (0, 0, 0, 6)) if sys.stdout.isatty() else Text("      ") + line)
     console.print()
@@ -256,8 +236,6 @@ def answer(
         typer.Option("--answerer", "-a", help="language_model:lm=PROVIDER/MODEL, or name:key=value. Default: of --config."),
     ] = None,
     retriever: Retrievers = None,
-    fusion: FusionName = None,
-    reranker: RerankerName = None,
     config: SearcherConfig = None,
     searcher: SearcherName = None,
     where: WhereText = None,
@@ -281,7 +259,7 @@ def answer(
         where_from = f"{config} has no answerer" if config is not None else "there is nothing to answer with"
         raise ConfigurationError(f"{where_from}; pass --answerer language_model:lm=provider/model")
     wanted = None if where is None else parse_filter(where)
-    chosen = opened_searcher(index, config, searcher, retriever, fusion, reranker, trust=trust)
+    chosen = opened_searcher(index, config, searcher, retriever, trust=trust)
     for answered in QuestionAnswering(chosen, answering).answer(questions, wanted):
         if as_json:
             print_json_line(plain_answer(answered))
@@ -322,10 +300,8 @@ def print_answer(answered: AnsweredQuestion) -> None:
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     console.print(Text(one_line(answered.question), "bold"))
     answer = answered.answer
-    if answer.text:
-        console.print(Text("  ") + Text(one_line(answer.text), "bold cyan"))
-    else:
-        console.print(Text("  no usable answer came" if answer.failed else "  no answer", "dim"))
+    none = ("no usable answer came" if answer.failed else "no answer", "dim")
+    console.print(Text.assemble("  ", (one_line(answer.text), "bold cyan") if answer.text else none))
     if answer.reasoning:
         console.print(Text(f"  {one_line(answer.reasoning)}", "dim"))
     for hit in answered.cited:

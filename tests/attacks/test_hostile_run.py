@@ -186,7 +186,7 @@ def obeyed(text: str) -> set[str]:
 
 def test_results_are_shown_without_sequences(folder: Path, run: Run) -> None:
     work = folder / "work"
-    for words in (["-r", "link_graph:seeds=[bm25]"], ["-r", "bm25", "--reranker", "overlap"]):
+    for words in (["-r", "link_graph:seeds=[bm25]"], ["-r", "bm25"]):
         done = run("search", str(work / "index"), f"fox whale {ALL}", *words, "-k", "3")
         assert done.code == 0, done.stderr
         assert done.stdout.count("red") >= 3

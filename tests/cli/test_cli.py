@@ -126,16 +126,6 @@ def test_a_filter_is_json_and_what_is_none_is_refused(folder: Path) -> None:
     refused(run(*words, "--where", '{"titel": "x"}'), 2, "no item of this index has the metadata key 'titel'", "'title'")
 
 
-def test_a_fusion_and_a_reranker_can_be_named(folder: Path) -> None:
-    done = run(
-        "search", str(folder / "index"), "The Shining", "-r", "bm25", "-r", "bm25:k1=2.0", "--fusion", "rrf:k=10",
-        "--reranker", "overlap:blend=rank", "--json",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    signals = json.loads(done.stdout.splitlines()[0])["signals"]
-    assert {"bm25.score", "bm25-2.score", "fusion.score", "overlap.score"} <= set(signals)
-
-
 def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_one(folder: Path, tmp_path: Path) -> None:
     run("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25")
     clean = run("verify", str(tmp_path / "index"))
@@ -161,7 +151,6 @@ UNUSABLE: list[tuple[tuple[str, ...], str]] = [
     (("search", "{index}", "x", "-r", "bm52"), "did you mean 'bm25'"),
     (("search", "{index}", "x", "-r", "bm25:k1=much"), "k1='much'"),
     (("search", "{index}", "x", "-r", "bm25:k1"), "not key=value"),
-    (("search", "{index}", "x", "--reranker", "overlapp"), "did you mean 'overlap'"),
     (("index", "nowhere.jsonl", "new", "-r", "bm25"), "nowhere.jsonl"),
     (("index", "{corpus}", "new", "-l", "jsnl"), "did you mean 'jsonl'"),
     (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),

@@ -42,12 +42,12 @@ def test_the_first_retriever_searches_unless_one_is_named_or_all_are_fused(folde
     index = str(tmp_path / "index")
     run("index", str(folder / "corpus.jsonl"), index, "-r", "link_graph:seeds=[bm25]", "-r", "bm25:stemmer=none")
     first = run("search", index, "lighthouse")
-    assert first.stderr == f"note: link_graph searches; {index} has bm25 too: choose by --retriever, or all by --fusion rrf\n"
+    assert first.stderr == f"note: link_graph searches; {index} has bm25 too: choose by --retriever\n"
     _, heading, passage, *_ = first.stdout.splitlines()
     assert re.fullmatch(r"   1  Ada Quill  p2  [\d.]+", heading)
     assert passage.strip() == PAGES[1]["content"]
     assert "link_graph.score" not in first.stdout
-    (fused, *_) = json_lines("search", index, "lighthouse", "--fusion", "rrf")
+    (fused, *_) = json_lines("search", index, "lighthouse", "-r", "link_graph:seeds=[bm25]", "-r", "bm25:stemmer=none")
     assert {key.partition(".")[0] for key in fused["signals"]} == {"link_graph", "bm25", "fusion"}  # type: ignore[union-attr]
 
 

@@ -35,7 +35,7 @@ GOOD: dict[str, list[list[str]]] = {
     "search": [
         ["index", "fox", "-k", "3"],
         ["index", "fox", "dog", "--where", '{"year": {"gte": 3}}', "--json"],
-        ["index", "fox", "-r", "bm25:k1=2", "-r", "bm25", "--fusion", "weighted_sum:weights=[1, 2]", "--reranker", "overlap"],
+        ["index", "fox", "-r", "bm25:k1=2", "-r", "bm25"],
         ["index", "fox", "--config", "sweep.yaml", "--searcher", "bm25", "--explain"],
         ["index"],
     ],
@@ -80,11 +80,11 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "agents": [
         ["evaluate", "agents.jsonl", "--config", "sweep.yaml", "--page", "a.html"],
-        ["evaluate", "agents.jsonl", "folder", "--qrels", "run/qrels.txt", "--tool", "kb=search", "--csv", "a.csv"],
+        ["evaluate", "agents.jsonl", "folder", "--qrels", "run/qrels.txt", "--tool", "kb=search"],
         ["replay", "agents.jsonl", "--index", "index", "-k", "2", "-o", "again.jsonl", "--where", '{"year": 3}'],
     ],
     "components": [["retrievers", "bm25"], []],
-    "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small:api_key_env=NO_KEY"]],
+    "demo": [["--output", "demo"]],
 }  # fmt: skip
 
 WORDS = [
@@ -103,8 +103,8 @@ WORDS = [
 TYPED = [b"", b"fox\n", b"\xff\n", b"\x00\n", b"p3\np9\n", b"fox dog\r\n" * 300]
 
 _ALWAYS = {
+    "demo": ["--nothing"],
     "index": ["-r", "bm25"],
-    "demo": ["--claims", "0"],
     "serve": ["--check", "--check"],
 }
 """Put behind a command line, so that it starts no Java, loads no model, does not run all of the demo, serves nobody, and waits
