@@ -219,7 +219,7 @@ class ProjectService(BaseService):
         for number, given in enumerate(body.documents, start=1):
             content, title = clean_text(given.content)[0].strip(), clean_title(given.title)[0]
             try:
-                sources.append(source_of(content, given.url, title, given.quality, given.fetch_date, self._index.rules))
+                sources.append(source_of(content, given.url, title, given.quality, given.fetch_date))
             except InputError as error:
                 raise type(error)(f"document {number}: {error}; nothing was added") from None
         added = [self._index.add_source(source) for source in sources]

@@ -7,11 +7,9 @@ a manifest is checked before any of its sources is read.
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -33,22 +31,11 @@ from nlp_retrieval.documents import (
     read_manifest,
     refuse_faults,
 )
-from nlp_retrieval.errors import (
-    ConfigurationError,
-    DependencyError,
-    FetchError,
-    InputError,
-    RetrievalWarning,
-    SourceError,
-)
-from nlp_retrieval.loaders import CONTENT_NAMES, JsonObject, as_text, likely, quoted, read_json_lines
-from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality
+from nlp_retrieval.errors import DependencyError, FetchError, InputError, RetrievalWarning, SourceError
+from nlp_retrieval.loaders import JsonObject, as_text, quoted, read_json_lines
+from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.text import printable
-
-_ROW_FIELDS = ("url", "title", "quality", "fetch_date")
-_URL_NAMES = ("url", "uri", "link", "href", "address", "source")
-_DOI_BEFORE_URL = re.compile(r"doi:\s{0,5}(?=https?://)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -106,8 +93,7 @@ class FetchedPage:
 
 def read_sources(
     paths: Iterable[str | Path] | str | Path,
-    quality: str | None = None,
-    rules: QualityRules | str | Path | None = None,
+    quality: str = "",
     fetch_date: str = "",
     url: str = "",
     left_out: LeftOut | None = None,
@@ -115,46 +101,46 @@ def read_sources(
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
-    A file is a document, a manifest, or JSON lines: an object per line, with ``url``, the text in ``content`` or ``text``, and
-    optionally ``title``, ``quality`` and ``fetch_date``. The URL of a document is its ``file://`` address unless ``url`` gives
+    A file is a document, a manifest, or JSON lines: an object per line, with ``url`` and ``content``, and optionally
+    ``title``, ``quality`` and ``fetch_date``. The URL of a document is its ``file://`` address unless ``url`` gives
     one; what a page or front matter says about its own address or grade is ignored, since it may be false.
 
-    A named file that cannot be read is an error, as is a wrong line of it. In a folder or a manifest, files and lines that
+    A named file that cannot be read is an error, as is a wrong line of it. In a folder or a manifest, files that
     cannot be read are skipped; a warning at the end counts them and says what is wrong with the first.
 
     Args:
         paths: a file, a folder, or several; a symbolic link is followed if it is named, not in a folder.
-        quality: the grade of sources that state none, "A" to "E"; None: by ``rules``.
-        rules: as :func:`~nlp_retrieval.systems.evidence.grades.assess_source_quality` takes them.
+        quality: the grade of sources that state none, "A" to "E"; by default by their addresses.
         fetch_date: when sources were fetched that state no date, ISO 8601.
         url: of a single file.
         left_out: collects what is skipped, to list it; by default a warning counts it.
         fetch: returns the page at a URL, for rows of a manifest without a file; by default these are errors.
 
     Raises:
-        SourceError: a file or folder does not exist or cannot be read, or a line is wrong.
-        ConfigurationError: an unknown grade, an invalid date, or wrong rules.
+        SourceError: a file or folder does not exist or cannot be read, a line is wrong, or a grade or date is none.
         DependencyError: a package for a kind of file is not installed.
     """
-    if quality is not None and quality not in GRADES:
-        raise ConfigurationError(f"quality={quality!r} is not a grade; grades are A, B, C, D and E")
-    if fetch_date and not is_date(fetch_date):
-        raise ConfigurationError(f"fetch_date={fetch_date!r} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z")
-    if isinstance(rules, str | Path):
-        rules = QualityRules.read(rules)
+    for_all = SourceDocument("", url, "", quality, fetch_date)
+    _check("these sources", for_all)
     several = [expanded(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     manifests = {path: _manifest(path, fetches=fetch is not None) for path in several if is_manifest(path) and path.is_file()}
-    return _Reading(quality, rules, fetch_date, url, left_out or LeftOut(), fetch, manifests).read(several)
+    return _Reading(for_all, left_out or LeftOut(), fetch, manifests).read(several)
+
+
+def _check(where: str, source: SourceDocument) -> None:
+    """Refuse a grade or date that is none."""
+    if source.fetch_date and not is_date(source.fetch_date):
+        shown = repr(source.fetch_date[:40])
+        raise SourceError(f"{where}: fetch_date={shown} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z")
+    if source.quality and source.quality not in GRADES:
+        raise SourceError(f"{where}: quality={source.quality[:40]!r} is not a grade; grades are A, B, C, D and E")
 
 
 @dataclass
 class _Reading:
     """One reading of files and folders; what manifests say of a source is a source without content."""
 
-    quality: str | None
-    rules: QualityRules | None
-    fetch_date: str
-    url: str
+    for_all: SourceDocument
     left_out: LeftOut
     fetch: Callable[[str], FetchedPage] | None
     manifests: Mapping[Path, Sequence[tuple[Described, SourceDocument]]]
@@ -164,40 +150,36 @@ class _Reading:
         for path in paths:
             if path.is_dir():
                 for file in files_in(path, self.left_out):
-                    if is_json_lines(file):
-                        yield from self._rows(file, skipping=True)
-                    else:
-                        yield from self._skipping(partial(self._file, file, follow_link=False))
+                    yield from self._skipping(self._sources(file, follow_link=False))
             elif path in self.manifests:
                 for row, said in self.manifests[path]:
-                    yield from self._skipping(partial(self._listed, row, said))
-            elif is_json_lines(path) and path.is_file():
-                yield from self._rows(path)
+                    yield from self._skipping(self._listed(row, said))
             else:
-                yield self._file(path, follow_link=True)
+                yield from self._sources(path, follow_link=True)
         if self.outside:
             words = f"{self.outside:,} words outside the main text of pages, as navigation"
             warnings.warn(f"left out: {words}", RetrievalWarning, stacklevel=2)
         self.left_out.warn()
 
-    def _skipping(self, read: Callable[[], SourceDocument]) -> Iterator[SourceDocument]:
+    def _skipping(self, sources: Iterator[SourceDocument]) -> Iterator[SourceDocument]:
+        """Yield sources up to one that cannot be read."""
         try:
-            document = read()
+            yield from sources
         except DependencyError:
             raise
         except (InputError, FetchError) as error:
             self.left_out.fail("files skipped because they cannot be read", str(error))
-        else:
-            yield document
 
-    def _listed(self, row: Described, said: SourceDocument) -> SourceDocument:
+    def _listed(self, row: Described, said: SourceDocument) -> Iterator[SourceDocument]:
         if row.file is not None:
-            return self._file(row.file, follow_link=False, said=said)
-        if self.fetch is None:  # pragma: no cover -- refused before
-            raise SourceError(f"{row.where}: it names no file")
-        url = _fetched_url(row, said)
+            yield from self._sources(row.file, follow_link=False, said=said)
+        elif self.fetch is not None:
+            yield self._fetched(row, said, self.fetch)
+
+    def _fetched(self, row: Described, said: SourceDocument, fetch: Callable[[str], FetchedPage]) -> SourceDocument:
+        url = resolved_doi(row.fields["url"]) if row.fields.get("url") else said.url
         try:
-            page = self.fetch(url)
+            page = fetch(url)
         except FetchError as error:
             of = "" if url in str(error) else f", {printable(url)}"
             raise SourceError(f"{row.where}{of}: {error}") from None
@@ -206,11 +188,14 @@ class _Reading:
         read = read_document(page.content, name=page.url, media_type=page.media_type)
         return self._document(read, f"{row.where}, {printable(page.url)}", said)
 
-    def _file(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> SourceDocument:
+    def _sources(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> Iterator[SourceDocument]:
+        if said is None and is_json_lines(path) and path.is_file():
+            yield from (self._row(where, row) for where, row in read_json_lines(path))
+            return
         read = read_document(read_file(path, follow_link), name=str(path))
         absolute = os.path.abspath(path)  # noqa: PTH100 -- Path's own follows no ..
-        said = said or SourceDocument("", self.url or Path(absolute).as_uri(), quality="")
-        return self._document(replace(read, title=read.title or path.stem), printable(str(path)), said)
+        said = said or SourceDocument("", self.for_all.url or Path(absolute).as_uri(), quality="")
+        yield self._document(replace(read, title=read.title or path.stem), printable(str(path)), said)
 
     def _document(self, read: Document, shown: str, said: SourceDocument) -> SourceDocument:
         """Return a source with the values of a manifest, else of its page."""
@@ -223,59 +208,40 @@ class _Reading:
         return self._graded(replace(said, content=read.text, title=title, pages=read.pages), shown, read.removed)
 
     def _graded(self, source: SourceDocument, where: str, removed: Removed) -> SourceDocument:
-        """Return a source with the grade and the date of all sources, or that of the rules, if it has no own."""
+        """Return a source with the grade and the date of all sources, or that of its address, if it has no own."""
         if removed.suspicious:
             self.left_out.add("sources with text that readers do not see, which was omitted", f"{where}: {removed.describe()}")
         try:
-            grade = assess_source_quality(source.url, self.rules)  # even if it is not needed: this detects a wrong URL
+            grade = assess_source_quality(source.url)  # even if it is not needed: this detects a wrong URL
         except DependencyError:
             raise
         except InputError as error:
             raise SourceError(f"{where}: {error}") from None
-        for_all = {name for name, value in (("quality", self.quality), ("fetch_date", self.fetch_date)) if value}
+        names = ("quality", "fetch_date")
         return replace(
             source,
-            quality=source.quality or self.quality or grade,
-            fetch_date=source.fetch_date or self.fetch_date,
-            given=source.given | for_all,
+            quality=source.quality or self.for_all.quality or grade,
+            fetch_date=source.fetch_date or self.for_all.fetch_date,
+            given=source.given | {name for name in names if getattr(self.for_all, name)},
         )
 
-    def _rows(self, path: Path, *, skipping: bool = False) -> Iterator[SourceDocument]:
-        try:
-            for where, row in read_json_lines(path):
-                read = partial(self._row, where, row)
-                yield from self._skipping(read) if skipping else [read()]
-        except SourceError as error:  # what follows a line that is no JSON is not read
-            if not skipping:
-                raise
-            self.left_out.fail("files skipped because they cannot be read", str(error))
-
     def _row(self, where: str, row: JsonObject) -> SourceDocument:
-        name = "text" if "text" in row and "content" not in row else "content"
-        for field_name, names, cure in (
-            (name, CONTENT_NAMES, "give every line its text under that name"),
-            ("url", _URL_NAMES, "a source is cited by its URL"),
-        ):
-            if field_name not in row:
-                meant = likely(field_name, row, names)
-                rename = f'rename "{meant}" to "{field_name}"' if meant else cure
-                raise SourceError(f'{where}: no "{field_name}" field (found: {quoted(row)}); {rename}')
-        values = {key: "" if row.get(key) is None else as_text(where, key, row[key]) for key in (name, *_ROW_FIELDS)}
-        content, removed = clean_text(values[name])
+        if missing := [name for name in ("content", "url") if name not in row]:
+            raise SourceError(f'{where}: no "{missing[0]}" field (found: {quoted(row)})')
+        names = ("content", "url", "title", "quality", "fetch_date")
+        values = {name: "" if row.get(name) is None else as_text(where, name, row[name]) for name in names}
+        content, removed = clean_text(values["content"])
         title, removed_there = clean_title(values["title"])
         if not content.strip():
-            raise SourceError(f'{where}: "{name}" has no visible text; remove the line')
+            raise SourceError(f'{where}: "content" has no visible text; remove the line')
         if len(content) > LARGEST_TEXT:
             raise SourceError(
-                f'{where}: "{name}" has {len(content):,} characters; at most {LARGEST_TEXT:,} are read, split it up'
+                f'{where}: "content" has {len(content):,} characters; at most {LARGEST_TEXT:,} are read, split it up'
             )
-        date, quality = values["fetch_date"], values["quality"]
-        if date and not is_date(date):
-            raise SourceError(f'{where}: "fetch_date" is {date[:40]!r}, no date in ISO 8601; write it as 2026-01-19T14:30:00Z')
-        if quality and quality not in GRADES:
-            raise SourceError(f'{where}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
-        source = SourceDocument(content.strip(), resolved_doi(values["url"]), title, quality, date)
-        return self._graded(_given(source), where, removed + removed_there)
+        url = resolved_doi(values["url"])
+        source = _given(SourceDocument(content.strip(), url, title, values["quality"], values["fetch_date"]))
+        _check(where, source)
+        return self._graded(source, where, removed + removed_there)
 
 
 # What a row of a manifest says of a source.
@@ -286,25 +252,13 @@ def _given(said: SourceDocument) -> SourceDocument:
     return replace(said, given=frozenset(name for name in ("title", "quality", "fetch_date") if getattr(said, name)))
 
 
-def _fetched_url(row: Described, said: SourceDocument) -> str:
-    """Return where a source without a file is to be fetched."""
-    return resolved_doi(row.fields["url"]) if row.fields.get("url") else said.url
-
-
 def _said(row: Described) -> tuple[SourceDocument, list[str]]:
     """Return what values by field say of a source, without its content, and what is wrong with them and left out."""
     faults, fields = [], row.fields
     kept = dict(row.metadata) | ({"date": fields["date"]} if fields.get("date") and fields.get("fetch_date") else {})
-    grade, date = fields.get("quality", "").upper(), fields.get("fetch_date") or fields.get("date", "")
-    if grade and grade not in GRADES:
-        faults.append(f"{fields['quality'][:40]!r} is not a grade; grades are A, B, C, D and E")
-        grade = ""
-    if date and not is_date(date):
-        faults.append(f"{date[:40]!r} is not a date in ISO 8601; write it as year-month-day, such as 2026-01-19")
-        date = ""
     urls: dict[str, str] = {}
     for name in (name for name in ("canonical", "doi", "url") if fields.get(name)):
-        address = _DOI_BEFORE_URL.sub("", fields[name].rstrip(".,;")) if name == "doi" else fields[name]
+        address = fields[name].rstrip(".,;") if name == "doi" else fields[name]
         try:
             canonical, fault = canonical_url(address), ""
         except InputError as error:
@@ -312,15 +266,20 @@ def _said(row: Described) -> tuple[SourceDocument, list[str]]:
         if name == "doi" and not canonical.startswith("https://doi.org/10."):
             fault = "it is not a DOI such as 10.1000/182"
         if fault:
-            faults.append(f"{name} {printable(address)[:80]!r}: {fault}")
+            faults.append(f"{row.where}: {name} {printable(address)[:80]!r}: {fault}")
         else:
             urls[name] = canonical if name == "doi" else resolved_doi(address)
     if "doi" in urls:
         kept["doi"] = unquote(urls["doi"].removeprefix("https://doi.org/"))
-    url = urls.get("canonical") or urls.get("url") or urls.get("doi", "")
+    url = urls.get("canonical") or urls.get("url") or urls.get("doi", "") or (row.file.as_uri() if row.file else "")
     aliases = tuple(address for address in dict.fromkeys(urls.values()) if address != url)
-    said = SourceDocument("", url, fields.get("title", ""), grade, date, metadata=kept, aliases=aliases)
-    return _given(said), faults
+    grade, date = fields.get("quality", "").upper(), fields.get("fetch_date") or fields.get("date", "")
+    said = _given(SourceDocument("", url, fields.get("title", ""), grade, date, metadata=kept, aliases=aliases))
+    try:
+        _check(row.where, said)
+    except SourceError as error:
+        faults.append(str(error))
+    return said, faults
 
 
 def _manifest(path: Path, *, fetches: bool) -> list[tuple[Described, SourceDocument]]:
@@ -333,26 +292,11 @@ def _manifest(path: Path, *, fetches: bool) -> list[tuple[Described, SourceDocum
     """
     listed, faults = read_manifest(path)
     rows: list[tuple[Described, SourceDocument]] = []
-    by_url: dict[str, list[tuple[Described, SourceDocument]]] = {}
     for row in listed:
         said, wrong = _said(row)
-        if row.file is not None:
-            said = replace(said, url=said.url or row.file.as_uri())
-        elif not row.fields.get("file") and not wrong and not (said.url and fetches):
-            wrong.append(f"it names no file{'; add --fetch http to fetch its URL' if said.url else ' and no URL'}")
-        faults += [f"{row.where}: {fault}" for fault in wrong]
+        if row.file is None and not row.fields.get("file") and not wrong and not (said.url and fetches):
+            wrong.append(f"{row.where}: it names no file{'; add --fetch http to fetch its URL' if said.url else ' and no URL'}")
+        faults += wrong
         rows.append((row, said))
-        if said.url:
-            by_url.setdefault(canonical_url(said.url), []).append(rows[-1])
-    for url, same in by_url.items():
-        dates = [said.fetch_date for _, said in same]
-        if len(same) > 1 and (len(set(dates)) < len(same) or not all(dates)):
-            lines = " and ".join(row.where.rpartition(", ")[2] for row, _ in same[:5])
-            faults.append(f"{lines}: both are {url}; keep one, or give each the date of its version")
-    for row, said in rows:
-        for alias in map(canonical_url, said.aliases):
-            if alias in by_url and alias != canonical_url(said.url):
-                other = by_url[alias][0][0].where
-                faults.append(f"{row.where}: {alias} leads to {said.url}, but is the URL of {other}; keep one of them")
     refuse_faults(path, faults)
     return rows

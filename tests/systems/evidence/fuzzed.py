@@ -7,9 +7,8 @@ from fuzz.inputs import a_file, as_text
 from fuzz.settings import read_bodies
 
 from nlp_retrieval.documents import clean_text, clean_title, read_document, web_address
-from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
+from nlp_retrieval.errors import FetchError, ModelError, RetrievalError, SourceError
 from nlp_retrieval.systems.evidence.citations.report import read_report
-from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.service_models import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
@@ -24,9 +23,9 @@ def cited_report(data: bytes) -> bool:
     report = read_report(text)
     n_lines = clean_text(text)[0].count("\n") + 1
     assert [one.number for one in report.citations] == [*range(1, len(report.citations) + 1)]
-    for one in [*report.citations, *report.uncited, *report.unused, *report.duplicates]:
+    for one in [*report.citations, *report.uncited, *report.unused]:
         assert 1 <= one.line <= n_lines
-    for url in [one.url for one in (*report.citations, *report.unused, *report.duplicates)]:
+    for url in [one.url for one in (*report.citations, *report.unused)]:
         assert not url or web_address(url)
     assert all(one in report.citations and one.mark and not one.url for one in report.missing)
     assert read_report(text) == report
@@ -93,20 +92,6 @@ def web_target(data: bytes) -> bool:
     return True
 
 
-def quality_rules(data: bytes) -> bool:
-    """Rules of quality: every address has a grade, whatever the case of its host."""
-    try:
-        rules = QualityRules.read(a_file("quality.yaml", data))
-    except (ConfigurationError, SourceError, InputError):
-        return False
-    for url in _URLS:
-        scheme, _, rest = url.partition("://")
-        host, slash, path = rest.partition("/")
-        assert rules.grade(url) in GRADES
-        assert rules.grade(f"{scheme}://{host.upper()}{slash}{path}") == rules.grade(url)
-    return True
-
-
 def calibration(data: bytes) -> bool:
     """A calibration: whatever the signals, it gives probabilities."""
     try:
@@ -126,4 +111,4 @@ def project_bodies(data: bytes) -> bool:
     return read_bodies(data, [IndexBody, PassageSearchBody, VerifyBody, AuditBody])
 
 
-OF_EVIDENCE = [cited_report, page, searxng, web_target, quality_rules, calibration, project_bodies]
+OF_EVIDENCE = [cited_report, page, searxng, web_target, calibration, project_bodies]

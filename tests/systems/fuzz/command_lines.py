@@ -20,7 +20,7 @@ GOOD: dict[str, list[list[str]]] = {
     "evidence": [
         ["add", "project", "sources.jsonl", "-r", "bm25"],
         ["add", "project", "report.md", "folder", "--quality", "B", "--date", "2026-01-19T14:30:00Z", "--no-build"],
-        ["add", "new", "report.md", "--url", "https://d.example/1", "--rules", "broken.yaml", "-r", "bm25"],
+        ["add", "new", "report.md", "--url", "https://d.example/1", "-r", "bm25"],
         ["delete", "project", "https://a.example/1", "https://b.example/1"],
         ["search", "project", "fox", "-k", "2", "--min-quality", "B"],
         ["search", "project", "fox", "--json", "-r", "bm25"],
@@ -31,7 +31,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["audit", "project", "report.md", "--threshold", "0.4", "--verifier", "lexical:calibration=broken.json"],
         ["research", "project", "Where do foxes sleep?", "--search", "searxng:url=http://127.0.0.1:9", "--fetch", "http"],
         ["research", "new", "fox", "--search", "searxng:url=http://127.0.0.1:9", "--fetch", "http:max_redirects=2", "-r",
-         "bm25", "--pages", "2", "-k", "2", "--rules", "broken.yaml", "--json"],
+         "bm25", "--pages", "2", "-k", "2", "--json"],
         ["stats", "project", "--json"],
         ["export", "project", "-o", "exported", "--judged", "judged.jsonl"],
         ["calibrate", "pairs.jsonl", "-o", "calibration.json", "--limit", "50"],

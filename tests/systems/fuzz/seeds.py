@@ -44,12 +44,6 @@ _SEARXNG = {
         {"title": "no address"},
     ]
 }
-_RULES = """default: D
-rules:
-  - {grade: A, suffix: [gov, ac.uk], why: public}
-  - {grade: B, domain: example.org, path: /a*}
-  - {grade: E, host: "*.docs?.example.*"}
-"""
 _CALIBRATION = {
     "signals": ["overlap", "negation"], "mean": [0.5, 0.1], "scale": [0.2, 1.0], "weights": [[1.5, -2.0], [-1.0, 2.5]],
     "intercepts": [0.1, -0.2], "threshold": 0.6, "fitted_on": "12 pairs",
@@ -120,7 +114,6 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "page": lambda: [_PAGE, _REPORT, "A fox.\r\n\r\nIt runs\u200b."],
     "searxng": each(_SEARXNG),
     "web_target": lambda: ["https://EXAMPLE.org:443/a b?x=\u00e9#f\n../c", "http://[::1]:8080/\n//host/x"],
-    "quality_rules": lambda: [_RULES],
     "calibration": each(_CALIBRATION),
     "openie": lambda: [json.dumps(_OPENIE[0]), json.dumps(_OPENIE[1])],
     "knowledge_answers": lambda: [f"```json\n{json.dumps(_KNOWLEDGE)}\n```", json.dumps(_KNOWLEDGE["1"])],

@@ -27,9 +27,6 @@ from nlp_retrieval.systems.evidence.commands.project import (
 )
 
 _SHOWN_FAILURES = 20
-Quality = Annotated[
-    str | None, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by the rules.")
-]
 MinQuality = Annotated[str | None, typer.Option("--min-quality", help="Only sources of this grade or a better one.")]
 
 
@@ -39,11 +36,10 @@ def add(
         list[Path],
         typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, DOCX, JSON lines. A .csv lists files and URLs."),
     ],
-    url: Annotated[str | None, typer.Option("--url", help="URL of a single file; by default its file:// URL.")] = None,
-    quality: Quality = None,
-    rules: Annotated[
-        Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
-    ] = None,
+    url: Annotated[str, typer.Option("--url", help="URL of a single file; by default its file:// URL.")] = "",
+    quality: Annotated[
+        str, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by their addresses.")
+    ] = "",
     fetch_date: Annotated[str, typer.Option("--date", help="Date of fetching, ISO 8601; by default now.")] = "",
     fetcher: Annotated[
         str | None,
@@ -66,38 +62,24 @@ def add(
     """
     from nlp_retrieval.core import progress
     from nlp_retrieval.documents import LeftOut, is_json_lines, is_manifest
-    from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
+    from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.systems.evidence.source_files import read_sources
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
     from nlp_retrieval.text import counted, visible
 
-    if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0]) or is_manifest(sources[0])):
+    if url and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0]) or is_manifest(sources[0])):
         raise ConfigurationError(
-            "--url is for a single file; omit it for folders, for several files, and for JSON lines and .csv, which have their "
-            "own URLs"
+            "--url is for a single file; omit it for folders, several files, JSON lines and .csv, which have their own URLs"
         )
     index = open_project(project, retriever)
     new = known = 0
     left_out = LeftOut()
-    fetch = None
-    if fetcher is not None:
-        fetch = partial(fetch_page, built(BaseFetcher, "--fetch", fetcher))
-    try:
-        with progress("reading", None) as advance:
-            for document in read_sources(sources, quality, rules, fetch_date, url or "", left_out, fetch):
-                try:
-                    added = index.add_source(document)
-                except InputError as error:
-                    if not any(path.is_dir() or is_manifest(path) for path in sources):
-                        raise
-                    left_out.fail("files skipped because they cannot be stored", f"{visible(document.url)[:200]}: {error}")
-                    continue
-                new, known = new + added, known + (not added)
-                advance(1)
-    except RetrievalError:
-        if new:
-            say(f"note: {counted(new, 'source')} added before this error; the next add makes them searchable")
-        raise
+    fetch = None if fetcher is None else partial(fetch_page, built(BaseFetcher, "--fetch", fetcher))
+    with progress("reading", None) as advance:
+        for document in read_sources(sources, quality, fetch_date, url, left_out, fetch):
+            added = index.add_source(document)
+            new, known = new + added, known + (not added)
+            advance(1)
     if list_left_out:
         for line in left_out.lines():
             typer.echo(visible(line))
@@ -113,9 +95,6 @@ def add(
     say(f"{counted(new, 'source')} added{note}{failed}; {contents} in {project}")
     if failures:
         raise typer.Exit(1)
-
-
-Source = Annotated[str, typer.Argument(help="URL of a source in any equivalent form, or its key.")]
 
 
 def list_sources(
@@ -248,9 +227,6 @@ def research(
     ] = None,
     pages: Annotated[int, typer.Option(min=1, help="Fetch at most this many pages.")] = 10,
     k: Annotated[int, typer.Option("-k", help="Show at most this many passages.")] = 10,
-    rules: Annotated[
-        Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
-    ] = None,
     as_json: Json = False,
     retriever: Retrievers = None,
 ) -> None:
@@ -261,7 +237,6 @@ def research(
     Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
     fetched again. The result for each page is reported; a page that fails does not stop the others.
     """
-    from nlp_retrieval.systems.evidence.grades import QualityRules
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
     from nlp_retrieval.systems.evidence.web_research.research import research as find
     from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch
@@ -269,7 +244,6 @@ def research(
     engine = built(BaseWebSearch, "--search", search_engine)
     fetching = built(BaseFetcher, "--fetch", fetcher)
     index = open_project(project, retriever)
-    index.rules = None if rules is None else QualityRules.read(rules)
     report = find(subquestion, index, engine, fetching, _hyde(hyde), pages=pages, k=k)
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=1))

@@ -34,7 +34,7 @@ from nlp_retrieval.core import (
     write_atomically,
 )
 from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError, RetrievalWarning
-from nlp_retrieval.systems.evidence.grades import QualityRules, at_least
+from nlp_retrieval.systems.evidence.grades import at_least
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.statistics import (
@@ -73,14 +73,11 @@ class EvidenceIndex:
             an index of another searcher.
         index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for
             ``model_name``.
-        rules: of the grades of sources that are added without one, as
-            :func:`~nlp_retrieval.systems.evidence.grades.assess_source_quality` takes them; by default the built-in
-            ones.
         model_name: hub name or folder of a ColBERT model, such as "colbert-ir/colbertv2.0", to search by late interaction
             instead of by a searcher.
 
     Raises:
-        ConfigurationError: there are a searcher and a model, the searcher is none, or the rules are wrong.
+        ConfigurationError: there are a searcher and a model, or the searcher is none.
 
     Examples:
         >>> index = EvidenceIndex("seas", Searcher(["bm25"]))
@@ -97,7 +94,6 @@ class EvidenceIndex:
         project_path: str | Path,
         searcher: BaseSearcher | None = None,
         index_name: str | None = None,
-        rules: QualityRules | str | Path | None = None,
         *,
         model_name: str | None = None,
     ) -> None:
@@ -107,7 +103,6 @@ class EvidenceIndex:
         self.project_path = expanded(project_path).absolute()
         graph = self.project_path / GRAPH_FOLDER
         self.index_path, self.metadata_path = graph / name, graph / "index_metadata.json"
-        self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
         self._store = EvidenceStore(graph / SOURCES_FILE)
         self._passages = SearchablePassages(self.index_path, _searcher(searcher, model_name))
         self._searched = False
@@ -125,7 +120,7 @@ class EvidenceIndex:
             content: the text of the page.
             url: of the page; http, https or file, or a DOI.
             title: of the page; cut to 500 characters.
-            source_quality: its grade, "A" (best) to "E"; None: the one given before, else by the rules.
+            source_quality: its grade, "A" (best) to "E"; None: the one given before, else by its address.
             fetch_date: when it was fetched, ISO 8601, UTC without an offset; by default now.
 
         Returns:
@@ -136,7 +131,7 @@ class EvidenceIndex:
             InputError: a value cannot be used.
             IndexStateError: the project cannot be written to or read, or another process has been writing for a minute.
         """
-        added = self._store.add(source_of(content, url, title, source_quality, fetch_date, self.rules))
+        added = self._store.add(source_of(content, url, title, source_quality, fetch_date))
         self.write_metadata()
         return added
 
@@ -160,7 +155,7 @@ class EvidenceIndex:
         try:
             for number, document in enumerate(documents, start=1):
                 try:
-                    added.append(self._store.add(source_of(**document, rules=self.rules)))
+                    added.append(self._store.add(source_of(**document)))
                 except (InputError, TypeError) as error:
                     raise InputError(f"document {number}: {error}") from None
         finally:

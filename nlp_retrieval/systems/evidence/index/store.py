@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 
 from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError
-from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
+from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.systems.evidence.source_files import SourceDocument
@@ -66,15 +66,12 @@ def source_of(
     title: str = "",
     source_quality: str | None = None,
     fetch_date: str = "",
-    rules: QualityRules | None = None,
 ) -> SourceDocument:
-    """Return a source that a person gave, in the form for storage, graded by the rules if no grade is given."""
+    """Return a source that a person gave, in the form for storage, graded by its address if no grade is given."""
     canonical_url(url)
     given = {"quality": source_quality, "title": title, "fetch_date": fetch_date}
     grade = (
-        assess_source_quality(resolved_doi(url), rules)
-        if source_quality is None
-        else check_grade(source_quality, "source_quality")
+        assess_source_quality(resolved_doi(url)) if source_quality is None else check_grade(source_quality, "source_quality")
     )
     return normalized(
         SourceDocument(content, url, title, grade, fetch_date, frozenset(name for name, value in given.items() if value))

@@ -217,7 +217,7 @@ def _read(index: EvidenceIndex, fetcher: BaseFetcher | Fetch, result: WebResult)
         source_url, title = page.url, clean_title(read.title or page.title)[0] or result.title
         if index.was_deleted(page.url):
             return ResearchedPage(result.url, "refused", _DELETED, source_url, title)
-        quality = assess_source_quality(page.url, index.rules)
+        quality = assess_source_quality(page.url)
         added = index.add_source(SourceDocument(read.text, page.url, title, quality, page.fetch_date))
     except (DependencyError, IndexStateError):
         raise

@@ -12,7 +12,6 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import DependencyError, FetchError, IndexStateError, QueryError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.with_model import HyDE
-from nlp_retrieval.systems.evidence.grades import QualityRules
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage, HttpFetcher
 from nlp_retrieval.systems.evidence.web_research.research import LONGEST_QUERY, research
@@ -202,17 +201,12 @@ def test_what_the_user_deleted_does_not_come_back(index: EvidenceIndex) -> None:
 
 def test_a_page_is_cited_and_graded_by_where_it_was_read(index: EvidenceIndex) -> None:
     """A redirect at a good address says nothing of where it leads."""
-    asked, read = "https://stats.example.gov/go?to=evil", "https://evil.example/hoax"
-    rules = {"https://stats.example.gov/": "A", "https://evil.example/": "E"}
-    path = index.project_path.parent / "rules.yaml"
-    lines = [f"  - {{grade: {grade}, host: {url.split('/')[2]}}}" for url, grade in rules.items()]
-    path.write_text("\n".join(["rules:", *lines]))
+    asked, read = "https://www.bls.gov/go?to=evil", "https://evil.blogspot.com/hoax"
     fetcher = ListedFetcher({asked: FetchedPage(asked, read, b"Hoax text.", "text/plain", "2026-01-19")})
-    index.rules = QualityRules.read(path)
     report = research(QUESTION, index, ListedSearch({QUESTION: [asked]}), fetcher)
-    assert [(page.url, page.source_url, page.quality) for page in report.pages] == [(asked, read, "E")]
+    assert [(page.url, page.source_url, page.quality) for page in report.pages] == [(asked, read, "D")]
     assert index.source(asked) is None
-    assert [source.quality for source in index.sources()] == ["E"]
+    assert [source.quality for source in index.sources()] == ["D"]
 
 
 def test_what_a_page_says_of_itself_decides_nothing(index: EvidenceIndex) -> None:
