@@ -72,8 +72,8 @@ def read_trajectories(
     """Read trajectories, in whatever form they were kept.
 
     Args:
-        path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI,
-            Anthropic or LangChain, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions
+        path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI
+            or Anthropic, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions
             is one trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2``.
         agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.

@@ -1,4 +1,4 @@
-"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses), Anthropic and LangChain, and ATIF.
+"""Transcripts of tool calls as trajectories: messages of OpenAI (Chat and Responses) and Anthropic, and ATIF.
 
 A transcript is data: nothing in it is run, and no text in it decides what is read.
 """
@@ -26,7 +26,6 @@ _FILTERS = ("where", "filter", "filters")
 _SEARCHES = ("search", "retriev", "query", "lookup")
 _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "browse")
 _TEXTS = ("text", "output_text", "input_text")
-_LANGCHAIN = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 _HOSTED = ("web_search_call", "file_search_call", "mcp_call", "code_interpreter_call", "image_generation_call")
 """Calls of tools that OpenAI runs itself; others have a result of their own."""
 
@@ -145,10 +144,8 @@ def read_transcript(
 def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -> list[tuple[str | None, list[Any]]]:
     """Return the messages of each turn, if at least two are known: by their text, or as ``31_2``, the second turn of 31."""
     begins, known = list[tuple[str, int]](), set(questions.values())
-    asked = (at for at, message in enumerate(messages) if isinstance(message, dict) and _plain_form(message)["role"] == "user")
-    for number, (at, text) in enumerate(
-        ((at, text) for at in asked if (text := _plain(_plain_form(messages[at]).get("content")))), 1
-    ):
+    asked = (at for at, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user")
+    for number, (at, text) in enumerate(((at, text) for at in asked if (text := _plain(messages[at].get("content")))), 1):
         turn = questions.get(plain_question(text)) or (numbered if (numbered := f"{own}_{number}") in known else None)
         begins += [(turn, at)] if turn is not None else []
     if len(begins) < 2:
@@ -244,12 +241,11 @@ def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _S
     events: list[_Text | _Call] = []
     calls: dict[str, _Call] = {}
     all_spent = [_UNKNOWN]
-    for number, given in enumerate(messages, 1):
+    for number, message in enumerate(messages, 1):
         where = f"{location}: message {number}"
-        if not isinstance(given, dict):
-            raise SourceError(f"{where} is {kind(given)}; an object with a role is expected")
-        message = _plain_form(given)
-        spent = _spent(message.get("usage") or message.get("usage_metadata"))
+        if not isinstance(message, dict):
+            raise SourceError(f"{where} is {kind(message)}; an object with a role is expected")
+        spent = _spent(message.get("usage"))
         all_spent.append(spent)
         for part in _parts(message, where):
             if isinstance(part, _Result):
@@ -279,17 +275,11 @@ def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
     call.result = result
 
 
-def _plain_form(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message with a role, also one that LangChain wrote."""
-    return {**message, "role": message.get("role") or _LANGCHAIN.get(str(message.get("type")))}
-
-
 def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _Result]:
-    form, role, content = str(message.get("type") or ""), message["role"], message.get("content")
+    form, role, content = str(message.get("type") or ""), message.get("role"), message.get("content")
     call_id = str(message.get("call_id") or message.get("tool_call_id") or "")
     if role == "tool":
-        artifact = message.get("artifact")  # of LangChain: what the tool found, as objects
-        yield _Result(call_id, artifact if ids_in(artifact) else content, message.get("status") == "error")
+        yield _Result(call_id, content)
     elif role in ("user", "assistant"):
         called = message.get("tool_calls") or []
         yield from _blocks(content, "user" if role == "user" else "agent", calls=not called)
@@ -313,7 +303,7 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _
 
 
 def _arguments(call: Mapping[str, Any]) -> object:
-    return next((call[name] for name in ("arguments", "args", "input", "action") if name in call), None)
+    return next((call[name] for name in ("arguments", "input", "action") if name in call), None)
 
 
 def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
@@ -335,7 +325,7 @@ def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
     )
 
 
-def _blocks(content: object, by: Literal["user", "agent"], *, calls: bool) -> Iterator[_Text | _Call | _Result]:
+def _blocks(content: Any, by: Literal["user", "agent"], *, calls: bool) -> Iterator[_Text | _Call | _Result]:
     """Yield the parts of a message's content; texts in a row are one text. Calls are left out where the message lists them."""
     texts: list[str] = []
     for block in content if isinstance(content, list) else [content]:
@@ -390,7 +380,7 @@ def _ids_in_text(text: str) -> list[str] | None:
 def _id_of(part: object) -> str:
     if not isinstance(part, dict):
         return part if isinstance(part, str) else ""
-    wrapped = (part.get(name) for name in ("item", "document", "metadata", "kwargs"))
+    wrapped = (part.get(name) for name in ("item", "document", "metadata"))
     inner: Mapping[str, Any] = next((value for value in wrapped if isinstance(value, dict)), {})
     source = part.get("source")  # of a block with a search result
     return _first_id(part) or _first_id(inner) or (source if isinstance(source, str) else "")

@@ -10,24 +10,25 @@ import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.util import find_spec
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fastapi import Depends, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse, Response
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import DependencyError, RetrievalError, install
+from nlp_retrieval.errors import RetrievalError
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, ErrorAnswer, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.guard import RequestGuard
 from nlp_retrieval.service.observer import METRICS_TYPE, Metrics, Observer
 from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
 from nlp_retrieval.service.work import WorkPool
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI, Request, Response
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": "The request is refused; the message says why."}
@@ -52,33 +53,22 @@ class Health(BaseModel):
     version: str
 
 
-def require_packages() -> None:
-    """Raise an error if the packages of the service are not installed."""
-    missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
-    if missing:
-        raise DependencyError(f"the service needs {' and '.join(missing)}: {install('service')}")
-
-
 def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     """Return the application that answers requests; it closes the service when it ends."""
-    require_packages()
-    from fastapi import Depends, FastAPI
-    from fastapi.security import HTTPBearer
-
     metrics, record = Metrics(), SessionRecord.of(settings)
     reading = WorkPool(settings.threads, settings.waiting, settings.seconds)
     writing = WorkPool(1, settings.waiting, WRITING_SECONDS)
     mcp = None
     if settings.mcp:
-        from nlp_retrieval.service.mcp import McpOverHttp
+        from nlp_retrieval.service.mcp import http_manager
 
-        mcp = McpOverHttp(service, settings, reading, writing, record)
+        mcp = http_manager(service, settings.body, reading, writing, record)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
             if mcp is not None:
-                await running.enter_async_context(mcp.running())
+                await running.enter_async_context(mcp.run())
             yield
         for pool in (reading, writing):
             pool.close()
@@ -109,7 +99,9 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
         )
     _add_probes(app, service, metrics, bearer)
     if mcp is not None:
-        app.router.routes.append(mcp.route())
+        from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+
+        app.router.add_route("/mcp", StreamableHTTPASGIApp(mcp), methods=["POST"], include_in_schema=False)
     _add_error_handlers(app)
     without_token = frozenset(endpoint.path for endpoint in service.endpoints if endpoint.without_token)
     unfiltered = {endpoint.path for endpoint in endpoints if not endpoint.filtered}
@@ -121,7 +113,6 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
 
 def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callable[..., Awaitable[object]]:
     """The function called by FastAPI, which takes the key in the path, the body, or both."""
-    from fastapi import Response
 
     async def answered(**given: Any) -> object:
         if log_bodies and "body" in given:
@@ -140,50 +131,40 @@ def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callabl
 
 def _add_probes(app: FastAPI, service: BaseService, metrics: Metrics, dependencies: list[Any]) -> None:
     """Add the paths that say whether the process answers, whether it is ready, and its figures."""
-    from fastapi.responses import PlainTextResponse, Response
 
     async def live() -> object:
         return Health(status="ok", serves=service.kind, version=__version__)
 
     async def ready() -> object:
         if not service.is_ready():
-            raise RefusedError(503, "not_ready", f"the {service.kind} is no longer there", {"retry-after": "1"})
+            raise RefusedError(503, "not_ready", f"the {service.kind} is no longer there")
         return await live()
+
+    async def written() -> object:
+        return Response(await asyncio.to_thread(metrics.written), media_type=METRICS_TYPE)
 
     for path, answer, summary in (
         ("/livez", live, "Whether the process answers."),
         ("/readyz", ready, "Whether requests may be sent: its index or project is there."),
     ):
-        app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=_REFUSED)
-
-    async def written() -> object:
-        return Response(await asyncio.to_thread(metrics.written), media_type=METRICS_TYPE)
-
+        app.add_api_route(path, answer, response_model=Health, summary=summary, responses=_REFUSED)
+    summary = "Figures of this process for Prometheus."
     app.add_api_route(
-        METRICS,
-        written,
-        response_model=None,
-        response_class=PlainTextResponse,
-        summary="Figures of this process for Prometheus.",
-        dependencies=dependencies,
+        METRICS, written, response_model=None, response_class=PlainTextResponse, summary=summary, dependencies=dependencies
     )
 
 
 def _add_error_handlers(app: FastAPI) -> None:
-    from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import Response
-    from starlette.exceptions import HTTPException
-
     def respond(refusal: RefusedError) -> Response:
         return Response(refusal.body(), refusal.status, refusal.headers, "application/json")
 
-    async def failed(_: Request, error: Exception) -> Response:
+    async def failed(_: object, error: Exception) -> Response:
         return respond(refusal_of(error))
 
-    async def invalid(_: Request, error: Any) -> Response:
+    async def invalid(_: object, error: Any) -> Response:
         return respond(RefusedError(422, "invalid_request", faults_of(error.errors())))
 
-    async def refused(_: Request, error: Any) -> Response:
+    async def refused(_: object, error: Any) -> Response:
         kind, message = _OF_HTTP.get(error.status_code, ("refused", "the request cannot be read"))
         return respond(RefusedError(error.status_code, kind, message, error.headers))
 

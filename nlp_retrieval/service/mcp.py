@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -33,8 +33,8 @@ from nlp_retrieval.service.work import WorkPool, leave_notes_out
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp_types import CallToolResult, Tool
-    from starlette.routing import Route
 
 
 def require_mcp() -> None:
@@ -117,32 +117,15 @@ def _checked(tools: dict[str, McpTool], name: str, arguments: dict[str, Any]) ->
         raise RefusedError(422, "invalid_request", faults_of(error.errors(include_url=False))) from None
 
 
-class McpOverHttp:
+def http_manager(
+    service: BaseService, body: int, reading: WorkPool, writing: WorkPool, record: SessionRecord
+) -> StreamableHTTPSessionManager:
     """The protocol over HTTP; without sessions, so that any process can answer any request, and nothing is sent unasked."""
+    require_mcp()
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    def __init__(
-        self, service: BaseService, settings: ServiceSettings, reading: WorkPool, writing: WorkPool, record: SessionRecord
-    ) -> None:
-        require_mcp()
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-        self._manager = StreamableHTTPSessionManager(
-            _create_server(service, reading, writing, record),
-            json_response=True,
-            stateless=True,
-            max_request_body_size=settings.body,
-        )
-
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Answer inside the block."""
-        return self._manager.run()
-
-    def route(self) -> Route:
-        """Return the route of the protocol."""
-        from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
-        from starlette.routing import Route
-
-        return Route("/mcp", endpoint=StreamableHTTPASGIApp(self._manager), methods=["POST"])
+    server = _create_server(service, reading, writing, record)
+    return StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=body)
 
 
 def serve_stdio(

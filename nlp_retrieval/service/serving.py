@@ -17,24 +17,26 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
 
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, RetrievalError
-from nlp_retrieval.service.application import create_app, require_packages
+from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, install
 from nlp_retrieval.service.endpoints import BaseService
 from nlp_retrieval.service.logs import log_config
 from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
 from nlp_retrieval.service.work import leave_notes_out
 
-require_packages()
-from uvicorn.protocols.http.auto import AutoHTTPProtocol  # noqa: E402 -- after the advice where it is missing
+if missing := [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]:
+    raise DependencyError(f"the service needs {' and '.join(missing)}: {install('service')}")
 
-if TYPE_CHECKING:
-    from uvicorn import Config
+from uvicorn import Config, Server
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.supervisors import Multiprocess
 
-    from nlp_retrieval.service.observer import Observer
+from nlp_retrieval.service.application import create_app
+from nlp_retrieval.service.observer import Observer
 
 _MOST = 2048
 _BACKLOG = 1024
@@ -172,8 +174,6 @@ def _application(service: BaseService, settings: ServiceSettings) -> Observer:
 
 
 def _serve_alone(service: BaseService, settings: ServiceSettings, listener: socket.socket) -> None:
-    from uvicorn import Server
-
     server = Server(_config(settings, _application(service, settings)))
 
     def end(*_: object) -> None:
@@ -185,9 +185,6 @@ def _serve_alone(service: BaseService, settings: ServiceSettings, listener: sock
 
 
 def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings, listener: socket.socket) -> None:
-    from uvicorn.config import STARTUP_FAILURE
-    from uvicorn.supervisors import Multiprocess
-
     supervisor = Multiprocess(_config(settings, partial(_worker, opening, settings, os.getpid()), factory=True), [listener])
     supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
@@ -196,7 +193,6 @@ def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings
 
 def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, parent: int) -> Observer:
     """Return the application, in a process of its own."""
-    from uvicorn.config import STARTUP_FAILURE
 
     def end_with_parent() -> None:  # if it was killed, nobody else stops this process
         while os.getppid() == parent:
@@ -213,8 +209,6 @@ def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, paren
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
-    from uvicorn import Config
-
     most = _most_connections()
     return Config(
         app,

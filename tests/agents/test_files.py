@@ -114,28 +114,6 @@ ATIF = {
     "final_metrics": {"total_prompt_tokens": 60, "total_completion_tokens": 15, "total_steps": 5},
 }
 QUESTIONS = [Query(query_id="q1", text="What eats krill?")]
-LANGCHAIN: list[dict[str, Any]] = [
-    {"type": "system", "content": "You search."},
-    {"type": "human", "content": "What eats krill?", "id": "h1"},
-    {
-        "type": "ai",
-        "content": [
-            {"type": "text", "text": "I search first."},
-            {"type": "tool_use", "id": "c1", "name": "search", "input": {"query": "krill", "k": 2}},
-        ],
-        "tool_calls": [{"name": "search", "args": {"query": "krill", "k": 2}, "id": "c1", "type": "tool_call"}],
-        "usage_metadata": {"input_tokens": 10, "output_tokens": 4, "input_token_details": {"cache_read": 8}},
-    },
-    {"type": "tool", "content": "found", "artifact": [{"id": "whale"}, {"id": "krill"}], "tool_call_id": "c1"},
-    {
-        "type": "ai",
-        "content": "",
-        "tool_calls": [{"name": "get_document", "args": {"docid": "whale"}, "id": "c2"}],
-        "usage_metadata": {"input_tokens": 20, "output_tokens": 5},
-    },
-    {"type": "tool", "content": "A whale eats krill.", "tool_call_id": "c2", "status": "success"},
-    {"type": "ai", "content": "The blue whale [whale].", "usage_metadata": {"input_tokens": 30, "output_tokens": 6}},
-]
 
 
 def written(folder: Path, name: str, value: object) -> Path:
@@ -154,7 +132,6 @@ def written(folder: Path, name: str, value: object) -> Path:
         ATIF,
         {"messages": ANTHROPIC, "qid": "q1"},
         {"messages": CHAT, "id": "chatcmpl-7"},
-        {"messages": LANGCHAIN},
     ],
 )
 def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: object) -> None:

@@ -242,18 +242,11 @@ class HippoRagSettings(_Section):
 
 def _in_words(where: str, error: ErrorDetails) -> str:
     """Return one of pydantic's errors in words, with the valid values and without the given one."""
-    *section, key = map(str, error["loc"]) if error["loc"] else [""]
-    fields = HippoRagSettings.model_fields
-    location = f"{where}: {section[0]}" if section else where
-    if section:
-        kind = fields[section[0]].annotation
-        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
-    if error["type"] == "extra_forbidden":
-        return f"{location}: unknown key {key!r}; {nearest(key, fields)}"
-    if error["type"] == "missing":
-        return f"{location}: {key!r} missing; valid keys: {', '.join(fields)}"
-    if error["type"] == "model_type":
-        return f"{location}: {key} is {type(error['input']).__name__}; write its settings below it"
     path = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        *section, key = map(str, error["loc"])
+        kind = HippoRagSettings.model_fields[section[0]].annotation if section else HippoRagSettings
+        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
+        return f"{': '.join([where, *section])}: unknown key {key!r}; {nearest(key, fields)}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{where}: {path}: {message}" if path else f"{where}: {message}"
