@@ -16,6 +16,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.hover import HoverMultiHop, HoverMultiHopPipeline
 
 
 class Stub:
@@ -79,10 +80,13 @@ def test_a_searcher_with_one_is_not_written_to_a_file():
         Searcher(["bm25"], processor=HyDE(Stub("krill"))).to_config()
 
 
-def test_a_model_of_dspy_answers_too():
+def test_a_model_of_dspy_answers_too_and_hover_takes_that_of_its_context():
     with chat_server(lambda body: '["krill"]') as server:
         lm = dspy.LM("openai/stub", api_base=server.url, api_key="none", cache=False, max_tokens=100)
         assert ClaimPhrases(lm, keep_query=False).process(["What eats krill is no fox."]) == [["krill"]]
         assert LanguageModel.of_client(lm) is LanguageModel.of_client(lm)
+        with dspy.context(lm=lm):
+            assert HoverMultiHop(["bm25"]).language_model is LanguageModel.of_client(lm)
+            assert HoverMultiHopPipeline(["bm25"]).language_model is LanguageModel.of_client(lm)
     with pytest.raises(ConfigurationError, match=r"NoneType\) is no language model: pass LanguageModel\(...\), a dspy.LM"):
-        LanguageModel.of_client(None)
+        HoverMultiHopPipeline(["bm25"])

@@ -206,7 +206,7 @@ class HoverMultiHop(_HoverProgram):
 
     Args:
         retrievers: as ``Searcher`` takes them; or a searcher.
-        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``.
+        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``; by default that of DSPy's settings.
         hops: how often documents are retrieved.
         per_hop: documents each time; three lists of 7 are at most 21.
         program: a compiled program, or the JSON file of one.
@@ -225,14 +225,14 @@ class HoverMultiHop(_HoverProgram):
     def __init__(
         self,
         retrievers: Searcher | Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        lm: LanguageModel,
+        lm: LanguageModel | None = None,
         hops: int = HOPS,
         per_hop: int = PER_HOP,
         program: CompiledProgram | str | Path | None = None,
     ) -> None:
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
-        self.parts = _HoverParts(searcher, LanguageModel.of_client(lm))
+        self.parts = _HoverParts(searcher, LanguageModel.of_client(dspy.settings.lm if lm is None else lm))
         self.per_hop = per_hop
         self.summarize = [dspy.Predict(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [dspy.Predict(WriteNextQuery) for _ in range(hops - 1)]
@@ -276,7 +276,7 @@ class HoverMultiHopPipeline(_HoverProgram):
 
     Args:
         retrievers: as ``Searcher`` takes them.
-        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``.
+        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``; by default that of DSPy's settings.
         reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
         fusion: joins several retrievers' lists.
         keep_query: whether the claim itself is searched too, first: the best 21 of four lists of 7. A small model's phrases
@@ -301,7 +301,7 @@ class HoverMultiHopPipeline(_HoverProgram):
     def __init__(
         self,
         retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        lm: LanguageModel,
+        lm: LanguageModel | None = None,
         reranker: BaseReranker | None = None,
         fusion: BaseFusion | None = None,
         keep_query: bool = False,
@@ -311,7 +311,8 @@ class HoverMultiHopPipeline(_HoverProgram):
         k: int = MAX_DOCUMENTS,
     ) -> None:
         super().__init__()
-        processor = ClaimPhrases(LanguageModel.of_client(lm), keep_query=keep_query, program=program)
+        model = LanguageModel.of_client(dspy.settings.lm if lm is None else lm)
+        processor = ClaimPhrases(model, keep_query=keep_query, program=program)
         reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
         searcher = Searcher(
             retrievers, processor=processor, fusion=fusion, reranker=reranker, scope="per_subquery", depth=depth, quota=quota
