@@ -6,8 +6,7 @@ on which texts are encoded together.
 
 Workers are processes of one core each, on this machine or in a Ray cluster. A worker has no GPU, so that its results do not
 depend on the number of workers, and keeps the models it has opened. The first worker that is lost ends the call with an error;
-what was done by then is in a checkpoint, and the same call goes on from there. Ray does the blocks of a lost node again by
-itself (Moritz et al., OSDI 2018, https://arxiv.org/abs/1712.05889).
+what was done by then is in a checkpoint, and the same call goes on from there. Ray does the blocks of a lost node again.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import platform
 import signal
 import socket
 import threading
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -42,7 +40,7 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.context import Workers, search_context
 from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
-from nlp_retrieval.core.processes import FAULTS, Lock, limit_cores, set_signal_actions, signal_actions, threads_of
+from nlp_retrieval.core.processes import FAULTS, limit_cores, set_signal_actions, signal_actions
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.encoders.base import (
     BaseEncoder,
@@ -59,7 +57,6 @@ from nlp_retrieval.errors import (
     ConfigurationError,
     DependencyError,
     RetrievalError,
-    RetrievalWarning,
     WorkerError,
     first_line,
     install,
@@ -96,28 +93,22 @@ class WorkerPool(ABC):
         """Yield each block of work with its result, in order; blocks are read as workers become free."""
         facts = tuple(sorted(task.facts().items()))
         waiting: deque[tuple[Any, Any]] = deque()
-        for work in works:
-            waiting.append((work, self.submit(task, facts, work)))
-            if len(waiting) == _AHEAD * self.n_workers:
-                yield self._oldest(waiting)
-        while waiting:
-            yield self._oldest(waiting)
-
-    def _oldest(self, waiting: deque[tuple[Any, Any]]) -> tuple[Any, Any]:
-        work, answer = waiting.popleft()
-        result, messages = self.wait_for(answer)
-        for message in messages:
-            warnings.warn(message, RetrievalWarning, stacklevel=3)
-        if isinstance(result, RetrievalError):
-            raise result
-        return work, result
+        for work in chain(works, [None]):
+            if work is not None:
+                waiting.append((work, self.submit(task, facts, work)))
+            while waiting and (work is None or len(waiting) == _AHEAD * self.n_workers):
+                oldest, answer = waiting.popleft()
+                result = self.wait_for(answer)
+                if isinstance(result, RetrievalError):
+                    raise result
+                yield oldest, result
 
     @abstractmethod
     def submit(self, *what: Any) -> Any:
         """Let a worker call :func:`done`, and return at once."""
 
     @abstractmethod
-    def wait_for(self, answer: Any) -> tuple[Any, list[str]]:
+    def wait_for(self, answer: Any) -> Any:
         """Wait for what :meth:`submit` returned."""
 
     @abstractmethod
@@ -125,23 +116,24 @@ class WorkerPool(ABC):
         """End all workers, even busy ones."""
 
 
-def done(task: Task, facts: tuple[tuple[str, str], ...], work: Any) -> tuple[Any, list[str]]:
-    """Do a block of a task in a worker, and return the result, or the error, and the warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RetrievalWarning)
-        try:
-            result = _opened(task, facts).do(work)
-        except RetrievalError as error:
-            result = error
-        except Exception as error:  # any exception of a component; its class may be unknown to the process that asked
-            result = WorkerError(f"{_place()} failed: {type(error).__name__}: {first_line(error)}")
-    return result, [str(warning.message) for warning in caught if issubclass(warning.category, RetrievalWarning)]
+def done(task: Task, facts: tuple[tuple[str, str], ...], work: Any) -> Any:
+    """Do a block of a task in a worker, and return the result, or the error."""
+    try:
+        return _opened(task, facts).do(work)
+    except RetrievalError as error:
+        return error
+    except Exception as error:  # any exception of a component; its class may be unknown to the process that asked
+        return WorkerError(f"{_place()} failed: {type(error).__name__}: {first_line(error)}")
 
 
 @lru_cache(maxsize=4)
 def _opened(task: Task, facts: tuple[tuple[str, str], ...]) -> Task:
     """Return a task that is equal to this one and stays, with its models, once it has what the process that asked has."""
     limit_cores(1)
+    with suppress(ImportError):
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)  # of BLAS, which numpy has loaded by now
     DISPLAY.mode = "off"  # the process that asked reports
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # or all workers would put their models on the first GPU
     ours, theirs = task.facts(), dict(facts)
@@ -165,24 +157,14 @@ class LocalPool(WorkerPool):
         self.n_workers = n_workers
         self._executor = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), _begin)
 
-    def submit(self, *what: Any) -> Future[tuple[Any, list[str]]]:
+    def submit(self, *what: Any) -> Future[Any]:
         ForkingPickler.dumps(what[0])  # what cannot be sent is refused here, and not in a thread of the pool
-        try:
-            with _environment(threads_of(1) | {"CUDA_VISIBLE_DEVICES": ""}):  # any block may start one more process
-                return self._executor.submit(done, *what)
-        except OSError as error:  # a build would take it for a file of the index folder
-            raise WorkerError(
-                f"worker processes cannot be started: {error.strerror or error}; use fewer workers, or allow this user more "
-                "processes, open files and memory (see ulimit -a)"
-            ) from error
-        except BrokenProcessPool:
-            raise _lost() from None
+        with _all_there():
+            return self._executor.submit(done, *what)
 
-    def wait_for(self, answer: Future[tuple[Any, list[str]]]) -> tuple[Any, list[str]]:
-        try:
+    def wait_for(self, answer: Future[Any]) -> Any:
+        with _all_there():
             return answer.result()
-        except BrokenProcessPool:
-            raise _lost() from None
 
     def close(self) -> None:
         for process in list((self._executor._processes or {}).values()):
@@ -190,12 +172,16 @@ class LocalPool(WorkerPool):
         self._executor.shutdown(cancel_futures=True)
 
 
-def _lost() -> WorkerError:
-    return WorkerError(
-        "a worker process ended before its work was done; the same call goes on from what was done. If the system killed it "
-        "for memory, use fewer workers, or an encoder with a smaller batch_size. A script that starts workers needs "
-        'if __name__ == "__main__": around what it does'
-    )
+@contextmanager
+def _all_there() -> Iterator[None]:
+    try:
+        yield
+    except (BrokenProcessPool, OSError) as error:  # an OSError would be taken for one of the index folder
+        raise WorkerError(
+            f"a worker process was not started, or ended before its work was done ({first_line(error)}); the same call goes on "
+            "from what was done. If the system killed it for memory, use fewer workers, or a smaller batch_size. A script that "
+            'starts workers needs if __name__ == "__main__": around what it does'
+        ) from None
 
 
 def _begin() -> None:
@@ -211,23 +197,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-_environment_lock = Lock()
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Start processes with these variables, which libraries read as they are imported."""
-    with _environment_lock:
-        before = {name: os.environ.get(name) for name in variables}
-        os.environ.update(variables)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name)
-                os.environ.update({} if value is None else {name: value})
-
-
 class ClusterPool(WorkerPool):
     """Workers of a Ray cluster; every block is a task of Ray's."""
 
@@ -241,9 +210,6 @@ class ClusterPool(WorkerPool):
         self._connected_here = not ray.is_initialized()
         if self._connected_here:
             _connect(ray, address)
-        elif address != "auto" and _node(ray, address) != _node(ray, there := ray.get_runtime_context().gcs_address):
-            message = f"this process is connected to the Ray cluster at {there}, which is used and not {address}"
-            warnings.warn(f"{message}; call ray.shutdown() before, for the other one", RetrievalWarning, stacklevel=2)
         n_cores = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
         if n_cores < 1:
             self.close()
@@ -259,13 +225,12 @@ class ClusterPool(WorkerPool):
         self._running.append(self._done.remote(*what))
         return self._running[-1]
 
-    def wait_for(self, answer: Any) -> tuple[Any, list[str]]:
+    def wait_for(self, answer: Any) -> Any:
         try:
-            result: tuple[Any, list[str]] = self._ray.get(answer)
+            return self._ray.get(answer)
         except Exception as error:  # of Ray: errors of a task are results
             reason = " ".join(str(error).split())[:300]
             raise WorkerError(f"the Ray cluster did not finish a block ({reason}); see 'ray status', and call again") from None
-        return result
 
     def close(self) -> None:
         if self._connected_here:
@@ -273,28 +238,19 @@ class ClusterPool(WorkerPool):
                 self._ray.shutdown()
 
 
-def _node(ray: Any, address: str) -> tuple[str, str]:
-    """The IP address and port that Ray makes of the address of a cluster."""
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    return ray.util.get_node_ip_address() if host in ("localhost", "127.0.0.1", "::1") else host, port
-
-
 def _connect(ray: Any, address: str) -> None:
     host, _, port = address.rpartition(":")
-    if address != "auto" and (not host or "://" in address or not port.isdecimal() or int(port) > 65535):
+    if address != "auto" and (not host or "://" in address or not port.isdecimal()):
         raise ConfigurationError(f"ray={address!r}: pass 'auto', or host:port on a machine of the cluster: '10.0.0.5:6379'")
     try:
         if address != "auto":  # or Ray itself would try for minutes, and then end this process
             socket.create_connection((host, int(port)), _REACHED_SECONDS).close()
         with _handlers_kept():
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-    except (OSError, ConnectionError) as error:
-        raise WorkerError(
-            f"there is no Ray cluster at {address} ({first_line(error)}); start one with 'ray start --head', or check it"
-        ) from None
     except Exception as error:  # a RuntimeError for other versions, and undocumented exceptions
-        raise WorkerError(f"the Ray cluster at {address} cannot be used: {' '.join(str(error).split())}") from error
+        raise WorkerError(
+            f"the Ray cluster at {address} cannot be used ({' '.join(str(error).split())}); start one with 'ray start --head'"
+        ) from error
 
 
 @contextmanager
@@ -379,9 +335,10 @@ def _computed_by() -> dict[str, str]:
     return versions
 
 
-def encoded_by(
-    pool: WorkerPool, task: PassageTask, batches: Iterator[list[str]]
-) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+Encoded = Generator[tuple[list[str], EncodedBatch], None, None]
+
+
+def encoded_by(pool: WorkerPool, task: PassageTask, batches: Iterator[list[str]]) -> Encoded:
     """Let workers encode batches, and yield each with its texts, in order."""
     for part in with_held(task.encoder):
         if type(part).__module__ == "__main__" or "<locals>" in type(part).__qualname__:
@@ -393,12 +350,10 @@ def encoded_by(
         yield from results
 
 
-def encoded_here(
-    encode: Callable[[list[str]], EncodedBatch], batches: Iterator[list[str]]
-) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+def encoded_here(task: PassageTask, batches: Iterator[list[str]]) -> Encoded:
     """Encode batches in this process, and yield each with its texts."""
     for texts in batches:
-        yield texts, encode(texts)
+        yield texts, task.do(texts)
 
 
 # Passages of an index.
@@ -468,9 +423,9 @@ def _resumed(
     first = next(batches, [])
     all_batches = chain([first] if first else [], batches)
     if len(first) >= n_passages:
-        return (batch for _, batch in encoded_here(task.do, all_batches))
+        return (batch for _, batch in encoded_here(task, all_batches))
     pool = pool_at_hand() if task.encoder.in_workers and not names_gpu(task.encoder) else None
-    encode = partial(encoded_here, task.do) if pool is None else partial(encoded_by, pool, task)
+    encode = partial(encoded_here, task) if pool is None else partial(encoded_by, pool, task)
     return resumed_batches(_settings_of(task) | {"part": part}, all_batches, encode, dtype)
 
 

@@ -75,7 +75,7 @@ def test_workers_multiply_by_the_projection_of_the_index(tmp_path):
 def test_the_same_call_goes_on_after_a_lost_worker(tmp_path):
     before = children()
     searcher = Searcher([FaissRetriever(Unlucky("killed", str(tmp_path / "log"), home=os.getpid()))])
-    with pytest.raises(WorkerError, match=r"ended before its work was done; the same call goes on .* fewer workers"):
+    with pytest.raises(WorkerError, match=r"ended before its work was done .*; the same call goes on .* fewer workers"):
         searcher.index(items_of(SUDDEN), tmp_path / "index", workers=2)
     assert children() - before <= resource_tracker()
     searcher.index(items_of(SUDDEN), tmp_path / "index", workers=2)
@@ -134,38 +134,30 @@ from nlp_retrieval.retrievers import vectors
 vectors._BATCH = 4
 def main():
     encoder = Unlucky("waits", "log", home=-1)
-    items = items_of([f"passage {{n}} now" for n in range(30)])
+    items = items_of([f"passage {n} now" for n in range(30)])
     Searcher([FaissRetriever(encoder)]).index(items, sys.argv[1], workers=2)
-{call}
+if __name__ == "__main__": main()
 """
 
 
-def running(call: str, folder: Path) -> subprocess.Popen[str]:
-    (folder / "script.py").write_text(SCRIPT.format(call=call))
+def running(folder: Path) -> subprocess.Popen[str]:
+    (folder / "script.py").write_text(SCRIPT)
     paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
     return subprocess.Popen(
         [sys.executable, "script.py", str(folder / "index")],
         cwd=folder,
         env=os.environ | threads_of(1) | {"PYTHONPATH": paths},
-        stderr=subprocess.PIPE,
         text=True,
     )
 
 
-@pytest.mark.parametrize("how", ["kill", "interrupt"])
-def test_no_worker_outlives_the_process_that_asked_it(how, tmp_path):
-    with running('if __name__ == "__main__": main()', tmp_path) as script:
+def test_no_worker_outlives_the_process_that_asked_it(tmp_path):
+    with running(tmp_path) as script:
         while not (tmp_path / "log").exists():
             time.sleep(0.05)
         workers = workers_of(script.pid)
-        if how == "kill":
-            script.kill()
-        else:
-            script.send_signal(2)
+        script.kill()
         script.wait(300)
         assert workers
         while any(Path(f"/proc/{pid}").exists() for pid in workers):
             time.sleep(0.05)
-        if how == "interrupt":
-            assert script.stderr is not None
-            assert "KeyboardInterrupt" in script.stderr.read()
