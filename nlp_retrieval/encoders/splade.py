@@ -18,11 +18,11 @@ from nlp_retrieval.encoders.models import (
     architectures_of,
     as_model_error,
     loading,
+    longer_than_read,
     require_words,
     setting_of,
     turn_of,
 )
-from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.errors import ModelError
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         return self._encode(check_queries(passages, "passage", "passages"), "encode_document", self.max_active_dims)
 
     def cut_passages(self, passages: list[str]) -> int:
-        return longer_than_read(self.open_model(), self.model, check_queries(passages, "passage", "passages"))
+        model = self.open_model()
+        return longer_than_read(model, self.model, check_queries(passages, "passage", "passages"), model.max_seq_length)
 
     def _encode(self, texts: list[str], task: Task, most: int | None) -> TermWeights:
         not_blank = [number for number, text in enumerate(texts) if text.strip()]

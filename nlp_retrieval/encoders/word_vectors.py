@@ -49,7 +49,7 @@ VECTORS_FILE, WORDS_FILE = "vectors.npy", "words.json"
 _FORMAT = 1
 _NO_STEMMER = "none"
 _MOST_JSON = 1 << 28
-_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d{1,9})[ \t]+(\d{1,5})[ \t]*\r?\n")
+_HEADER = re.compile(rb"(\d{1,9})[ \t]+(\d{1,5})[ \t]*\r?\n")
 _PICKLE = b"\x80"
 
 
@@ -83,6 +83,10 @@ class WordVectors:
     stems: Stems | None = None
     """Splits texts into these words; without it they are looked up as written, in lower case, and without accents."""
     phrases: Phrases = field(default_factory=lambda: Phrases({}))
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.vectors).all():
+            raise ValueError("a vector is not finite")
 
     def words(self, text: str) -> tuple[int, list[int]]:
         """Return the number of words of a text, and the numbers of those with a vector."""
@@ -119,20 +123,22 @@ def read_word_vectors(path: Path) -> WordVectors:
                 f"{path} is a pickle, which could run any code when it is read; export it with gensim: "
                 "vectors.save_word2vec_format('vectors.txt'), and name that file"
             )
-        words, vectors = _read_binary(path, start) if path.suffix == ".bin" else _read_text(path, start)
+        return _ranked(*(_read_binary(path, start) if path.suffix == ".bin" else _read_text(path, start)))
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
     except (ValueError, KeyError, TypeError, AttributeError, ConfigurationError, IndexDamagedError) as error:
         raise ModelError(
-            f"{path} holds no word vectors of word2vec's text or binary form, of GloVe's text or of train_word_vectors, or is "
-            f"compressed or damaged: {str(error)[:200]}"
+            f"{path} is no whole file of word2vec or GloVe, and no folder of train_word_vectors: {str(error)[:200]}"
         ) from None
+
+
+def _ranked(words: list[str], vectors: NDArray[np.float32]) -> WordVectors:
+    """Words with weights by their ranks: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
     numbers: dict[str, int] = {}
     for number, word in enumerate(words):
         numbers.setdefault(word, number)
     ranks = np.arange(1, len(words) + 1, dtype=np.float64)
-    # files list frequent words first, and frequencies fall as 1 / rank (Zipf)
-    return WordVectors(numbers, _finite(path, vectors), np.log(ranks * (1.0 / ranks).sum() + 1.0))
+    return WordVectors(numbers, vectors, np.log(ranks * (1.0 / ranks).sum() + 1.0))
 
 
 def write_word_vectors(
@@ -175,7 +181,7 @@ def _read_folder(folder: Path) -> WordVectors:
     if "stemmer" in content:
         stems = stems_of_language(None if content["stemmer"] == _NO_STEMMER else content["stemmer"])
     phrases = {tuple(key.split()): str(token) for key, token in content.get("phrases", {}).items() if key.strip()}
-    return WordVectors(numbers, _finite(folder, vectors), idf, stems, Phrases(phrases))
+    return WordVectors(numbers, vectors, idf, stems, Phrases(phrases))
 
 
 def _read_binary(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]]:
@@ -209,28 +215,18 @@ def _read_text(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]
         if header:
             file.readline()
         for number, line in enumerate(file, 2 if header else 1):
-            parts = line.removeprefix(b"\xef\xbb\xbf").split() if number == 1 else line.split()
-            if not parts and (header or rows):
-                continue
+            parts = line.split()
             dimension = dimension or max(len(parts) - 1, 1)
             try:
-                numbers = [float(value) for value in parts[-dimension:]]
+                rows.append(np.array([float(value) for value in parts[-dimension:]]).astype(np.float32))
             except ValueError:
-                numbers = []
-            if len(numbers) < dimension or (len(parts) == dimension and not line[:1].isspace()):  # a word may be a blank
+                parts = []
+            if len(parts) < dimension or (len(parts) == dimension and not line[:1].isspace()):  # a word may be a blank
                 raise ValueError(f"line {number} has not {dimension} numbers after a word")
-            rows.append(np.array(numbers).astype(np.float32))
             words.append(b" ".join(parts[:-dimension]).decode("utf-8", "replace"))
     if not rows or (header and int(header[1]) != len(words)):
         raise ValueError(f"it says that it holds {int(header[1]) if header else 1:,} words, and holds {len(words):,}")
     return words, np.stack(rows)
-
-
-def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    if not np.isfinite(vectors).all():
-        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise ModelError(f"{path}: the vector of word {row + 1} is not finite")
-    return vectors
 
 
 # Word vectors trained on a corpus: word2vec's skip-gram with negative sampling, the same bytes for the same corpus.
@@ -244,15 +240,13 @@ def train_word_vectors(
     folder: str | Path,
     *,
     dimension: int = 300,
-    window: int = 5,
-    epochs: int | None = None,
     min_count: int = 2,
-    seed: int = 0,
     language: str | None = None,
 ) -> int:
     """Train word vectors on the texts of items (Mikolov et al., NeurIPS 2013) and write them into a folder.
 
-    One thread, a fixed order and a fixed seed: the same corpus gives the same vectors on the same machine. Where a text defines
+    One thread, a fixed order and a fixed seed: the same corpus gives the same vectors on the same machine. The corpus is read 5
+    to 40 times, a long one less often, with windows of five words on each side. Where a text defines
     an abbreviation, as "nationally determined contribution (NDC)", both forms are one word. The mean of all words is subtracted
     from each (Mu and Viswanath, ICLR 2018): it is most of what two texts of one corpus have in common.
 
@@ -260,10 +254,7 @@ def train_word_vectors(
         items: the corpus; their words are held in memory.
         folder: to write to, for use by :class:`WordVectorEncoder`.
         dimension: of the vectors.
-        window: words on each side that are predicted.
-        epochs: passes over the corpus; None: 5 to 40, fewer over a longer one.
         min_count: rarer words get no vector.
-        seed: of the initial vectors and the sampling.
         language: a Snowball language, such as ``english``, to train on stems, so that all forms of a word have its vector;
             None: on words.
 
@@ -277,13 +268,12 @@ def train_word_vectors(
         DependencyError: gensim is not installed.
 
     Examples:
-        >>> train_word_vectors(items, "vectors", dimension=8, min_count=1, epochs=1)
+        >>> train_word_vectors(items, "vectors", dimension=8, min_count=1)
         20
         >>> encoder = WordVectorEncoder("vectors")
     """
-    for name, value in {"dimension": dimension, "window": window, "epochs": epochs, "min_count": min_count}.items():
-        if value is not None and value < 1:
-            raise ConfigurationError(f"train_word_vectors: {name}={value!r}; a whole number from 1 is needed")
+    if min(dimension, min_count) < 1:
+        raise ConfigurationError(f"train_word_vectors: dimension={dimension!r}, min_count={min_count!r}; both are at least 1")
     try:
         from gensim.models import Word2Vec
     except ImportError:
@@ -305,10 +295,10 @@ def train_word_vectors(
     trained = Word2Vec(
         sentences=list(_sentences(texts)),
         vector_size=dimension,
-        window=window,
-        epochs=min(max(_TRAINED_ON // n_words, _FEWEST_EPOCHS), _MOST_EPOCHS) if epochs is None else epochs,
+        window=5,
+        epochs=min(max(_TRAINED_ON // n_words, _FEWEST_EPOCHS), _MOST_EPOCHS),
         min_count=min_count,
-        seed=seed,
+        seed=0,
         sg=1,
         workers=1,
         sorted_vocab=1,

