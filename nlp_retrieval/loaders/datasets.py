@@ -124,7 +124,7 @@ def _once(rows: Iterator[tuple[str, JsonObject]], fields: Sequence[str]) -> Iter
 
 
 def _supporting(location: str, row: JsonObject) -> list[tuple[str, JsonValue]]:
-    """Return the supporting facts, in order: a title and the number of a sentence."""
+    """Return the supporting facts, in order: a title and the number of a sentence, or its text."""
     facts = row.get("supporting_facts")
     if not facts:
         raise SourceError(
@@ -309,16 +309,22 @@ def _contexts(location: str, row: JsonObject) -> Iterator[tuple[str, list[JsonVa
 
 
 def _facts(location: str, query_id: str, row: JsonObject) -> list[JsonValue]:
-    """The supporting facts of a question, each a title and the number of a sentence of its contexts."""
-    lengths = {title: len(sentences) for title, sentences in reversed([*_contexts(location, row)])}
-    facts = _supporting(location, row)
-    for title, number in facts:
-        if type(number) is not int or not 0 <= number < lengths.get(title, 0):
+    """The supporting facts of a question by the number of the sentence, which may be told by its text."""
+    numbers: dict[tuple[str, JsonValue], int] = {}
+    for title, sentences in _contexts(location, row):
+        for number, sentence in enumerate(sentences):
+            numbers.setdefault((title, number), number)
+            numbers.setdefault((title, str(sentence).strip()), number)
+    read: dict[tuple[str, int], None] = {}
+    for title, told in _supporting(location, row):
+        wanted = told.strip() if isinstance(told, str) else told
+        if not isinstance(wanted, str | int) or isinstance(wanted, bool) or (title, wanted) not in numbers:
             raise SourceError(
-                f'{location}: question "{query_id}": the supporting fact [{title!r}, {number!r:.40}] names no sentence of its '
+                f'{location}: question "{query_id}": the supporting fact [{title!r}, {told!r:.40}] names no sentence of its '
                 "contexts (numbers begin at 0); correct it, or read the file without sentence_facts"
             )
-    return [[title, number] for title, number in dict.fromkeys(facts)]
+        read[title, numbers[title, wanted]] = None
+    return [[title, number] for title, number in read]
 
 
 def _join(sentences: list[JsonValue]) -> tuple[str, list[JsonValue]]:

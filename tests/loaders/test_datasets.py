@@ -217,7 +217,7 @@ def test_a_malformed_question_is_an_error_with_its_place(write: Write, subtests:
 
 def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> None:
     context = [["Kubrick", [" He filmed.", "", " Much.", "Very much. "]], ["Ballard", ["He wrote. ", "Novels."]], ["None", []]]
-    facts = [["Kubrick", 3], ["Ballard", 1], ["Kubrick", 3]]
+    facts = [["Kubrick", 3], ["Ballard", "Novels. "], ["Kubrick", 3]]
     loader = hotpot(write, question("a", context=context, supporting_facts=facts), sentence_facts=True)
     items = {item.item_id: item for item in loader.load()}
     assert items["Kubrick"].content == "He filmed. Much. Very much."
@@ -231,7 +231,7 @@ def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> N
 
 
 def test_a_fact_that_names_no_sentence_is_an_error_that_names_the_question(write: Write, subtests: pytest.Subtests) -> None:
-    for fact in [["Kubrick", 3], ["Kubrick", -1], ["Nobody", 0], ["Kubrick", "Much."]]:
+    for fact in [["Kubrick", 3], ["Kubrick", -1], ["Nobody", 0], ["Kubrick", "0"]]:
         with subtests.test(fact=fact):
             rows = [question("first"), question("second", supporting_facts=[["Ballard", 0], fact])]
             message = error_of(hotpot(write, *rows, sentence_facts=True).queries)
