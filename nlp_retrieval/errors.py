@@ -1,34 +1,4 @@
-"""Every exception and warning of the project.
-
-Catch :class:`RetrievalError` for all of them, or a branch::
-
-    RetrievalError
-    |-- InputError (ValueError)            what the caller passed cannot be used
-    |   |-- ConfigurationError             a setting is unknown, of the wrong type or out of range
-    |   |-- SourceError                    a file, folder or database that a loader reads
-    |   |-- ItemError                      an item: its id, its text or its metadata
-    |   |-- QueryError                     a query, or k
-    |   |-- UntrustedError                 a manifest that asks for more than it may decide
-    |   `-- GoldError                      what a benchmark expects to be found
-    |-- DependencyError (ImportError)      a package, a Java or a model that has to be installed
-    |   `-- JavaError                      no Java that is new enough
-    |-- ModelError                         a model that does not load, or gives no usable vectors
-    |-- FetchError                         a page of the web, or a search engine, that gives no usable answer
-    |   `-- FetchRefusedError              an address that may not be fetched
-    |-- IndexStateError                    an index directory
-    |   |-- IndexMissingError              there is no index, or it lacks this retriever
-    |   |-- IndexMismatchError             it was built with another configuration
-    |   |-- IndexConflictError             it holds other items
-    |   |-- IndexDamagedError              a file is missing, cut off or changed
-    |   |-- IndexLockedError               another process is writing to it
-    |   `-- IndexWriteError (OSError)      it cannot be written: permission, space
-    |-- ServerError                        a database server that does not start, is lost, or refuses
-    |-- WorkerError                      a worker, or a cluster of them, that is lost, has no room or does not fit
-    |-- OutputError (OSError)              a file of results cannot be written
-    |-- ForkError                          what was opened before a fork cannot be used after it
-    `-- EngineError                        an engine broke its contract
-
-    RetrievalWarning (UserWarning)         something was left out or degraded; the message counts it
+"""Every exception and warning of the project: :class:`RetrievalError` and its branches.
 
 Every message says what was found, where, and what to do about it.
 """
@@ -52,10 +22,7 @@ class ConfigurationError(InputError):
 
 
 class SourceError(InputError):
-    """A file, folder or database that a loader reads is missing or malformed.
-
-    The message names the source, the line or row where there is one, and what was found there.
-    """
+    """A file, folder or database that a loader reads is missing or malformed."""
 
 
 class ItemError(InputError):

@@ -196,9 +196,7 @@ def test_a_mask_holds_exactly_the_items_that_fulfil_the_filter(
         return
     mask = table.mask(where)
     assert mask.tolist() == [fulfils(row, where) for row in metadata]
-    parsed = parse_filter(where)
-    assert table.mask(where) is mask, "the mask is kept"
-    assert parse_filter(json.loads(json.dumps(where))) == parsed
+    assert parse_filter(json.loads(json.dumps(where))) == parse_filter(where)
 
 
 def items() -> list[SearchableItem]:
@@ -265,8 +263,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ({"year": "2015"}, "year holds number.* '2015' is a text; write it without quotation marks: 2015"),
-        ({"author": "Ada"}, "author holds object.* a metadata key of its own"),
+        ({"year": "2015"}, "year holds number.* '2015' is a text; give one of its kind"),
+        ({"author": "Ada"}, "author holds object"),
         ({"author.name": "Ada"}, "'author.name'; a value inside 'author' cannot be reached by a path"),
         ({"none": "x"}, "none holds no value"),
         ({"date": {"$gte": "2015"}}, "no operator '\\$gte'"),

@@ -87,7 +87,7 @@ def test_keywords_that_are_none_are_refused(subtests: pytest.Subtests) -> None:
         ("film", "keywords="),
         (None, "keywords="),
         ([3], "keywords"),
-        ({"film": "movie"}, r"keywords\['film'\]='movie': Input should be a list"),
+        ({"film": "movie"}, "keywords=.*: Input should be a list"),
         ([""], "the keyword '' has no word in it"),
         ({"film": ["movie", " !"]}, "the keyword ' !' has no word in it"),
         ({"film": []}, "the trigger 'film' has no keywords"),

@@ -22,13 +22,12 @@ from typing import Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_orig
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.trust_rules import Rule
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
+from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import ConfigurationError
 
@@ -47,32 +46,11 @@ _MEANT = {
 
 
 def _wrong_argument(parameter: str, value: object, error: ValidationError) -> str:
-    """Return a message that names the wrong part of an argument and what is expected there."""
-    # a union reports each of its branches; those that got furthest into the value were meant
-    problems = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
-    path = max((place for place, _ in problems), key=len)
-    there = [problem for place, problem in problems if place == path]
-    first, *others = dict.fromkeys(map(_meaning, there))
+    """Return a message that names an argument and what is expected there, or in a part of it."""
+    problems = error.errors(include_url=False)  # of a union, one for each of its types
+    first, *others = dict.fromkeys(_MEANT.get(each["type"], _MEANT.get(each["msg"], each["msg"])) for each in problems)
     expected = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
-    hidden = any(isinstance(part, str) and is_secret_name(part) for part in path)
-    shown = HIDDEN if hidden else repr(without_secrets({parameter: there[0]["input"]})[parameter])
-    return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={shown}: {expected}"
-
-
-def _meaning(problem: ErrorDetails) -> str:
-    if problem["type"] == "missing":
-        return f"nothing is given for {problem['loc'][-1]!r}"
-    return _MEANT.get(problem["type"], _MEANT.get(problem["msg"], problem["msg"]))
-
-
-def _place(value: Any, location: Sequence[int | str]) -> list[int | str]:
-    """The keys and indices that lead into a value, without the names of branches that pydantic puts between them."""
-    path: list[int | str] = []
-    for part in location:
-        if part in (value if isinstance(value, Mapping) else range(len(value)) if isinstance(value, list | tuple) else ()):
-            path.append(part)
-            value = value[part]
-    return path
+    return f"{parameter}={without_secrets({parameter: value})[parameter]!r:.200}: {expected}"
 
 
 class _Suggested:

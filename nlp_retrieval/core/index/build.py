@@ -149,23 +149,15 @@ class IndexWriter:
     def write_segment(
         self, builder: Builder, identity: Config, corpus: CorpusRecord, rows: Segment, write: Callable[[Path], None]
     ) -> tuple[Segment, float]:
-        """Write a segment of a retriever into a scratch folder, and publish it; return also its seconds, as if all was encoded.
-
-        Raises:
-            SourceError: the retriever is not of this identity any more: a file that it reads has changed meanwhile.
-        """
+        """Write a segment of a retriever into a scratch folder, and publish it; return also its seconds, as if all was new."""
         use_one_thread_after_fork()
         scratch, checkpoints = self.new_scratch(), self.checkpoints
         begin, reused = time.perf_counter(), checkpoints.seconds
         with checkpoints.used():
             write(scratch)
         seconds = time.perf_counter() - begin + checkpoints.seconds - reused
-        if (now := builder.identity) != identity:
-            changed = sorted(key for key in identity | now if identity.get(key) != now.get(key))
-            raise SourceError(
-                f"{builder.name}: what {' and '.join(changed)} names changed while the index was written, so its content "
-                "is unknown; try again when nothing writes there"
-            )
+        if builder.identity != identity:
+            raise SourceError(f"{builder.name}: what it reads changed while the index was written; try again")
         fingerprint = fingerprint_of(corpus.fingerprint, identity)
         segment = self.publish_segment(scratch, builder.name, fingerprint, rows.first_row, rows.end_row)
         return segment, round(seconds, 3)
@@ -279,9 +271,9 @@ class IndexReport:
         path: the index directory.
         n_items: size of the corpus.
         built: names of the retrievers that were built.
-        fingerprints: fingerprints of the indexes that were built.
         found: names of the retrievers that were already indexed.
         seconds: duration of the run.
+        fingerprints: fingerprints of the indexes that were built.
         resumed: how many passages an interrupted run had encoded; counted once per encoder.
 
     Examples:
@@ -302,7 +294,6 @@ class IndexReport:
 
     def __repr__(self) -> str:
         done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.found)) if names]
-        done += [f"{self.resumed:,} passages were encoded before"] if self.resumed else []
         return f"<{self.n_items:,} items in {self.path}; {'; '.join(done)}; {self.seconds:.1f} s>"
 
 

@@ -141,7 +141,7 @@ class Manifest(_Record):
         return [record.folder for record in self.records]
 
     def retriever(self, fingerprint: str) -> RetrieverRecord | None:
-        """The retriever with this fingerprint, or None."""
+        """The retriever with this fingerprint."""
         return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
 
 
@@ -166,10 +166,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
     content = manifest.model_dump(mode="json")
     stated = f"{canonical_json(content | {'checksum': _checksum(content)})}\n".encode()
     if len(stated) > _MOST_BYTES:
-        raise ConfigurationError(
-            f"the manifest of {directory} would have {len(stated):,} bytes, and at most {_MOST_BYTES:,} are read; join its "
-            "segments with compact(), or shorten the settings of its retrievers"
-        )
+        raise ConfigurationError(f"the manifest of {directory} would have {len(stated):,} bytes; shorten the settings")
     write_atomically(directory / MANIFEST_FILE, stated)
 
 
@@ -184,10 +181,8 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
 
 def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
-    if not isinstance(path, str | PathLike):
+    if not isinstance(path, str | PathLike) or find_lone_surrogate(str(path)) is not None or "\0" in str(path):
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
-    if find_lone_surrogate(str(path)) is not None or "\0" in str(path):
-        raise ConfigurationError(f"the path {str(path)!r} is not valid text; choose a folder of another name")
     return Path(path)
 
 
@@ -195,7 +190,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest of a directory, or None if there is none.
 
     Raises:
-        IndexDamagedError: it was not written by :func:`write_manifest`, or by another version.
+        IndexDamagedError: it is damaged, or of another version.
 
     Examples:
         >>> report = Searcher(["bm25"]).index(items, "index")
@@ -225,8 +220,7 @@ def read_manifest(directory: Path) -> Manifest | None:
         return Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where, fault = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-        raise damaged(path, f"{where} {fault}".strip()) from None
+        raise damaged(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def require_manifest(directory: Path) -> Manifest:
@@ -288,18 +282,16 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     for record in corpus.records:
         check_folder(directory, record)
     items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments])
-    if len(items) == corpus.n_rows and corpus.deleted is not None:
+    n_live = len(items)
+    if corpus.deleted is not None:
         path = directory / corpus.deleted.folder / _DELETED_FILE
         rows: Rows = mapped(path, np.int64)
         if len(rows) == 0 or rows[0] < 0 or rows[-1] >= len(items) or (np.diff(rows) <= 0).any():
             raise damaged(path, f"it does not hold ascending rows below {len(items):,}")
         items.delete(rows)
-    n_live = len(items) if items.live is None else int(items.live.sum())
+        n_live -= len(rows)
     if (len(items), n_live) != (corpus.n_rows, corpus.n_items):
-        raise IndexDamagedError(
-            f"{directory} holds {n_live:,} items in {len(items):,} rows, and its manifest says {corpus.n_items:,} in "
-            f"{corpus.n_rows:,}; {CURE}"
-        )
+        raise IndexDamagedError(f"{directory} holds {n_live:,} items, and its manifest says {corpus.n_items:,}; {CURE}")
     return items
 
 

@@ -11,9 +11,9 @@ import hashlib
 import json
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate, chain, compress, islice
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from nlp_retrieval.core.index.masks import mask_of
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
-from nlp_retrieval.core.unicode import normalize
+from nlp_retrieval.core.unicode import normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError
 
 ITEMS_FILE = "items.arrow"
@@ -97,9 +97,7 @@ class ItemsDigest:
         if not all(map(str.isascii, metadata)):
             metadata = {normalize("NFC", key): value for key, value in metadata.items()}
             if len(metadata) < len(item.metadata):
-                raise ItemError(
-                    f"item {item.item_id!r:.80}: two of its metadata keys are one in Unicode's normal form C; rename one"
-                )
+                raise ItemError(f"item {item.item_id!r:.80}: two of its metadata keys are one in Unicode's normal form C")
         try:
             text = stated = canonical_json(metadata)
         except (TypeError, ValueError, RecursionError) as error:
@@ -107,13 +105,9 @@ class ItemsDigest:
         whole = {key: int(value) for key, value in metadata.items() if isinstance(value, float) and value.is_integer()}
         if whole:
             stated = canonical_json(metadata | whole)
-        try:
-            self._digest.update(f"{canonical_json([item.item_id, item.content])}{stated}\n".encode())
-        except UnicodeEncodeError as error:
-            raise ItemError(
-                f"item {item.item_id!r} holds a lone surrogate ({error.object[error.start]!r}), which is not valid "
-                "Unicode text; decode the source with errors='replace'"
-            ) from None
+        told = f"{canonical_json([item.item_id, item.content])}{stated}\n"
+        refuse_lone_surrogates(told, f"item {item.item_id!r:.80}", ItemError)
+        self._digest.update(told.encode())
         return metadata, text
 
     def passing(self, items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
@@ -220,116 +214,102 @@ def _stored(value: Any, kind: str) -> Any:
 
 _STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
-_MASKS_KEPT = 8
 _COMPRESSION = 3
 """The field of a record batch's message that names its compression, in Arrow's format."""
 
-_Values = Callable[[int], list[Any]]
-"""Returns the values of some rows in the column at a position."""
 
+class _Part:
+    """Some rows of a file, with the kinds of its metadata by key. A column is checked before it is first used."""
 
-class _ItemFile:
-    """One opened file: its batches, and the keys of its metadata with their kinds, in the order of the columns."""
+    def __init__(self, path: Path, kinds: dict[str, str], batch: pa.RecordBatch) -> None:
+        self.path, self.kinds, self.batch = path, kinds, batch
+        self._checked: set[int] = set()
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with self._explained():
-            schema, batches = _stream(pa.memory_map(str(path)))
-            fields = list(schema)[len(_FIXED) :]
-            self.kinds = {field.name.removeprefix(PREFIX): field.metadata[b"kind"].decode() for field in fields}
-            if schema.types != [field.type for field in _FIXED] + [TYPES[kind] for kind in self.kinds.values()]:
-                raise ValueError("its columns are of other types")
-            self.batches = list(batches)
-        self._checked: set[tuple[int, int]] = set()
+    def __len__(self) -> int:
+        return len(self.batch)
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        with explain_file_limit(self.path):
-            try:
-                yield
-            except Exception as error:  # whatever Arrow and JSON raise for bytes that are not ours
-                raise IndexDamagedError(f"{self.path} is not an items file ({str(error)[:200]}); {CURE}") from error
-
-    def column(self, number: int, position: int) -> pa.Array:
-        """Return a column of a batch, checked before its first use."""
-        column = self.batches[number].column(position)
-        if (number, position) not in self._checked:
-            self._check(column, position)
-            self._checked.add((number, position))
+    def column(self, position: int) -> pa.Array:
+        """Return a column: damaged offsets would lead outside its memory."""
+        column = self.batch.column(position)
+        if position not in self._checked:
+            with _explained(self.path):
+                column.validate(full=True)
+                if position < len(_FIXED) and column.null_count:
+                    raise ValueError("an item has no id, no content, or no mark of its words")
+                if position >= len(_FIXED) and [*self.kinds.values()][position - len(_FIXED)] == "json":
+                    for text in column.drop_null().to_pylist():
+                        json.loads(text)
+            self._checked.add(position)
         return column
 
-    def _check(self, column: pa.Array, position: int) -> None:
-        """Check a column: damaged offsets would lead outside its memory."""
-        with self._explained():
-            column.validate(full=True)
-            if position < len(_FIXED):
-                if column.null_count:
-                    raise ValueError("an item has no id, no content, or no mark of its words")
-            elif list(self.kinds.values())[position - len(_FIXED)] == "json":
-                for text in column.drop_null().to_pylist():
-                    json.loads(text)
-
-    def values(self, number: int, rows: NDArray[np.int64] | None, position: int) -> list[Any]:
-        """The values of a column of a batch, in some of its rows or in all."""
-        column = self.column(number, position)
+    def values(self, position: int, rows: Rows | None = None) -> list[Any]:
+        """The values of a column, in some rows or in all."""
+        column = self.column(position)
         if rows is not None and len(rows) <= _FEW:
             return [column[row].as_py() for row in rows.tolist()]
         values: list[Any] = (column if rows is None else column.take(pa.array(rows))).to_pylist()
         return values
 
-    def read(self) -> Iterator[tuple[int, _Values]]:
-        """Yield the lengths of short parts and what returns their columns; read, not mapped, so that memory stays small."""
-        with self._explained(), pa.OSFile(str(self.path), "rb") as source:
-            _, batches = _stream(source)
-            for batch in batches:
-                for position, column in enumerate(batch.columns):
-                    self._check(column, position)
-                for start in range(0, len(batch), _STREAMED):
-                    part = batch.slice(start, _STREAMED)
-                    yield len(part), partial(_plain_column, part)
-
-    def metadata(self, n_rows: int, values: _Values, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """The metadata of some rows, with these keys; None for all."""
-        rows: list[dict[str, Any]] = [{} for _ in range(n_rows)]
+    def metadata(self, keys: Collection[str] | None = None, rows: Rows | None = None) -> list[dict[str, Any]]:
+        """The metadata with these keys; None for all."""
+        found: list[dict[str, Any]] = [{} for _ in range(len(self) if rows is None else len(rows))]
         for position, (key, kind) in enumerate(self.kinds.items(), start=len(_FIXED)):
             if keys is None or key in keys:
-                for row, value in zip(rows, values(position), strict=True):
+                for one, value in zip(found, self.values(position, rows), strict=True):
                     if value is not None:
-                        row[key] = json.loads(value) if kind == "json" else value
-        return rows
+                        one[key] = json.loads(value) if kind == "json" else value
+        return found
 
-    def titles(self, n_rows: int, values: _Values) -> list[str]:
-        """The titles of some rows; empty if there is none."""
-        titles = [metadata.get("title") for metadata in self.metadata(n_rows, values, {"title"})]
+    def titles(self) -> list[str]:
+        """The titles; empty if there is none."""
+        titles = [metadata.get("title") for metadata in self.metadata({"title"})]
         return [title if isinstance(title, str) else "" for title in titles]
 
-    def items(self, n_rows: int, values: _Values, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
-        """The items in some rows, with these keys of their metadata; None for all."""
-        return map(SearchableItem.trusted, values(0), values(1), self.metadata(n_rows, values, keys))
+    def items(self, keys: Collection[str] | None = None, rows: Rows | None = None) -> Iterator[SearchableItem]:
+        """The items, with these keys of their metadata."""
+        return map(SearchableItem.trusted, self.values(0, rows), self.values(1, rows), self.metadata(keys, rows))
 
 
-def _plain_column(part: pa.RecordBatch, position: int) -> list[Any]:
-    values: list[Any] = part.column(position).to_pylist()
-    return values
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    with explain_file_limit(path):
+        try:
+            yield
+        except Exception as error:  # whatever Arrow and JSON raise for bytes that are not ours
+            raise IndexDamagedError(f"{path} is not an items file ({str(error)[:200]}); {CURE}") from error
 
 
-def _stream(source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema and the batches of an Arrow stream; one that is compressed, so that it could fill the memory, is an error."""
+def _mapped(path: Path) -> list[_Part]:
+    """The batches of a file, mapped to memory."""
+    with _explained(path):
+        return list(_parts(path, pa.memory_map(str(path))))
+
+
+def _read(path: Path) -> Iterator[_Part]:
+    """The same in short parts, read and not mapped, so that reading all of them does not fill the memory of the process."""
+    with _explained(path), pa.OSFile(str(path), "rb") as source:
+        for part in _parts(path, source):
+            for start in range(0, len(part), _STREAMED):
+                yield _Part(path, part.kinds, part.batch.slice(start, _STREAMED))
+
+
+def _parts(path: Path, source: pa.NativeFile) -> Iterator[_Part]:
+    """The batches of an Arrow stream; one that is compressed, so that it could fill the memory, is an error."""
     reader = pa.MessageReader.open_stream(source)
     first = next(reader, None)
     if first is None or first.type != "schema":
         raise ValueError("it does not begin with a schema")
     schema = pa.ipc.read_schema(first)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for message in reader:
-            if message.type != "record batch" or _is_compressed(message.metadata):
-                raise ValueError("it is compressed, or holds other things than batches")
-            batch = pa.ipc.read_record_batch(message, schema)
-            batch.validate()  # that it has room for its rows
-            yield batch
-
-    return schema, batches()
+    fields = list(schema)[len(_FIXED) :]
+    kinds = {field.name.removeprefix(PREFIX): field.metadata[b"kind"].decode() for field in fields}
+    if schema.types != [field.type for field in _FIXED] + [TYPES[kind] for kind in kinds.values()]:
+        raise ValueError("its columns are of other types")
+    for message in reader:
+        if message.type != "record batch" or _is_compressed(message.metadata):
+            raise ValueError("it is compressed, or holds other things than batches")
+        batch = pa.ipc.read_record_batch(message, schema)
+        batch.validate()  # that it has room for its rows
+        yield _Part(path, kinds, batch)
 
 
 def _is_compressed(message: pa.Buffer) -> bool:
@@ -368,17 +348,16 @@ class ItemTable:
     """
 
     def __init__(self, paths: Path | Sequence[Path]) -> None:
-        self._files = [_ItemFile(path) for path in ([paths] if isinstance(paths, Path) else paths)]
-        self._batches = [(file, number) for file in self._files for number in range(len(file.batches))]
-        self._starts = [0, *accumulate(len(file.batches[number]) for file, number in self._batches)]
+        self._paths = [paths] if isinstance(paths, Path) else paths
+        self._parts = [part for path in self._paths for part in _mapped(path)]
+        self._starts = [0, *accumulate(map(len, self._parts))]
         self.kinds: dict[str, str] = {}
         """The kinds of the metadata values by key: bool, int, float, str, strings, or json for all others."""
-        for file in self._files:
-            for key, kind in file.kinds.items():
+        for part in self._parts:
+            for key, kind in part.kinds.items():
                 self.kinds[key] = _joint_kind(self.kinds.get(key), kind)
         self.live: Mask | None = None
         """``[rows]``, the items that are not deleted; None if none is deleted."""
-        self._masks: dict[str, Mask] = {}
 
     def delete(self, rows: Rows) -> None:
         """Find the items of these rows no more; called once, before any search."""
@@ -389,7 +368,7 @@ class ItemTable:
     @cached_property
     def findable(self) -> Mask | None:
         """``[rows]``, the items that are not deleted and have a letter or a digit; None if that is true of all."""
-        has_words = (file.column(number, 2).to_numpy(zero_copy_only=False) for file, number in self._batches)
+        has_words = (part.column(2).to_numpy(zero_copy_only=False) for part in self._parts)
         findable = np.concatenate([np.zeros(0, np.bool_), *has_words])
         if self.live is not None:
             findable &= self.live
@@ -401,13 +380,11 @@ class ItemTable:
 
     def ids(self) -> list[str]:
         """All item ids, by row; empty for a deleted item."""
-        return self._without_deleted(file.values(number, None, 0) for file, number in self._batches)
+        return self._without_deleted(part.values(0) for part in self._parts)
 
     def titles(self) -> list[str]:
         """All titles, by row; empty if there is none, and for a deleted item."""
-        return self._without_deleted(
-            file.titles(len(file.batches[number]), partial(file.values, number, None)) for file, number in self._batches
-        )
+        return self._without_deleted(part.titles() for part in self._parts)
 
     def _without_deleted(self, values_of_batches: Iterable[list[str]]) -> list[str]:
         values = list(chain.from_iterable(values_of_batches))
@@ -432,7 +409,7 @@ class ItemTable:
         places = {item_id: position for position, item_id in enumerate(dict.fromkeys(item_ids))}
         # as bytes: an id from a command line or JSON may be invalid Unicode, and then no item has it
         wanted = pa.array([item_id.encode("utf-8", "surrogatepass") for item_id in places], pa.binary())
-        ids = pa.chunked_array([file.column(number, 0).cast(pa.binary()) for file, number in self._batches], pa.binary())
+        ids = pa.chunked_array([part.column(0).cast(pa.binary()) for part in self._parts], pa.binary())
         positions = pc.index_in(ids, value_set=wanted)
         here = np.flatnonzero(positions.is_valid().to_numpy())
         found = positions.drop_null().to_numpy()
@@ -442,7 +419,7 @@ class ItemTable:
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
-        """Return which items may be found: ``[rows]``, or None for all; masks of the last few filters are kept.
+        """Return which items may be found: ``[rows]``, or None for all.
 
         Args:
             where: see :mod:`nlp_retrieval.core.filters`; None for all items that are not deleted.
@@ -452,24 +429,16 @@ class ItemTable:
         """
         if where is None:
             return self.live
-        wanted = parse_filter(where)
-        mask = self._masks.get(repr(wanted))
-        if mask is None:
-            mask = mask_of(wanted, self.kinds, self._columns)
-            mask = mask if self.live is None else mask & self.live
-            mask.flags.writeable = False
-            self._masks = dict([*self._masks.items()][1 - _MASKS_KEPT :]) | {repr(wanted): mask}
-        return mask
+        mask = mask_of(parse_filter(where), self.kinds, self._columns)
+        return mask if self.live is None else mask & self.live
 
     def _columns(self, key: str) -> list[tuple[str, pa.Array]]:
-        """The metadata of a key in each batch, with its kind there; all null if the file has none."""
+        """The metadata of a key in each part, with its kind there; all null if the file has none."""
         columns = []
-        for file, number in self._batches:
-            kind = file.kinds.get(key, self.kinds[key])
-            if key in file.kinds:
-                columns.append((kind, file.column(number, len(_FIXED) + list(file.kinds).index(key))))
-            else:
-                columns.append((kind, pa.nulls(len(file.batches[number]), TYPES[kind])))
+        for part in self._parts:
+            kind = part.kinds.get(key, self.kinds[key])
+            position = len(_FIXED) + [*part.kinds].index(key) if key in part.kinds else None
+            columns.append((kind, pa.nulls(len(part), TYPES[kind]) if position is None else part.column(position)))
         return columns
 
     def allowed(self, where: Where | None) -> Mask | None:
@@ -480,32 +449,21 @@ class ItemTable:
         return mask
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:
-        """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time, including deleted items.
-
-        They are read, not mapped, so that reading all of them does not fill the memory of the process.
-        """
-        texts = (
-            text
-            for file in self._files
-            for n_rows, values in file.read()
-            for text in map(join_title, file.titles(n_rows, values), values(1))
-        )
+        """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time, including deleted items."""
+        parts = (part for path in self._paths for part in _read(path))
+        texts = (text for part in parts for text in map(join_title, part.titles(), part.values(1)))
         while batch := list(islice(texts, batch_size)):
             yield batch
 
     def stream(self, keys: Collection[str] | None = None, first_row: int = 0) -> Iterator[SearchableItem]:
-        """Yield the items of all rows in order, read as in :meth:`texts`, including deleted ones.
+        """Yield the items of all rows in order, including deleted ones, without filling the memory.
 
         Args:
             keys: the metadata to read ("title" is one of them); by default all of it.
-            first_row: where to start; a row where a segment begins.
+            first_row: where to start.
         """
-        start = 0
-        for file in self._files:
-            if start >= first_row:
-                for n_rows, values in file.read():
-                    yield from file.items(n_rows, values, keys)
-            start += sum(map(len, file.batches))
+        parts = (part for path in self._paths for part in _read(path))
+        return islice((item for part in parts for item in part.items(keys)), first_row, None)
 
     def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
         """Yield the items that are not deleted, as :meth:`stream` does."""
@@ -519,6 +477,5 @@ class ItemTable:
         while len(found) < len(wanted):
             position = bisect_right(self._starts, int(wanted[len(found)])) - 1
             end = int(np.searchsorted(wanted, self._starts[position + 1]))
-            (file, number), local = self._batches[position], wanted[len(found) : end] - self._starts[position]
-            found += file.items(len(local), partial(file.values, number, local))
+            found += self._parts[position].items(rows=wanted[len(found) : end] - self._starts[position])
         return [found[place] for place in inverse.tolist()]

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nlp_retrieval.core.candidates import Mask
-from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.filters import (
     COMPARED,
     OFFSET,
@@ -55,34 +53,20 @@ def mask_of(wanted: Filter, kinds: Mapping[str, str], batches_of: Callable[[str]
     kind = _KINDS.get(kinds[wanted.key])
     for value in wanted.values if wanted.operator != "exists" else ():
         if kind is not None and kind_of(value) != kind:
-            raise _mistyped(wanted.key, value, f"is a {kind}", {kind})
+            raise _mistyped(wanted.key, value, f"is a {kind}")
     batches = batches_of(wanted.key)
     return _of_mixed(wanted, batches) if kind is None else np.concatenate([_of_batch(wanted, *part) for part in batches])
 
 
 def _unknown(key: str, kinds: Mapping[str, str]) -> QueryError:
     has = nearest(key, kinds) if kinds else "its items have no metadata"
-    if (outer := key.partition(".")[0]) != key and outer in kinds:
+    if (outer := key.partition(".")[0]) in kinds:
         has = f"a value inside {outer!r} cannot be reached by a path: store it as a metadata key of its own, and index again"
-    return QueryError(
-        f"where: no item of this index has the metadata key {key!r}; {has}. A key that the source has and the index lacks "
-        "was not kept by its loader (metadata_fields)"
-    )
+    return QueryError(f"where: no item of this index has the metadata key {key!r}; {has}. A loader keeps its metadata_fields")
 
 
-def _mistyped(key: str, value: Any, found: str, kinds: Collection[str]) -> QueryError:
-    """The error for a value of another kind than those of a key, with the value as it was meant, if that is known."""
-    cure = ""
-    if "object" in kinds:
-        cure = "; a value inside a value cannot be compared: keep it as a metadata key of its own"
-    elif kind_of(value) != "text" and "text" in kinds:
-        cure = f'; write it in quotation marks: "{json.dumps(value)}"'
-    elif kind_of(value) == "text":
-        with suppress(ValueError):
-            meant = parse_json(str(value))
-            if isinstance(meant, bool | int | float) and kind_of(meant) in kinds:
-                cure = f"; write it without quotation marks: {value}"
-    return QueryError(f"where: {key} {found} in this index, and {shown(value)} is a {kind_of(value)}{cure}")
+def _mistyped(key: str, value: Any, found: str) -> QueryError:
+    return QueryError(f"where: {key} {found} in this index, and {shown(value)} is a {kind_of(value)}; give one of its kind")
 
 
 def _of_mixed(condition: Condition, batches: Batches) -> Mask:
@@ -96,7 +80,7 @@ def _of_mixed(condition: Condition, batches: Batches) -> Mask:
         counts = Counter(kind for value in values for kind in _kinds_in(value))
         if not set(map(kind_of, condition.values)) & set(counts):
             held = ", ".join(f"{kind} ({count:,})" for kind, count in counts.most_common()) or "no value"
-            raise _mistyped(condition.key, condition.values[0], f"holds {held}", set(counts))
+            raise _mistyped(condition.key, condition.values[0], f"holds {held}")
     return np.fromiter(map(condition.holds, values), np.bool_, len(values))
 
 

@@ -37,9 +37,9 @@ def searcher(tmp_path: Path) -> Searcher:
         (lambda: Searcher(Bm25Retriever()), "retrievers=Bm25Retriever(): Input should be a list or a mapping"),
         (
             lambda: Searcher([5]),
-            "retrievers[0]=5: Input should be an instance of BaseRetriever or an instance of Searcher or a valid string or a",
+            "retrievers=[5]: Input should be an instance of BaseRetriever or an instance of Searcher or a valid string",
         ),
-        (lambda: WeightedSum(weights=[1, float("nan")]), "weights[1]=nan: Input should be a finite number"),
+        (lambda: WeightedSum(weights=[1, float("nan")]), "weights=[1, nan]: Input should be a finite number"),
         (lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25"}}), "a list too: [{name: ...}]"),
         (
             lambda: build_as(BaseQueryLoader, "loaders", {"loader": "jsonl", "path": "x"}, "queries"),

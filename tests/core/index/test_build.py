@@ -356,7 +356,7 @@ def test_what_is_no_manifest_is_damage_that_replace_cures(built, content):
 
 def test_a_manifest_that_names_a_folder_twice_is_damage(built):
     rewrite(built, lambda content: content["retrievers"].extend(content["retrievers"] * 1000))
-    with pytest.raises(IndexDamagedError, match="damaged: a folder is named twice"):
+    with pytest.raises(IndexDamagedError, match=r"damaged: .*a folder is named twice"):
         found(built)
 
 

@@ -99,7 +99,7 @@ def test_ids_whose_hashes_meet_are_not_taken_for_duplicates(tmp_path, monkeypatc
 
 def test_a_lone_surrogate_is_an_error_that_names_the_item(tmp_path):
     item = SearchableItem.trusted("a", "", {"title": "bad \ud800"})
-    with pytest.raises(ItemError, match=r"lone surrogate") as caught:
+    with pytest.raises(ItemError, match=r"half of a surrogate pair") as caught:
         write_items([item], tmp_path)
     assert repr(item.item_id) in str(caught.value)
 
