@@ -286,7 +286,7 @@ class _Benchmark:
             counted=self._counted(),
         )
         groups = masks_of(self.labels, group_order(settings.queries, settings.group_by))
-        with progress("comparing with the baseline", None, at_once=True):
+        with progress("comparing with the baseline", None):
             report = judged(report, self.entrants, self.evaluations, self.families, groups, settings.seed, settings.resamples)
         per_query = {name: evaluation.per_query for name, evaluation in self.evaluations.items()}
         return BenchmarkRun(report, self.lists.built(), per_query, self.answers, settings.right_answers)

@@ -208,7 +208,7 @@ def run_benchmark(
     from nlp_retrieval.reports.trackers import log_run
     from nlp_retrieval.reports.write import write_run_files
 
-    with progress("writing the page and files", None, at_once=True):
+    with progress("writing the page and files", None):
         report = write_run_files(run, folder)
     print_comparison(report, form, columns, verbose=verbose)
     say(f"page: {report.files['report']}")

@@ -40,9 +40,7 @@ from nlp_retrieval.core.files.atomic import write_output as write_output
 from nlp_retrieval.core.files.cache import ContentCache as ContentCache
 from nlp_retrieval.core.files.cache import cache_folder as cache_folder
 from nlp_retrieval.core.files.cache import digest_of_key as digest_of_key
-from nlp_retrieval.core.files.checksums import is_settled as is_settled
 from nlp_retrieval.core.files.checksums import sha256_of as sha256_of
-from nlp_retrieval.core.files.checksums import state_of as state_of
 from nlp_retrieval.core.files.columns import CURE as CURE
 from nlp_retrieval.core.files.columns import Stream as Stream
 from nlp_retrieval.core.files.columns import check_numbers as check_numbers
@@ -83,7 +81,6 @@ from nlp_retrieval.core.models import RetrievalResult as RetrievalResult
 from nlp_retrieval.core.models import SearchableItem as SearchableItem
 from nlp_retrieval.core.models import join_title as join_title
 from nlp_retrieval.core.processes import Lock as Lock
-from nlp_retrieval.core.progress_bars import Advance as Advance
 from nlp_retrieval.core.progress_bars import hidden_progress as hidden_progress
 from nlp_retrieval.core.progress_bars import progress as progress
 from nlp_retrieval.core.progress_bars import tracked as tracked

@@ -1,4 +1,4 @@
-"""Progress of work that takes longer than two seconds, on standard error: count, bar and time left.
+"""Progress of work that takes longer than two seconds, or of unknown length, on standard error: count, bar and time left.
 
 A terminal or a notebook shows one line for each work under way, which is erased at its end. Commands also report to a pipe or a
 file, by a plain line every ten seconds; Python does not, so that a program that uses this library writes nothing of its own.
@@ -47,12 +47,12 @@ class Display:
         self._process = os.getpid()
 
     @contextmanager
-    def work(self, what: str, total: int | None, *, at_once: bool = False) -> Iterator[Advance]:
+    def work(self, what: str, total: int | None) -> Iterator[Advance]:
         """Show some work; arguments as of :func:`progress`."""
         if self.mode == "off" or _hidden.get() or os.getpid() != self._process or sys.stderr is None or sys.stderr.closed:
             yield _ignore  # a forked child is silent: its parent reports
         elif sys.stderr.isatty() or "ipykernel" in sys.modules:
-            with self._bar(what, total, at_once) as advance:
+            with self._bar(what, total) as advance:
                 yield advance
         else:
             yield self._line(what, total) if self.mode == "lines" else _ignore
@@ -64,11 +64,11 @@ class Display:
                 self._bars.stop()
 
     @contextmanager
-    def _bar(self, what: str, total: int | None, at_once: bool) -> Iterator[Advance]:
+    def _bar(self, what: str, total: int | None) -> Iterator[Advance]:
         with self._lock:
             bars = self._bars = self._bars or _bars()
             task, begun = bars.add_task(what, total=total), time.monotonic()
-            if at_once:
+            if total is None:  # it may not advance
                 with suppress(OSError, ValueError):
                     bars.start()
 
@@ -123,20 +123,19 @@ _hidden: ContextVar[bool] = ContextVar("hidden", default=False)
 DISPLAY = Display()
 
 
-def progress(what: str, total: int | None, *, at_once: bool = False) -> AbstractContextManager[Advance]:
+def progress(what: str, total: int | None) -> AbstractContextManager[Advance]:
     """Show the progress of something, on standard error, once it has taken two seconds; a context manager.
 
     Args:
         what: name of the operation ("encoding").
         total: number of units; None if unknown.
-        at_once: whether a terminal shows it before two seconds, because it does not advance.
 
     Examples:
         >>> with progress("reading", total=len(items)) as advance:
         ...     for item in items:
         ...         advance(1)
     """
-    return DISPLAY.work(what, total, at_once=at_once)
+    return DISPLAY.work(what, total)
 
 
 @contextmanager
@@ -154,14 +153,14 @@ def hidden_progress() -> Iterator[None]:
         _hidden.reset(token)
 
 
-def tracked(what: str, batches: Iterable[list[T]], total: int, *, at_once: bool = False) -> Iterator[list[T]]:
-    """Yield batches, and show progress by the number of their members; ``at_once`` as of :func:`progress`.
+def tracked(what: str, batches: Iterable[list[T]], total: int) -> Iterator[list[T]]:
+    """Yield batches, and show progress by the number of their members.
 
     Examples:
         >>> [len(batch) for batch in tracked("counting", [["a", "b"], ["c"]], total=3)]
         [2, 1]
     """
-    with progress(what, total, at_once=at_once) as advance:
+    with progress(what, total) as advance:
         for batch in batches:
             yield batch
             advance(len(batch))

@@ -339,7 +339,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             _require_positions(self.files.folder, **lengths)
 
             def load() -> ModelT:
-                with progress(f"loading {PurePath(self.model).name}", None, at_once=True):
+                with progress(f"loading {PurePath(self.model).name}", None):
                     return self.load_model()
 
             self._model = open_once((type(self), canonical_json([settings, self.model_fingerprint()])), load)

@@ -14,7 +14,6 @@ from nlp_retrieval.core.files.records import make_item as make_item
 from nlp_retrieval.core.files.records import make_query as make_query
 from nlp_retrieval.core.files.records import metadata_of as metadata_of
 from nlp_retrieval.core.files.records import quoted as quoted
-from nlp_retrieval.core.secrets import HIDDEN as HIDDEN
 from nlp_retrieval.loaders.arrow import HuggingFaceLoader as HuggingFaceLoader
 from nlp_retrieval.loaders.arrow import ParquetLoader as ParquetLoader
 from nlp_retrieval.loaders.chunking import ChunkingLoader as ChunkingLoader

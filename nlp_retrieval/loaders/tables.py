@@ -196,7 +196,7 @@ def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encod
 def _lines(path: str | Path, encoding: str) -> Iterator[str]:
     """The lines with their ends, decoded; a byte order mark is dropped."""
     name = codecs.lookup(encoding).name
-    with open_bytes(path, utf16=name.startswith("utf-16"), any_encoding=True) as stream:
+    with open_bytes(path, utf16=name.startswith("utf-16")) as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if name == "utf-8" else encoding, newline="")
         number = 1
         try:

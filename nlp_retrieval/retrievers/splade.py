@@ -216,9 +216,7 @@ class SpladeRetriever(BaseRetriever):
 
     def _encoded(self, items: ItemTable) -> Iterator[TermWeights]:
         n_cut = 0
-        for weights, n in encoded_terms(
-            self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items), at_once=True), len(items)
-        ):
+        for weights, n in encoded_terms(self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items)), len(items)):
             n_cut += n
             yield weights
         warn_of_cut(self.name, n_cut, len(items), *ENCODER_LIMIT)

@@ -61,7 +61,7 @@ def encoded_queries(retriever: VectorRetriever, queries: list[str]) -> Vectors:
 
 def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dimension: int | None) -> int:
     """Encode items into a ``.npy`` file, and return the dimension, which has to be the one that is given, if one is."""
-    batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items), at_once=True)
+    batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items))
     written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)
     warn_of_cut(retriever.name, n_cut, len(items), *ENCODER_LIMIT)
     return written or 0

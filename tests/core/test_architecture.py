@@ -285,17 +285,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         nlp_retrieval.Sercher  # noqa: B018
 
 
-def test_every_error_is_in_the_tree_that_the_docstring_draws():
-    from nlp_retrieval import errors
-
-    drawn = errors.__doc__ or ""
-    defined = [value for value in vars(errors).values() if isinstance(value, type) and value.__module__ == errors.__name__]
-    for error in defined:
-        assert f" {error.__name__}" in drawn
-        assert issubclass(error, (errors.RetrievalError, UserWarning))
-        assert error.__doc__
-
-
 def modules_after(statement: str) -> set[str]:
     script = f"{statement}\nimport sys\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)

@@ -109,7 +109,7 @@ def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path:
     assert "did you mean 'corpus.jsonl'?" in message
     assert "nor a folder" in message_of(read_lines(tmp_path / "data" / "corpus.json"))
     assert "cannot be opened" in message_of(read_lines("a\0b"))
-    assert "this is a folder; pass the path of a file in it" in message_of(read_lines(tmp_path))
+    assert "cannot be opened: Is a directory; pass the path of a file in it" in message_of(read_lines(tmp_path))
 
 
 def test_other_encodings_and_kinds_are_errors_that_name_the_line_and_the_cure(write: Write) -> None:

@@ -37,22 +37,12 @@ def sha256_of(path: Path) -> str:
 
 
 def state_of(status: os.stat_result) -> tuple[int, ...]:
-    """Return a state that changes on every write: device, inode, size and times. The time of change cannot be set back.
-
-    Examples:
-        >>> state_of(Path("qrels.txt").stat()) == state_of(Path("qrels.txt").stat())
-        True
-    """
+    """Return a state that changes on every write: device, inode, size and times. The time of change cannot be set back."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def is_settled(*statuses: os.stat_result) -> bool:
-    """Return whether all files were written long enough ago that another write would change their state.
-
-    Examples:
-        >>> is_settled(Path(json.__file__).stat())
-        True
-    """
+    """Return whether all files were written long enough ago that another write would change their state."""
     return max((status.st_ctime_ns for status in statuses), default=0) < time.time_ns() - _TICK
 
 

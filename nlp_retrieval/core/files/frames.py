@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
@@ -237,8 +236,7 @@ def _made(location: str, position: int, entry: object, kind: _Kind) -> Searchabl
     except SourceError as error:
         raise SourceError(f"{location}: {error}") from None
     if record[text_column] is None:
-        cure = f'fill it with text, or leave the row out: df.dropna(subset=["{text_column}"])'
-        raise SourceError(f'{location}: "{text_column}" is missing; {cure}')
+        raise SourceError(f'{location}: "{text_column}" is missing; fill it with text, or leave the row out')
     item_id = as_id(location, id_column, record[id_column]) if own_id is None else own_id
     text = as_text(location, text_column, record[text_column])
     used = [column for column in columns if column]
@@ -274,11 +272,8 @@ def _entries(source: Any, what: str) -> Iterator[tuple[str, object]]:
         if not _NAMES_OF_FIELDS.isdisjoint(plain_name(str(key)) for key in source):
             raise SourceError(f"one {what} is given and a list is expected; write [{what}]")
         source = source.items()
-    elif isinstance(source, type):
-        raise SourceError(f"{plural} come as an object, not as the class {source.__name__}; write {source.__name__}(...)")
     elif isinstance(source, str | bytes) or not isinstance(source, Iterable):
-        cure = "call its collect() first" if hasattr(source, "collect") else f"pass a DataFrame, or [{what}, ...]"
-        cure += "; a loader reads a file, such as JsonlLoader(path)" if isinstance(source, str | Path) else ""
+        cure = f"pass a DataFrame, or [{what}, ...]; a loader reads a file, such as JsonlLoader(path)"
         raise SourceError(f"{plural} come as a list or a DataFrame, not as {type(source).__name__}; {cure}")
     elif _has_ids(getattr(source, "index", None)):
         raise SourceError(f"{type(source).__name__} has ids as its index; pass dict(series)")

@@ -26,7 +26,7 @@ READ_ERRORS = (EOFError, zlib.error, OSError)
 """Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
 
 _GZIP = b"\x1f\x8b"
-_UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
+_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8); CsvLoader also takes encoding="utf-16"'
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
@@ -79,10 +79,10 @@ def explain_file_limit(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False) -> Iterator[io.BufferedReader]:
+def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
     """Open a file for reading; gzip is decompressed. SourceError if it cannot be read, or is neither text nor gzip.
 
-    ``utf16`` says that UTF-16 is expected; ``any_encoding``, that the caller has a parameter ``encoding``.
+    ``utf16`` says that UTF-16 is expected.
 
     Examples:
         >>> with open_bytes("animals.jsonl") as file:
@@ -96,18 +96,13 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
             head = raw.peek(16)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file{_hint(file)}") from None
-    except IsADirectoryError:
-        raise SourceError(f"{path}: this is a folder; pass the path of a file in it") from None
-    except PermissionError:
-        raise SourceError(f"{path}: permission denied; make the file readable for this user") from None
     except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: cannot be opened: {error}; check the path") from error
+        cure = "pass the path of a file in it" if isinstance(error, IsADirectoryError) else "check the path"
+        raise SourceError(f"{path}: cannot be opened: {getattr(error, 'strerror', None) or error}; {cure}") from error
     foreign = next((kind for magic, kind in _FOREIGN.items() if head.startswith(magic)), None)
     with raw:
         if foreign is not None and not (foreign is _UTF16 and utf16):
-            raise SourceError(
-                f"{path}: this is {foreign}" + (', or pass encoding="utf-16"' if any_encoding and foreign is _UTF16 else "")
-            )
+            raise SourceError(f"{path}: this is {foreign}")
         if head.startswith(_GZIP):
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
                 yield io.BufferedReader(unpacked)

@@ -82,22 +82,15 @@ class _Values:
             _refuse(node, f"{node.value[:40]!r} is no {kind}, or too large")
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
-        own: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key, value = self.of(key_node, depth), self.of(value_node, depth)
+            key = self.of(key_node, depth)
             if isinstance(key, list | dict):
                 _refuse(key_node, f"a key is text, not {type(key).__name__}")
-            if key == "<<" and not key_node.style:
-                for other in value if isinstance(value, list) else [value]:
-                    if not isinstance(other, dict):
-                        _refuse(value_node, "a merge key (<<) takes a mapping, or a list of them")
-                    merged = other | merged
-            elif key_node.value in own:
+            if key_node.value in found:
                 _refuse(key_node, f"{key_node.value!r} appears twice")
-            else:
-                own[key_node.value] = value
-        return merged | own
+            found[key_node.value] = self.of(value_node, depth)
+        return found
 
 
 def _check_depth(text: str) -> None:

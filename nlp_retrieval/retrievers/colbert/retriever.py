@@ -208,7 +208,7 @@ class ColbertRetriever(BaseRetriever):
         counts: list[Rows] = [np.zeros(0, np.int64)]
         n_cut = 0
         with Stream(path, np.float16, encoder.dimension) as stream:
-            batches = tracked("colbert: encoding", items.texts(_BATCH), len(items), at_once=True)
+            batches = tracked("colbert: encoding", items.texts(_BATCH), len(items))
             for batch in encoded_tokens(encoder, batches, len(items)):
                 counts.append(batch.counts.astype(np.int64))
                 stream.write(batch.rows)

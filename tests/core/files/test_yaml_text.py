@@ -20,10 +20,6 @@ def read(tmp_path: Path):
     return read
 
 
-def test_a_merge_key_takes_over_a_mapping(read):
-    assert read("a: &base {x: 1, y: 2}\nb:\n  <<: *base\n  y: 3\n")["b"] == {"x": 1, "y": 3}
-
-
 @pytest.mark.parametrize(
     "text",
     ["no", "yes", "12:30", "0x1F", "010", "2020-12-31"],
@@ -78,7 +74,6 @@ def test_a_tag_that_would_make_an_object_is_refused_with_its_line(read, text, tm
     [
         "a: [1\nb: 2\n",
         "a: *none\n",
-        "a: {<<: 7}",
         "[" * 1_000_000,
     ],
 )
