@@ -162,6 +162,7 @@ _PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number"
 def _addresses(fields: Mapping[str, str]) -> list[str]:
     """Return the addresses of a work, the best one first."""
     url = re.sub(r"\A\\url\s*\{(.*)\}\Z|\A<(.*)>\Z", r"\1\2", fields.get("url", "")).replace("\\", "")
+    url = re.split(r"[,;]?\s+(?=https?://)", url)[0]
     doi, eprint = fields.get("doi", "").strip().replace("\\", ""), fields.get("eprint", "")
     pubmed = fields.get("pmid", "")
     if re.fullmatch(r"(?:arxiv:\s?)?(?:[0-9]{4}\.[0-9]{4,5}|[a-z.-]+/[0-9]{7})(?:v[0-9]+)?", eprint, re.IGNORECASE):
@@ -218,7 +219,7 @@ def _with_lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.M
 
 
 def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
-    people = next((item[role] for role in ("author", "creators", "editor") if isinstance(item.get(role), list)), [])
+    people: list[Any] = next((item[role] for role in ("author", "creators", "editor") if isinstance(item.get(role), list)), [])
     surnames = [
         f"{_text(person, 'non-dropping-particle')} {_text(person, 'family', 'lastName', 'literal', 'name')}".strip()
         for person in people

@@ -7,7 +7,10 @@ process with limits, since a DOCX may come from anyone.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
@@ -34,6 +37,8 @@ _STRICT = {
 }
 """Namespaces of the strict form of the format, and those of the usual one."""
 
+_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4000})"(?:[^"]{0,20}\\l\s+"([^"]{1,400})")?')
+_STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
 _MAIN, _STYLES_PART = "word/document.xml", "word/styles.xml"
 _PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
 _STYLES = ["p[style-name='Title'] => h1:fresh"]
@@ -52,9 +57,9 @@ def read_docx(data: bytes, where: str) -> Document:
     left: Counter[str] = Counter()
     try:
         with ZipFile(BytesIO(data)) as archive:
-            packed = _rewritten(archive, where, left)
+            packed, styles = _rewritten(archive, where, left)
         html = mammoth.convert_to_html(
-            packed, style_map="\n".join(_STYLES), include_embedded_style_map=False, convert_image=lambda _: []
+            packed, style_map="\n".join(styles), include_embedded_style_map=False, convert_image=lambda _: []
         ).value
     except SourceError:
         raise
@@ -76,26 +81,41 @@ def read_docx(data: bytes, where: str) -> Document:
     return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 
-def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
-    """Return a DOCX of the checked parts that hold text; count what is left out."""
+def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesIO, list[str]]:
+    """Return a DOCX of the checked parts that hold text, and mammoth's rules for it; count what is left out."""
     from lxml import etree
 
     names = set(archive.namelist())
     if _MAIN not in names:
         raise SourceError(f"{where}: a zip file without {_MAIN}, so no DOCX; save it as DOCX")
     styles = _xml(archive, _STYLES_PART, where) if _STYLES_PART in names else etree.Element(f"{_W}styles")
-    hidden = _hidden_styles(styles)
+    for style in styles.iter(f"{_W}style"):
+        style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
+        style.set(f"{_W}styleId", style.get(f"{_W}styleId", ""))  # mammoth needs both
+    looks = [
+        (key, "s")
+        for strike in ("strike", "dstrike")
+        for key, on in _inherited(styles, f"rPr/{_W}{strike}").items()
+        if _is_on(on)
+    ]
+    looks += [
+        (key, "sup")
+        for key, align in _inherited(styles, f"rPr/{_W}vertAlign").items()
+        if align.get(f"{_W}val") == "superscript"
+    ]
+    hidden = {key for key, on in _inherited(styles, f"rPr/{_W}vanish").items() if _is_on(on)}
+    numbered = _inherited(styles, f"pPr/{_W}numPr")
     packed = BytesIO()
     with ZipFile(packed, "w") as rewritten:
         rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            _simplify(root, hidden, left)
+            _simplify(root, numbered, hidden, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
                 rewritten.writestr(links, etree.tostring(_xml(archive, links, where)))
-    return packed
+    return packed, [*_STYLES, *(f"r.{key} => {tag}" for key, tag in looks if _STYLE_ID.fullmatch(key))]
 
 
 def _xml(archive: ZipFile, name: str, where: str) -> Any:
@@ -122,10 +142,14 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
     return etree.fromstring(data, parser)
 
 
-def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
+def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:
     """Write what mammoth does not read as what it reads, in place; hidden text goes."""
     from lxml import etree
 
+    for style in list(root.iter(f"{_W}pStyle")):
+        number = numbered.get(style.get(f"{_W}val", ""))
+        if number is not None and style.getparent().find(f"{_W}numPr") is None:
+            style.getparent().append(deepcopy(number))
     for run in list(root.iter(f"{_W}r")):
         paragraph = next(run.iterancestors(f"{_W}p"), None)
         own = run.find(f"{_W}rPr/{_W}vanish")
@@ -136,6 +160,10 @@ def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
         elif (twice := run.find(f"{_W}rPr/{_W}dstrike")) is not None:
             twice.tag = f"{_W}strike"
     etree.strip_tags(root, f"{_W}fldSimple", f"{_M}oMathPara")
+    _clean_links(root)
+    for br in root.iter(f"{_W}br", f"{_W}cr"):
+        br.tag = f"{_W}br"
+        br.attrib.pop(f"{_W}type", None)
     for element in list(root.iter(f"{_W}ruby", f"{_M}oMath")):
         around = element.getparent()
         shown = element.makeelement(f"{_W}t", {"{http://www.w3.org/XML/1998/namespace}space": "preserve"})
@@ -154,6 +182,20 @@ def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
             left[what] += n
 
 
+def _clean_links(root: Any) -> None:
+    """Leave of the instruction of a field that is a link its address alone, without a tip or a frame."""
+    parts: list[Any] = []
+    for element in root.iter(f"{_W}fldChar", f"{_W}instrText"):
+        if element.tag == f"{_W}instrText":
+            parts.append(element)
+        else:
+            if link := _LINK.match("".join(part.text or "" for part in parts)):
+                for part in parts:
+                    part.text = ""
+                parts[0].text = f'HYPERLINK "{link[1]}{"#" + link[2] if link[2] else ""}"'
+            parts = []
+
+
 def _formula(formula: Any) -> str:
     """Return a formula as a line of text, ``x = 1/2``."""
     signs = {f"{_M}den": "/", f"{_M}sup": "^"}
@@ -170,11 +212,11 @@ def _is_on(setting: Any) -> bool:
     return setting is not None and setting.get(f"{_W}val", "1") not in ("0", "false", "off")
 
 
-def _hidden_styles(styles: Any) -> set[str]:
-    """Return the styles that hide text, themselves or by those that they are based on."""
+def _inherited(styles: Any, path: str) -> dict[str, Any]:
+    """Return a setting of each style that has it, itself or by the styles that it is based on."""
     by_key = {key: style for style in styles.iter(f"{_W}style") if (key := style.get(f"{_W}styleId"))}
     based = {key: on.get(f"{_W}val") for key, style in by_key.items() if (on := style.find(f"{_W}basedOn")) is not None}
-    hidden = {key for key, style in by_key.items() if _is_on(style.find(f"{_W}rPr/{_W}vanish"))}
-    while more := {key for key, on in based.items() if on in hidden} - hidden:
-        hidden |= more
-    return hidden
+    found = {key: own for key, style in by_key.items() if (own := style.find(_W + path)) is not None}
+    while more := {key: found[on] for key, on in based.items() if on in found and key not in found}:
+        found |= more
+    return found

@@ -28,7 +28,7 @@ _STRUCK = ("del", "s", "strike")
 _LEFT_OUT = "left-out-of-the-text"
 """Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
 
-_LENGTHS = ("font-size", "left", "top", "text-indent", "margin-left", "margin-top")
+_LENGTHS = ("font-size", "left", "right", "top", "text-indent", "margin-left", "margin-top")
 _KEYWORDS = {
     "display": "none inline block inline-block flex grid contents table table-cell table-row list-item initial revert".split(),
     "visibility": "hidden collapse visible inherit".split(),
@@ -212,6 +212,9 @@ def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
             yield "background", None  # a picture, or a gradient
         else:
             yield from (("background", colour) for word in words if (colour := _colour(word)) is not None)
+    elif name == "font":
+        sizes = (word for word in words[:4] if _length(word, 1, 1) is not None)
+        yield from (("font-size", word) for word in sizes if word.type != "number" or word is words[0])
     elif len(words) != 1:
         return
     elif name == "color" and (ink := _colour(words[0])) is not None:
@@ -290,6 +293,8 @@ def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
         + _pixels(style, side, _LETTER, _WIDTH) * (style.get("position", "static") != "static")
         for side in ("left", "top")
     )
+    if style.get("position", "static") != "static" and "left" not in style:
+        across -= _pixels(style, "right", _LETTER, _WIDTH)
     default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
     return min(across, down) <= -_FAR or max(across, down) >= 10 * _FAR or style.get("display", default) == "none"
 

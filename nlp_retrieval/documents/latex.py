@@ -26,7 +26,7 @@ from nlp_retrieval.text import printable
 
 _DATA: dict[str, Any] = parse_yaml(Path(__file__).with_name("latex.yaml").read_text("utf-8"), "latex.yaml")
 _MACROS: dict[str, tuple[str, str]] = {
-    name: ("*" * (shown in ("-", "q")) + arguments, shown)
+    name: ("*" * (shown in ("-", "q", "term")) + arguments, shown)
     for arguments, shown, names in ((*key.split(), names) for key, names in _DATA["macros"].items())
     for name in names.split()
 }
@@ -40,9 +40,13 @@ _NO_TEXT = frozenset(
     tikzpicture algorithm algorithmic picture""".split()
 )
 _LISTS = {"itemize": "ul", "enumerate": "ol", "description": "ul"}
-_TABLES = frozenset("tabular tabularx tabulary longtable tblr array".split())
+_TABLES = frozenset(
+    "tabular tabularx tabulary xltabular longtable supertabular tblr longtblr talltblr NiceTabular array".split()
+)
+_QUOTES = ("quote", "quotation", "displayquote", "displaycquote")
+_TITLED = ("frame", "block", "alertblock", "exampleblock")
 _RULES = ("midrule", "hline", "endhead", "endfirsthead")
-_ADDRESS = re.compile(r"(\\(?:url|href|path)\s{0,5}\{)([^{}]{0,4000})(\})")
+_ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
@@ -50,10 +54,13 @@ _OTHER_FILES = re.compile(r"(?<!\\)\\(input|include|subfile)\b\s{0,5}(?:\{([^{}]
 _BIBLIOGRAPHIES = re.compile(r"\\(?:bibliography|addbibresource(?:\[[^\]]{0,80}\])?)\s{0,5}\{([^{}]{1,300})\}")
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
 _NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
-_POINTED = re.compile(r"(\\[A-Za-z]{0,30}cites\*?)(?:\([^()\n]{0,200}\)){1,2}")
-"""Notes of several works together, before the groups with keys."""
+_QUOTED = re.compile(r"\\((foreign|hyphen|hybrid)?(?:text|block)(c?)quote)\b")
+_POINTED = re.compile(
+    r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)(?:<[^<>\n]{0,200}>|(?<=cites)\([^()\n]{0,200}\)|(?<=\))\([^()\n]{0,200}\)){1,2}"
+)
+"""Notes of apacite, and those of several works together, before the groups with keys."""
 
-_BEFORE_NEXT = re.compile(r"\s*(?:\[[^\]]{0,200}\]\s*){0,20}")
+_BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 _UNREAD = re.compile(r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}", re.DOTALL)
 """What is no text, and what the parser does not tell from text."""
@@ -63,6 +70,10 @@ _OWN = re.compile(
     r"(?:\[([1-9])\])?(?=([^\n]{0,200}))"
 )
 _CITED = re.compile(r"\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{([^{}]{1,400})\}")
+_TERMS = re.compile(
+    r"\\(?:newacronym|newabbreviation)\s*(?:\[[^\[\]]{0,200}\])?\s*\{([^{}]{1,100})\}\s*\{([^{}]{1,200})\}"
+    r"|\\(?:newglossaryentry|DeclareAcronym)\s*\{([^{}]{1,100})\}\s*\{[^{}]{0,200}?\b(?:name|short)\s*=\s*\{?([^{},]{1,200})"
+)
 _MOST_NAMED = 20
 
 
@@ -109,12 +120,15 @@ class _Latex:
         self._macros = dict(_MACROS)
         for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)} - own.keys():
             self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
+        for name, of_language, cites in _QUOTED.findall(text):
+            self._macros[name] = ("*" + "{" * bool(of_language) + ("[[{[{" if cites else "[{"), "quotation")
         self._macros |= {
             name: ("*" + n * "{", f"cite {key[1][1:]}")
             for name, (n, key) in own.items()
             if key and re.fullmatch(r"#[1-9]", key[1])
         }
         self._own = own.keys() - self._macros.keys()
+        self._terms = {key or other: short or name for key, short, other, name in _TERMS.findall(source)}
         self._footnotes = count(1)
         self._is_in_note = self._is_in_table = False
         self._known: set[str] = set()
@@ -218,7 +232,7 @@ class _Latex:
         if shown == "cite":
             self._cite(last or f"\\{name}")
         elif not shown:
-            self._read_plain(node, name, groups)
+            self._read_plain(node, name, groups, options)
         elif shown == "item":
             self._begin("li")
             if options and re.search(r"[^\W\d_]{2}", _inner(options[0])):
@@ -232,6 +246,11 @@ class _Latex:
             if name in ("multicolumn", "multirow") and self._is_in_table:
                 self._add("", _SPANS, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
             self._walk(groups[int(shown) - 1 :][:1])
+        elif shown == "quotation":
+            self._within("blockquote" if "block" in name else "q", groups[-1:])
+            if "cquote" in name:
+                self._cite(_inner(groups[-2]))
+            self._cite_options(options)
         elif shown.startswith("cite "):  # a macro of the document's own
             key = int(shown[5:]) - 1
             for number, group in enumerate(groups):
@@ -244,12 +263,18 @@ class _Latex:
         elif shown == "bibitem":
             self._written.append(f"</{NOTE}>")
             self._begin(NOTE, name=last)
+        elif shown == "term":
+            self._add(self._terms.get(last, last))
+        elif shown == "/":
+            self._add("/".join(map(self._text_of, groups)))
+        elif shown == "code" and any(self._shown(each) == "link" for each in getattr(groups[-1], "nodelist", ())):
+            self._walk(groups[-1:])
         elif shown in ("num", "unit"):
             self._add(_quantity(name, shown == "num", [_inner(group) for group in groups]))
         else:
             self._within(shown, groups[-1:])
 
-    def _read_plain(self, node: Any, name: str, groups: Sequence[Any]) -> None:
+    def _read_plain(self, node: Any, name: str, groups: Sequence[Any], options: Sequence[Any]) -> None:
         """Read a macro that is not in the table: it changes how its argument looks, or nothing is known of it."""
         if name in ("par", "newpage", "clearpage"):
             self._add("", "p")
@@ -267,6 +292,11 @@ class _Latex:
             self._add(plain)
             if groups and not plain.strip():
                 self._walk(groups[-1:])
+            if node.macro_post_space and name not in self._known:  # "\\bee [1]"
+                for option in options:
+                    self._add("[")
+                    self._walk([option])
+                    self._add("]")
 
     def _text_of(self, group: Any) -> str:
         """Return the text of a group, without its notes."""
@@ -282,6 +312,12 @@ class _Latex:
                 self._add(f"[@{key}]")
             else:
                 self._add("", MARK, name=key)
+
+    def _cite_options(self, options: Sequence[Any]) -> None:
+        r"""Cite what options do: ``\textquote[\cite{key}]{They dance}``; nothing else of them is text."""
+        for option in options:
+            for keys in _CITED.findall(option.latex_verbatim()):
+                self._cite(keys)
 
     def _footnote(self, group: Any) -> None:
         name = f"footnote {next(self._footnotes)}"
@@ -306,7 +342,16 @@ class _Latex:
             self._within("td", [each for each in node.nodelist if each not in caption])
             self._written.append("</table>")
         else:
-            self._within("blockquote" if name in ("quote", "quotation") else _LISTS.get(name, "div"), node.nodelist)
+            nodes, (groups, options) = list(node.nodelist), _arguments(node)
+            self._begin(tag := "blockquote" if name in _QUOTES else _LISTS.get(name, "div"))
+            if name in _TITLED and nodes and type(nodes[0]).__name__ == "LatexGroupNode":
+                self._within("h3", nodes[:1])
+                del nodes[:1]
+            self._walk(nodes)
+            if name == "displaycquote":
+                self._cite(_inner(groups[0]))
+            self._cite_options(options)
+            self._written.append(f"</{tag}>")
         self._is_in_table = outer
 
 
@@ -380,10 +425,15 @@ def _holds_macro(group: Any) -> bool:
 def _quantity(name: str, is_number: bool, values: Sequence[str]) -> str:
     r"""Return a quantity of siunitx as it is printed: ``\SI{5}{\kilo\metre}`` is 5 km."""
     n_numbers = is_number * (2 if name.endswith("range") else 1)
-    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1").replace(";", ", ")
+    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1")
     numbers = re.sub(r"(?<=[0-9])e([0-9+-]+)", lambda power: f" \u00d7 10{as_raised(power[1])}", numbers)
+    numbers = re.sub(r"(?<=[0-9])x(?=[0-9])", " \u00d7 ", numbers)
+    if name == "ang":
+        return "".join(f"{part}{sign}" for part, sign in zip(numbers.split(";"), "°\u2032\u2033", strict=False) if part)
+    numbers = numbers.replace(";", ", ")
     unit = " ".join(values[n_numbers:]).replace("~", " ").replace(".", " ")
     unit = re.sub(r"\\(square|cubic)((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\\1", unit)
+    unit = re.sub(r"\\raiseto\s*\{([0-9+-]{1,4})\}((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\tothe{\1}", unit)
     unit = re.sub(r"\s*\\tothe\s*\{([0-9+-]{1,4})\}", lambda power: as_raised(power[1]), unit)
     unit = re.sub(r"\\([A-Za-z]{1,20})\s*", lambda macro: _UNITS.get(macro[1], macro[1]), unit)
     return f"{numbers}{' ' * bool(numbers and unit and unit != '°')}{unit}"

@@ -19,7 +19,7 @@ from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_add
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import LINE, MARK, NOTE, document_of, parse_page, with_lines
+from nlp_retrieval.documents.html import FOOTNOTE, LINE, MARK, NOTE, document_of, parse_page, with_lines
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 _LONGEST_INLINE = 4_000
 """Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may be quadratic."""
 
+_MOST_UNCLOSED = 9
 _DEEPEST = 100
 """Depth of nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones."""
 
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
+_RAISED_NUMBERS = r"[0-9][0-9, \u2013-]{0,40}"
+_ONLY_NUMBERS = re.compile(rf"\^?{_RAISED_NUMBERS}")
+_RAISED_BEFORE = re.compile(rf"\^{_RAISED_NUMBERS}\Z")
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10
 _LONGEST_VALUE = 2_000
@@ -52,16 +56,20 @@ def markdown_parser() -> MarkdownIt:
     try:
         from markdown_it import MarkdownIt
         from mdit_py_plugins.footnote import footnote_plugin
+        from mdit_py_plugins.myst_role import myst_role_plugin
     except ImportError as error:
         raise DependencyError(f"reading Markdown needs a parser: {install('evidence')} ({error})") from None
     options = {"store_labels": True, "inline_definitions": True, "maxNesting": _DEEPEST}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
+    parser.use(myst_role_plugin)
+    parser.inline.ruler.before("myst_role", "inline_note", _inline_note)
     # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
     parser.inline.ruler.before("escape", "bare_link", _bare_link)
     parser.add_render_rule("footnote_ref", _mark)
+    parser.add_render_rule("myst_role", _role)
     parser.add_render_rule("softbreak", _break)
     parser.add_render_rule("hardbreak", _break)
     parser.add_render_rule("html_block", lambda _, tokens, at, *__: _balanced("div", tokens[at], tokens[at].content))
@@ -84,6 +92,23 @@ def _parts(content: str) -> Iterator[str]:
         yield content[:end]
         content = content[end:]
     yield content
+
+
+def _inline_note(state: StateInline, silent: bool) -> bool:
+    """Parse a footnote within a sentence, ``^[See Frisch.]``."""
+    end = state.md.helpers.parseLinkLabel(state, state.pos + 1) if state.src.startswith("^[", state.pos) else -1
+    before = max(0, state.pos - 42)  # as long as a raised mark may be
+    if end < 0 or state.src[end + 1 : end + 2] in ("^", "(", "[") or _RAISED_BEFORE.search(state.src, before, state.pos):
+        return False  # a raised mark, ^[2]^, or a link after one, ^2^[Frisch](https://a.example)
+    if _ONLY_NUMBERS.fullmatch(state.src, state.pos + 2, end):
+        return False  # ^[1]
+    if not silent:
+        state.env["notes"] = state.env.get("notes", 0) + 1
+        state.push("inline_note_open", FOOTNOTE, 1).attrSet("name", f"note {state.env['notes']} within the text")
+        state.md.inline.parse(state.src[state.pos + 2 : end], state.md, state.env, state.tokens)
+        state.push("inline_note_close", FOOTNOTE, -1)
+    state.pos = end + 1
+    return True
 
 
 def _bare_link(state: StateInline, silent: bool) -> bool:
@@ -117,7 +142,7 @@ def read_markdown(text: str, where: str) -> Document:
     """
     cleaned, removed = clean_text(text)
     fields, cleaned, notes = split_front_matter(normalize("NFC", cleaned), where)
-    tokens = markdown_parser().parse(_unwrapped(cleaned), {})
+    tokens = _parsed(_unwrapped(cleaned))
     read = document_of(with_lines(parse_page(_page_of(tokens), where)), where)
     title = " ".join(str(fields.get("title") or "").split())
     headings = (block.pieces[0] for block in read.blocks if block.kind == "heading")
@@ -136,6 +161,20 @@ def read_markdown(text: str, where: str) -> Document:
         metadata=_metadata(fields),
         notes=[*bibliography_notes(fields.get("bibliography")), *notes],
     )
+
+
+def _parsed(text: str) -> list[Token]:
+    """Return the tokens of a text, in which no code fence that is never closed hides what follows."""
+    lines = text.split("\n")
+    for _ in range(_MOST_UNCLOSED):
+        tokens = markdown_parser().parse("\n".join(lines), {})
+        if not tokens or tokens[-1].type != "fence" or tokens[-1].map is None:
+            break
+        begin, end = tokens[-1].map
+        if end - 1 > begin and not lines[end - 1].strip().strip(tokens[-1].markup[0]) and lines[end - 1].strip():
+            break
+        lines[begin] = ""
+    return tokens
 
 
 def read_plain(text: str, where: str) -> Document:
@@ -228,6 +267,13 @@ def _is_label(quoted: Token) -> bool:
 
 def _mark(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
     return f'<{MARK} name="{escape(str(tokens[at].meta["label"]))}"></{MARK}>'
+
+
+def _role(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
+    if "cite" not in tokens[at].meta["name"]:
+        return escape(tokens[at].content)
+    keys = filter(None, map(str.strip, re.split("[,;]", tokens[at].content)))
+    return "".join(f'<{MARK} name="{escape(key)}"></{MARK}>' for key in keys)
 
 
 def _break(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:

@@ -57,7 +57,8 @@ MEDIA_TYPES = {
 
 _SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
 _NEEDED = ("lxml", "trafilatura", "w3lib", "cssselect2", "markdown_it", "mdit_py_plugins", "pylatexenc", "pypdf", "mammoth")
-_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32"}  # before UTF-16, whose mark begins with the same bytes
+_MARKS |= {codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DECLARED_WITHIN = 4096
 """Bytes at the beginning of a page in which it may declare its encoding."""
 
@@ -81,7 +82,8 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
     """
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
     encoding = marked or _known(declared) or "utf-8"
-    for tried in [encoding] if marked else ["utf-8", encoding]:
+    # the bytes of iso2022_jp are valid UTF-8 as well, and mean something else
+    for tried in [encoding] if marked or encoding == "iso2022_jp" else ["utf-8", encoding]:
         try:
             return data.decode(tried).removeprefix("\ufeff")
         except UnicodeDecodeError as error:

@@ -15,8 +15,10 @@ SAMPLES = {
     "windows-1251": "Привет, мир",
     "windows-1255": "שלום",
     "shift_jis": "日本語の文章",
+    "iso-2022-jp": "日本語の文章",
     "gb18030": "中文文本𠀀",
     "big5": "繁體中文",
+    "utf-16le": "naïve 漢字",
 }
 
 
@@ -30,6 +32,7 @@ def test_a_byte_order_mark_decides_whatever_is_declared() -> None:
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16-le"),
         (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
     ):
         assert decode_text(mark + "naïve 漢字 🙂".encode(encoding), "windows-1251") == "naïve 漢字 🙂"
 
@@ -47,6 +50,8 @@ def test_without_a_declaration_the_byte_that_does_not_fit_is_named() -> None:
 def test_a_byte_that_does_not_fit_the_declared_encoding_is_named() -> None:
     with pytest.raises(SourceError, match="byte 0x81 at 1 is not CP1252"):
         decode_text(b"a\x81\xff", "latin1")
+    with pytest.raises(SourceError, match="byte 0x00 at 4 is not UTF-16"):
+        decode_text(codecs.BOM_UTF16_LE + b"a\x00\x00")
 
 
 @pytest.mark.parametrize("declared", ["utf-7", "unicode_escape", "zlib", "\x00", "../os"])

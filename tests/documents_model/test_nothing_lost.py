@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -36,7 +37,30 @@ def notes_of(document: Document) -> list[str]:
         ),
         ("a.tex", r"From \SIrange{3}{4}{\percent} to \SI{2}{\square\metre}.", "From 3 to 4 % to 2 m²."),
         ("a.html", "<p><ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>は大きい。</p>", "東京 (とうきょう)は大きい。"),
+        (
+            "a.tex",
+            r"At \ang{45;30} or \num{1e6} and \SI{2}{\m\tothe{3}}, \qtylist{1;2}{\m}.",
+            "At 45°30\u2032 or 1 \u00d7 10⁶ and 2 m³, 1, 2 m.",
+        ),
+        ("a.tex", r"\sout{Not} \replaced{new}{old} \textminus5, \sfrac{1}{2}, H$_2$O\iffalse no\fi.", "new −5, 1/2, H2O."),  # noqa: RUF001
         ("a.tex", r"\begin{description}\item[Bee] dances\end{description}", "- Bee dances"),
+        (
+            "a.tex",
+            r"\newacronym{w}{WHO}{World Health Organization}The \gls{w} \makebox[1cm]{said} \raisebox{2pt}{so}.",
+            "The WHO said so.",
+        ),
+        (
+            "a.tex",
+            r"It fell by 95\% [0.5--0.9], et al.\ [12], 5\,[kg], \bee [3].",
+            "It fell by 95% [0.5\u20130.9], et al. [12], 5 [kg], [3].",
+        ),
+        (
+            "a.tex",
+            r"\rule{0pt}{2.6ex}Bees\glossary{bee} \textcolor[rgb]{1,0,0}{dance}.\todo[inline]{Fix}",
+            "Bees dance.\n\nFix",
+        ),
+        ("a.tex", r"\colorbox[gray]{0.9}{See} \texttt{\url{https://a.example}}.", "See https://a.example."),
+        ("a.tex", r"\begin{frame}{Bees}They \colorbox{red}{dance}.\end{frame}", "Bees\n\nThey dance."),
         (
             "a.tex",
             r"\begin{tabular}{lcc}\toprule\multirow{2}{*}{Land} & \multicolumn{2}{c}{Cost} \\ \cmidrule(lr){2-3} & 2019 & 2020 "
@@ -49,6 +73,12 @@ def notes_of(document: Document) -> list[str]:
             "<table><tr><td rowspan=2>Land<td colspan=2>Cost<tr><td>2019<td>2020<tr><td>A<td>1<td>2</table>",
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
         ),
+        (
+            "a.html",
+            "<table><tr><td>a<table><tr><td>x<td>y<tr><td>1<td>2</table><td>b<tr><td>c<td>d</table>",
+            "a x y 1 2 | b\nc | d",
+        ),
+        ("a.md", "- Bees dance^[In the hive.].", "- Bees dance.\n\nIn the hive."),
         ("a.md", "It has ~~2~~ 22 stops, <del>3</del>4 lines.", "It has 22 stops, 4 lines."),
         ("a.md", "It covers 40 m<sup>2</sup> and 10<sup>6</sup> trees.<sup>2</sup>", "It covers 40 m² and 10⁶ trees."),
     ],
@@ -63,12 +93,30 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
         (r"Ants run \citetalias{doe}, bees \nptextcite[3]{roe}.", ["doe", "roe"]),
         (r"Ants run \volcite{2}[p.~3]{doe} and \autocites(see)()[3]{doe}[4]{roe}.", ["doe", "doe", "roe"]),
         (r"Ants run.\footnote{\url{https://a.example}} Bees do.\footnote{\cite{doe}.}", ["footnote 1", "doe"]),
+        (
+            r"\textcquote[p.~4]{doe}{They run} and \textquote[{\cite[2]{roe}}]{fly}, \citetext{see \citealp{poe}}.",
+            ["doe", "roe", "poe"],
+        ),
         (r"\newcommand{\own}[2]{#1~\cite{#2}}Ants \own{run}{doe}, \cite{roe, % no" + "\npoe}.", ["doe", "roe", "poe"]),
+        (r"\citestyle{plain}\nocite{x} Ants run \citeA<see>{doe}.", ["doe"]),
         ("Some 900 ships\\textsuperscript{2} of $5^{3}$ and 4 m\\textsuperscript{2}.", ["2"]),
     ],
 )
 def test_marks_of_latex_are_data(written: str, marks: list[str]) -> None:
     assert notes_of(read_document(written.encode(), "a.tex")) == marks
+
+
+def test_a_footnote_in_a_cell_or_in_another_footnote_is_a_note_and_no_text_of_it() -> None:
+    written = r"""Bees dance.\footnote{See Roe.\footnote{See Doe.}}
+\begin{tabular}{ll}Animal & Dances \\ Bee & yes\footnote{See Poe.} \\ Ant & no \\ \end{tabular}"""
+    notes = [
+        (block.name, "".join(piece.text for piece in cell))
+        for block in read_document(written.encode(), "a.tex").blocks
+        for cell in block.pieces
+        if block.kind == "note" and cell
+    ]
+    assert sorted(notes) == [("footnote 1", "See Roe.footnote 2"), ("footnote 2", "See Doe."), ("footnote 3", "See Poe.")]
+    assert notes_of(read_document(written.encode(), "a.tex")) == ["footnote 1", "footnote 3"]
 
 
 def test_macros_that_are_not_known_are_named() -> None:
@@ -86,6 +134,16 @@ def test_a_title_is_read_as_the_text_is() -> None:
     assert read_document(rb"See \lstinline|x| and \texttt y.", "a.tex").text == "See x and y."
     with pytest.raises(SourceError, match="LaTeX that cannot be parsed"):
         read_document(rb"Text \lstinline", "a.tex")
+
+
+def test_notes_within_the_text_have_names_of_their_own() -> None:
+    read = read_document(b"Bees.^[https://a.example] Ants.^[https://b.example] Frogs.^[1]", "a.md")
+    assert len({*notes_of(read)}) == 2
+    assert "Frogs.^[1]" in read.text
+
+
+def test_roles_cite() -> None:
+    assert notes_of(read_document(b"Ants run {cite:p}`doe, roe`.", "a.md")) == ["doe", "roe"]
 
 
 def strict_docx() -> bytes:
@@ -119,28 +177,45 @@ def test_a_strict_docx_keeps_its_links_and_loses_what_is_struck_or_hidden() -> N
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
 W += 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 RUN = "<w:r>{}<w:t xml:space='preserve'>{}</w:t></w:r>".format
+FIELD = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>".format
 
 
 @pytest.mark.parametrize(
-    ("inner", "text"),
+    ("body", "text"),
     [
-        (f"{RUN('', 'See ')}<w:fldSimple w:instr='REF x'>{RUN('', 'Table 2')}</w:fldSimple>", "See Table 2"),
-        ("<m:oMath><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>", "1/2"),
+        (f"See <w:fldSimple w:instr='REF x'>{RUN('', 'Table 2')}</w:fldSimple>.", "See Table 2."),
         (
-            "<w:r><w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby></w:r>",
-            "漢 (kan)",
+            "It is <m:oMath><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>.",
+            "It is 1/2.",
         ),
-        (RUN("<w:rPr><w:vanish w:val='0'/></w:rPr>", "Shown") + RUN("<w:rPr><w:rStyle w:val='Hid'/></w:rPr>", "no"), "Shown"),
+        (
+            "<w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby>.",
+            "漢 (kan).",
+        ),
+        ("One<w:cr/>two<w:br w:type='page'/>three.", "One\ntwo\nthree."),
+        ("Shown <w:rPr><w:vanish w:val='0'/></w:rPr>", "Shown "),
+        ("<w:rPr><w:rStyle w:val='Hid'/></w:rPr>", ""),
+        ("<w:rPr><w:rStyle w:val='Str'/></w:rPr>", ""),
     ],
 )
-def test_what_a_word_processor_shows_is_read(inner: str, text: str) -> None:
-    hid = "<w:style w:type='character' w:styleId='Hid'><w:basedOn w:val='Van'/></w:style>"
-    van = "<w:style w:type='character' w:styleId='Van'><w:rPr><w:vanish/></w:rPr></w:style>"
+def test_what_a_word_processor_shows_is_read(body: str, text: str) -> None:
+    """Text between elements stands for runs."""
+    if body.startswith(("<w:rPr>", "Shown <w:rPr>")):
+        inner = RUN(body.removeprefix("Shown "), "Shown ")
+    else:
+        inner = re.sub(r"(<w:ruby>.*</w:ruby>|<w:cr/>|<w:br [^>]*>)", r"<w:r>\1</w:r>", body)
+        inner = re.sub(r"(?:(?<=>)|^)([^<>]+)(?=<w:r>|<w:fld|<m:oMath>|$)", lambda plain: RUN("", plain[1]), inner)
+    styles = (
+        f"<w:styles {W}><w:style w:type='character' w:styleId='Hid'><w:rPr><w:vanish/></w:rPr></w:style>"
+        "<w:style w:type='character' w:styleId='Str'><w:name w:val='Str'/><w:rPr><w:strike/></w:rPr></w:style></w:styles>"
+    )
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("word/document.xml", f"<w:document {W}><w:body><w:p>{inner}</w:p></w:body></w:document>")
-        archive.writestr("word/styles.xml", f"<w:styles {W}>{hid}{van}</w:styles>")
-    assert read_document(file.getvalue(), "a.docx").text == text
+        archive.writestr(
+            "word/document.xml", f"<w:document {W}><w:body><w:p>{inner}</w:p><w:p>{RUN('', 'End.')}</w:p></w:body></w:document>"
+        )
+        archive.writestr("word/styles.xml", styles)
+    assert read_document(file.getvalue(), "a.docx").text == f"{text.strip()}\n\nEnd.".strip()
 
 
 def test_every_address_and_key_of_an_entry_is_found() -> None:
@@ -164,6 +239,7 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
         ("eprint={123}, eprinttype={pubmed}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
         ("pmcid={PMC12345}", "", "https://pmc.ncbi.nlm.nih.gov/articles/PMC12345"),
         ("url={<https://a.example/x>}", "", "https://a.example/x"),
+        ("url={https://a.example/x, https://b.example}", "", "https://a.example/x"),
         ("link={https://a.example/x}", "", "https://a.example/x"),
         ("author={World Health Organization}, year={2021a}", "World Health Organization (2021a). T", ""),
         ("author={Watson, Mary Jane and {Bee Fund of Orlau}}, year=1999", "Watson & Bee Fund of Orlau (1999). T", ""),
