@@ -143,7 +143,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
     if page == "SERVICE.md":
         index("indexes/wiki", "item-1")
         with EvidenceIndex("my-project", Searcher([Bm25Retriever()])) as project:
-            project.add_documents([{"content": "The Danube flows through Vienna.", "url": "https://example.org/danube"}])
+            project.add_document("The Danube flows through Vienna.", "https://example.org/danube")
             project.build_index()
     if page == "STORES.md":
         chunks(monkeypatch)

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import unquote
 
 from nlp_retrieval.core import expanded
 from nlp_retrieval.documents import (
@@ -50,7 +49,6 @@ class SourceDocument:
         fetch_date: when it was fetched, ISO 8601; empty if unknown.
         given: the values that came from a person, not from a rule, page or clock: "title", "quality", "fetch_date".
         pages: numbers of its pages with text, from 1, and where each begins in the content.
-        metadata: more about it, as its DOI: text by name.
         aliases: more URLs that it is cited by.
     """
 
@@ -61,7 +59,6 @@ class SourceDocument:
     fetch_date: str = ""
     given: frozenset[str] = field(default=frozenset(), compare=False)
     pages: tuple[tuple[int, int], ...] = field(default=(), compare=False)
-    metadata: Mapping[str, str] = field(default_factory=dict, compare=False)
     aliases: tuple[str, ...] = field(default=(), compare=False)
 
 
@@ -255,7 +252,6 @@ def _given(said: SourceDocument) -> SourceDocument:
 def _said(row: Described) -> tuple[SourceDocument, list[str]]:
     """Return what values by field say of a source, without its content, and what is wrong with them and left out."""
     faults, fields = [], row.fields
-    kept = dict(row.metadata) | ({"date": fields["date"]} if fields.get("date") and fields.get("fetch_date") else {})
     urls: dict[str, str] = {}
     for name in (name for name in ("canonical", "doi", "url") if fields.get(name)):
         address = fields[name].rstrip(".,;") if name == "doi" else fields[name]
@@ -269,12 +265,10 @@ def _said(row: Described) -> tuple[SourceDocument, list[str]]:
             faults.append(f"{row.where}: {name} {printable(address)[:80]!r}: {fault}")
         else:
             urls[name] = canonical if name == "doi" else resolved_doi(address)
-    if "doi" in urls:
-        kept["doi"] = unquote(urls["doi"].removeprefix("https://doi.org/"))
     url = urls.get("canonical") or urls.get("url") or urls.get("doi", "") or (row.file.as_uri() if row.file else "")
     aliases = tuple(address for address in dict.fromkeys(urls.values()) if address != url)
     grade, date = fields.get("quality", "").upper(), fields.get("fetch_date") or fields.get("date", "")
-    said = _given(SourceDocument("", url, fields.get("title", ""), grade, date, metadata=kept, aliases=aliases))
+    said = _given(SourceDocument("", url, fields.get("title", ""), grade, date, aliases=aliases))
     try:
         _check(row.where, said)
     except SourceError as error:

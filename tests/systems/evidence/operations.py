@@ -39,7 +39,8 @@ def _opened(world: Path) -> EvidenceIndex:
 def _built(world: Path) -> None:
     """A project with sources, an alias, two versions of a page and a deleted one, of which some searches were made."""
     with _opened(world) as index:
-        index.add_documents(_as_documents(*_OLD))
+        for source in _OLD:
+            index.add_document(*source)
         index.add_document(_OLD[1][0], "https://mirror.example.com/ferries", "Mirror", "C", "2026-02-01")
         index.add_document("Ferries are quick now.", _OLD[1][1], "Ferries", "B", "2026-03-01")
         index.add_document("Nobody knows.", "https://gone.example.com/", "Gone", "D", "2026-01-01")
@@ -53,14 +54,10 @@ def _changed(world: Path) -> None:
     """The same, with changes of every kind that its index does not hold yet."""
     _built(world)
     with _opened(world) as index:
-        index.add_documents(_as_documents(*_NEW))
+        for source in _NEW:
+            index.add_document(*source)
         index.delete(_OLD[0][1])
         index.add_document(_OLD[2][0], _OLD[2][1], "Repairs of the bridge", "A", "2026-05-01")
-
-
-def _as_documents(*sources: tuple[str, str, str, str, str]) -> list[dict[str, str]]:
-    names = ("content", "url", "title", "source_quality", "fetch_date")
-    return [dict(zip(names, source, strict=True)) for source in sources]
 
 
 def _add(world: Path) -> None:

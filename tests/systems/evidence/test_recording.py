@@ -14,7 +14,7 @@ from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 def test_searches_and_reads_of_a_project_are_recorded(tmp_path: Path) -> None:
     index = EvidenceIndex(tmp_path / "project")
-    index.add_documents([{"content": "The heron eats fish.", "url": "https://example.org/1", "source_quality": "A"}])
+    index.add_document("The heron eats fish.", "https://example.org/1", source_quality="A")
     index.build_index()
     recorder = Recorder(tmp_path / "sessions")
     tools = {tool.name: tool for tool in SessionRecord(recorder, "s").tools(ProjectService(index, LexicalVerifier()).tools)}

@@ -57,7 +57,7 @@ def add(
     Each is on the disk before the next is read. The same text under two URLs is stored once; a changed page under one URL is a
     new version. A source of a folder or list that cannot be read is left out, and makes the command end with exit code 1.
 
-    Columns of a .csv: file or url, canonical url, grade, date, title, doi; others become metadata. Its files are below its
+    Columns of a .csv: file or url, canonical url, grade, date, title, doi; others are not read. Its files are below its
     folder.
     """
     from nlp_retrieval.core import progress

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -142,44 +141,14 @@ class EvidenceIndex:
         self.write_metadata()
         return any(added)
 
-    def add_documents(self, documents: Iterable[Mapping[str, str]]) -> list[bool]:
-        """Add many sources, as :meth:`add_document` does; each is on the disk before the next is read.
-
-        Args:
-            documents: mappings with the arguments of :meth:`add_document`.
-
-        Raises:
-            InputError: a document cannot be added; the message says which. Those before it were added.
-        """
-        added: list[bool] = []
-        try:
-            for number, document in enumerate(documents, start=1):
-                try:
-                    added.append(self._store.add(source_of(**document)))
-                except (InputError, TypeError) as error:
-                    raise InputError(f"document {number}: {error}") from None
-        finally:
-            if added:
-                self.write_metadata()
-        return added
-
     def delete(self, url: str) -> int:
-        """Delete every version of a URL, and the texts that no other URL has; return the number of versions.
-
-        Args:
-            url: of the source, in any of its forms.
-        """
+        """Delete every version of a URL, in any of its forms, and the texts that no other URL has; return their number."""
         count = self._store.delete(canonical_url(url))
         self.write_metadata()  # even if nothing was deleted: the process that deleted it may have been killed before this
         return count
 
     def named(self, source: str) -> str:
-        """Return the URL under which a source is stored, by a URL or the key of a text.
-
-        Raises:
-            QueryError: there is no such text, or the key is that of a text with several URLs, or of a replaced one.
-            InputError: it is neither a key nor a URL.
-        """
+        """Return the URL under which a source is stored, by a URL or the key of a text; a ``QueryError`` if there is none."""
         sha256 = self._store.sha256_of(source.strip())
         if sha256 is None:
             canonical = canonical_url(source)
@@ -224,9 +193,9 @@ class EvidenceIndex:
             query: a claim, a question, or keywords.
             k: at most this many passages.
             min_quality: only passages of sources with this grade or a better one.
-            where: only passages whose metadata match this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (with
-                ``eq`` and ``in`` any URL of a text in any form, else the first in canonical form), ``quality``,
-                ``fetch_date``, ``source`` (the SHA-256 of the text), ``start``, ``end``.
+            where: only passages whose metadata match this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (the
+                first of a text, in canonical form), ``quality``, ``fetch_date``, ``source`` (the SHA-256 of the text),
+                ``start``, ``end``.
 
         Returns:
             Passages, best first; none before :meth:`build_index`. A text with several URLs is shown under the first, with
@@ -244,10 +213,11 @@ class EvidenceIndex:
     ) -> list[list[EvidencePassage]]:
         """Search all sources for many queries in one batch; return the passages of each."""
         grades = at_least(min_quality)
-        filters = [_by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
-        for own in filters:
-            self._passages.note_filter(own)
-        filters += [{"quality": {"in": grades}}] if grades else []
+        filters = [
+            *([where] if where is not None and parse_filter(where) else []),
+            *([{"quality": {"in": grades}}] if grades else []),
+        ]
+        joined: Where | None = {"and": filters} if filters else None
         texts: dict[str, SourceVersion] = {}
 
         def wanted(result: RetrievalResult) -> bool:
@@ -257,10 +227,9 @@ class EvidenceIndex:
             text = texts.get(sha256)
             return text is not None and text.newest and (grades is None or text.quality in grades)
 
-        asked = [*([where] if where else []), *([{"quality": {"in": grades}}] if grades else [])]
-        step_of = {"kind": "search", "k": k, "where": {"and": asked} if asked else None}
+        step_of = {"kind": "search", "k": k, "where": joined}
         with record_steps({**step_of, "query": query} for query in queries) as steps:
-            found = self._found(queries, k, {"and": filters} if filters else None, wanted, texts.__getitem__)
+            found = self._found(queries, k, joined, wanted, texts.__getitem__)
             for step, passages in zip(steps, found, strict=False):
                 step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         return found
@@ -270,13 +239,7 @@ class EvidenceIndex:
         return self.search(claim, 5, min_quality)
 
     def search_source(self, query: str, url: str, k: int = 5) -> list[EvidencePassage]:
-        """Search only in one source: the newest version of this URL, whatever other URLs the text has.
-
-        Args:
-            query: a claim, a question, or keywords.
-            url: of the source, in any of its forms; without such a source nothing is found.
-            k: at most this many passages.
-        """
+        """Search only in one source: the newest version of this URL, in any of its forms, whatever other URLs the text has."""
         versions = self._store.versions(canonical_url(url))
         if not versions:
             check_queries([query])
@@ -365,15 +328,7 @@ class EvidenceIndex:
         return [] if sha256 is None else self._store.urls(sha256)
 
     def text(self, key: str) -> str:
-        """Return a stored text.
-
-        Args:
-            key: of a result or a source, or the whole SHA-256.
-
-        Raises:
-            QueryError: there is no such text.
-            IndexDamagedError: it does not match its SHA-256.
-        """
+        """Return a stored text by the key of a result or a source, or the whole SHA-256; a ``QueryError`` if there is none."""
         content = self._store.content(self._sha256(key))
         if content is None:
             raise _unknown(key)
@@ -478,38 +433,6 @@ def _passage(
         pages=[number for number, _ in on],
         page_breaks=[begin - start for _, begin in on[1:]],
     )
-
-
-def _by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> Where:
-    """Return a filter with the URLs that it names replaced by the texts under them: the index holds one URL of each."""
-    replaced: dict[str, Any] = {}
-    sources: list[Where] = []
-    for key, value in where.items():
-        if key in ("and", "or"):
-            replaced[key] = [_by_source(part, texts_at) for part in value]
-        elif key == "not":
-            replaced[key] = _by_source(value, texts_at)
-        elif key in ("url", "metadata.url"):
-            conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
-            for operator in ("eq", "in"):
-                wanted = conditions.get(operator)
-                urls = [wanted] if isinstance(wanted, str) else wanted
-                if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
-                    del conditions[operator]
-                    sources.append({"source": {"in": texts_at(_canonical(urls))}})
-            if conditions:
-                replaced[key] = conditions
-        else:
-            replaced[key] = value
-    return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
-
-
-def _canonical(urls: Iterable[str]) -> list[str]:
-    forms: list[str] = []
-    for url in urls:
-        with suppress(InputError):  # no source has it as a URL
-            forms.append(canonical_url(url))
-    return forms
 
 
 def _searcher(searcher: object, model_name: str | None) -> BaseSearcher:

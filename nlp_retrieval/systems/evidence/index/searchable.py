@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.core import (
@@ -27,8 +26,6 @@ from nlp_retrieval.core import (
 )
 from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, IndexMissingError
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, SourceVersion
-
-_GONE = ".gone-"
 
 
 def place_of(item_id: str) -> tuple[str, int]:
@@ -117,21 +114,13 @@ class SearchablePassages:
             depth *= 4
         return [found[number] for number in range(len(queries))]
 
-    def note_filter(self, where: Where) -> None:
-        """Add a note if no passage matches a user's filter."""
-        if (searcher := self.current()) is not None:
-            searcher.opened.items.allowed(where)
-
     def bring_up(self, store: EvidenceStore) -> None:
-        """Make the index hold the passages of all live texts, and no others.
-
-        To be called by one process at a time.
-        """
-        for leftover in self.folder.parent.glob(f"{_GONE}*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        """Make the index hold the passages of all live texts, and no others; by one process at a time."""
         live = {sha256: text for sha256, text in store.texts().items() if text.newest}
         if not live:
-            self._remove()
+            if self.is_built:  # readers that have opened it keep it
+                (self.folder / MANIFEST_FILE).unlink()
+                shutil.rmtree(self.folder, ignore_errors=True)
             return
         spans = {sha256: own for sha256, own in store.spans().items() if sha256 in live}
         searcher, stored = self._readable()
@@ -159,13 +148,6 @@ class SearchablePassages:
         except (IndexMissingError, IndexMismatchError, IndexDamagedError):
             pass
         return None, {}
-
-    def _remove(self) -> None:
-        """Remove the index; readers that have opened it keep it."""
-        if self.is_built:
-            aside = self.folder.with_name(f"{_GONE}{uuid4().hex[:8]}")
-            self.folder.rename(aside)
-            shutil.rmtree(aside, ignore_errors=True)
 
 
 def _items(

@@ -12,10 +12,10 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError
@@ -28,11 +28,7 @@ from nlp_retrieval.systems.evidence.source_files import SourceDocument
 
 
 def moment_of(text: str) -> str:
-    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time; of a date its beginning.
-
-    Raises:
-        InputError: it is not such a date.
-    """
+    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time; of a date its beginning."""
     if not isinstance(text, str):
         raise InputError(f"a date is a string in ISO 8601 such as 2026-01-19, not {type(text).__name__}")
     try:
@@ -126,7 +122,6 @@ class SourceVersion:
         passage_count: number of passages of the text.
         searchable: whether the searched index holds it.
         pages: number of its last page with text; 0 if it has no pages.
-        metadata: more about it, as its DOI: text by name.
         version_count: number of versions of the URL.
         sha256: of the text, in hexadecimal digits.
         canonical: form of the URL, which all URLs of the page share.
@@ -142,7 +137,6 @@ class SourceVersion:
     passage_count: int
     searchable: bool = False
     pages: int = 0
-    metadata: dict[str, str] = field(default_factory=dict)
     version_count: int = 1
     sha256: str = ""
     canonical: str = ""
@@ -159,25 +153,25 @@ class EvidenceDatabase(DatabaseFile):
         "last_page INTEGER NOT NULL)",
         "versions": "CREATE TABLE versions (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
         "text_id INTEGER NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL, quality TEXT NOT NULL, "
-        "fetch_date TEXT NOT NULL, given TEXT NOT NULL, metadata TEXT NOT NULL)",
+        "fetch_date TEXT NOT NULL)",
         "versions_by_url": "CREATE INDEX versions_by_url ON versions (canonical, moment, id)",
         "versions_by_text": "CREATE INDEX versions_by_text ON versions (text_id)",
         "deleted": "CREATE TABLE deleted (canonical TEXT PRIMARY KEY) WITHOUT ROWID",
         "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
     }
     application: ClassVar[int] = 0x6E6C7265
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     remedy: ClassVar[str] = "add the sources again"
 
 
 _VERSION = (
-    "SELECT t.key, v.url, v.title, v.quality, v.fetch_date, t.passage_count, 0, t.last_page, v.metadata, "
+    "SELECT t.key, v.url, v.title, v.quality, v.fetch_date, t.passage_count, 0, t.last_page, "
     "(SELECT count(*) FROM versions n WHERE n.canonical = v.canonical), t.sha256, v.canonical, v.moment, "
     "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
     "FROM versions v JOIN texts t ON t.id = v.text_id"
 )
-_TYPES = (str, str, str, str, str, int, int, int, str, int, str, str, str, int)
-_MOST_VALUES = 500
+_OF_TEXTS = "WHERE t.sha256 IN (SELECT value FROM json_each(?)) ORDER BY v.id"
+_TYPES = (str, str, str, str, str, int, int, int, int, str, str, str, int)
 
 
 class EvidenceStore:
@@ -192,17 +186,16 @@ class EvidenceStore:
     def add(self, source: SourceDocument) -> bool:
         """Add a source in the form for storage, and return whether the URL got a new version.
 
-        If the URL had this text at that time already, or has it next, only its title (unless empty), grade and date (unless
-        older or empty) are updated. A value given by a person stays until a person gives another, for a new text of the URL
-        too. A source whose date no person gave is the newest of its URL, whatever the clock says.
+        If the URL had this text at that time already, or has it next, only its title, grade and date (unless older) are
+        updated. A title and grade stay until a person gives others, for a new text of the URL too. A source whose date no
+        person gave is the newest of its URL, whatever the clock says.
         """
         canonical, spans = canonical_url(source.url), passage_spans(source.content)
         with self.database.changing() as connection:
             text = self._text_id(connection, source, spans)
             connection.execute("DELETE FROM deleted WHERE canonical = ?", (canonical,))
             history = connection.execute(
-                "SELECT id, text_id, moment, title, quality, fetch_date, given, metadata FROM versions WHERE canonical = ? "
-                "ORDER BY moment, id",
+                "SELECT id, text_id, moment, title, quality, fetch_date FROM versions WHERE canonical = ? ORDER BY moment, id",
                 (canonical,),
             ).fetchall()
             if source.fetch_date and "fetch_date" in source.given:
@@ -211,29 +204,23 @@ class EvidenceStore:
                 moment = max([now(), *(_after(row[2]) for row in history[-1:])])
             before, after = [row for row in history if row[2] <= moment], [row for row in history if row[2] > moment]
             same = [row for row in (*before[-1:], *after[:1]) if row[1] == text][:1]
-            title, quality, fetch_date, provided = source.title, source.quality, source.fetch_date, set[str]()
-            for row in same or before[-1:]:
-                provided = set(row[6].split())
-                if not title or "title" in provided - source.given:
-                    title = row[3]
-                if "quality" in provided - source.given:
-                    quality = row[4]
-            given = " ".join(sorted(provided | (source.given & {"title", "quality"})))
+            title, quality, fetch_date = source.title, source.quality, source.fetch_date
+            for _, _, _, known_title, known_quality, _ in same or before[-1:]:
+                title = title if "title" in source.given else known_title or title
+                quality = quality if "quality" in source.given else known_quality
             if not same:
                 connection.execute(
-                    "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given, metadata) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (canonical, moment, text, source.url, title, quality, fetch_date, given, _written(source.metadata)),
+                    "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (canonical, moment, text, source.url, title, quality, fetch_date),
                 )
                 return True
-            ((version, _, _, _, _, kept, _, metadata),) = same
+            ((version, _, _, _, _, kept),) = same
             if not fetch_date or (kept and moment_of(kept) >= moment):
                 fetch_date = kept
-            metadata = _written(_metadata(metadata) | dict(source.metadata))
             connection.execute(
-                "UPDATE versions SET moment = min(moment, ?), title = ?, quality = ?, fetch_date = ?, given = ?, metadata = ? "
-                "WHERE id = ?",
-                (moment, title, quality, fetch_date, given, metadata, version),
+                "UPDATE versions SET moment = min(moment, ?), title = ?, quality = ?, fetch_date = ? WHERE id = ?",
+                (moment, title, quality, fetch_date, version),
             )
         return False
 
@@ -244,7 +231,7 @@ class EvidenceStore:
             if source.pages:
                 connection.execute(
                     "UPDATE texts SET pages = ?, last_page = ? WHERE id = ?",
-                    (_written(source.pages), source.pages[-1][0], known[0]),
+                    (json.dumps(source.pages), source.pages[-1][0], known[0]),
                 )
             return int(known[0])
         key = next(
@@ -255,7 +242,7 @@ class EvidenceStore:
         last_page = source.pages[-1][0] if source.pages else 0
         added = connection.execute(
             "INSERT INTO texts (sha256, key, content, passage_count, spans, pages, last_page) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (sha256, key, source.content, len(spans), _written(spans), _written(source.pages), last_page),
+            (sha256, key, source.content, len(spans), json.dumps(spans), json.dumps(source.pages), last_page),
         )
         return int(added.lastrowid or 0)
 
@@ -285,16 +272,12 @@ class EvidenceStore:
         """Return every version of every URL, in the order of adding."""
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
-    def newest_at(self, canonicals: Sequence[str]) -> list[str]:
-        """Return the SHA-256 of the texts that are the newest versions of some URLs."""
-        return [version.sha256 for version in self._among("v.canonical", canonicals) if version.newest]
-
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
         """Return how texts are shown, by their SHA-256, in the order of adding.
 
         That is the first of the versions that are the newest of their URL, or of all if none is, with the best grade of them.
         """
-        versions = self.all_versions() if sha256s is None else self._among("t.sha256", sha256s)
+        versions = self.all_versions() if sha256s is None else self._of_texts(sha256s)
         by_text: dict[str, list[SourceVersion]] = {}
         for version in versions:
             by_text.setdefault(version.sha256, []).append(version)
@@ -306,7 +289,7 @@ class EvidenceStore:
 
     def urls(self, sha256: str) -> list[str]:
         """Return the canonical forms of all URLs that ever had a text, in the order of adding."""
-        return list(dict.fromkeys(version.canonical for version in self._among("t.sha256", [sha256])))
+        return list(dict.fromkeys(version.canonical for version in self._of_texts([sha256])))
 
     def sha256_of(self, key: str) -> str | None:
         """Return the SHA-256 of the text with a shown key, or with this SHA-256; None if there is none."""
@@ -357,37 +340,16 @@ class EvidenceStore:
 
     def searches(self) -> dict[str, float]:
         """Return the counts so far: "queries", "results", "without" results, and the sum of the "relevance"."""
-        counts: dict[object, object] = dict(self.database.rows("SELECT name, value FROM counters"))
-        names = ("queries", "results", "without", "relevance")
-        return {name: float(count) if isinstance(count := counts.get(name), int | float) else 0.0 for name in names}
+        counts = {"queries": 0.0, "results": 0.0, "without": 0.0, "relevance": 0.0}
+        return counts | dict(self.database.rows("SELECT name, value FROM counters"))
 
-    def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[SourceVersion]:
-        """Return versions with one of some values."""
-        wanted = list(dict.fromkeys(values))
-        rows: list[DatabaseRow] = []
-        for begin in range(0, len(wanted), _MOST_VALUES):
-            part = wanted[begin : begin + _MOST_VALUES]
-            rows += self.database.rows(f"{_VERSION} WHERE {column} IN ({', '.join('?' * len(part))}) ORDER BY v.id", part)
-        return _versions(rows)
+    def _of_texts(self, sha256s: Iterable[str]) -> list[SourceVersion]:
+        return _versions(self.database.rows(f"{_VERSION} {_OF_TEXTS}", (json.dumps(list(sha256s)),)))
 
     def _damaged(self, what: str) -> IndexDamagedError:
         return IndexDamagedError(
             f"{self.database.path}: {what}; put back a copy of it, or move it away and add the sources again"
         )
-
-
-def _written(value: Any) -> str:
-    return json.dumps(value if isinstance(value, list | tuple) else dict(value), ensure_ascii=False)
-
-
-def _metadata(content: object) -> dict[str, str]:
-    try:
-        values = parse_json(str(content))
-    except ValueError:
-        values = None
-    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise IndexDamagedError("the database of sources holds metadata that this package did not write; it was tampered with")
-    return values
 
 
 def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
@@ -396,8 +358,4 @@ def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
             raise IndexDamagedError(
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
-    versions = []
-    for key, url, title, quality, fetched, passages, _, pages, metadata, count, sha256, canonical, moment, newest in rows:
-        known = (_metadata(metadata), count, sha256, canonical, moment, bool(newest))
-        versions.append(SourceVersion(key, url, title, quality, fetched, passages, False, pages, *known))
-    return versions
+    return [SourceVersion(*row[:6], False, *row[7:12], bool(row[12])) for row in rows]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import BeirLoader
-from nlp_retrieval.errors import RetrievalError, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.index.collection import export_collection
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, two_sources
 
@@ -59,14 +59,6 @@ def test_a_quote_makes_the_passages_that_hold_it_gold(tmp_path):
     assert gold["all of it"] == {f"{key}::{number}" for number in range(len(passages))}
 
 
-def test_other_fields_are_kept_and_families_count(tmp_path):
-    with two_sources(tmp_path / "project") as index:
-        row = {"claim": "It freezes.", "url": LAKE, "family": "lakes", "hops": 2, "id": "mine"}
-        export_collection(index, tmp_path / "out", judged_in(tmp_path, row))
-    (query,) = BeirLoader(tmp_path / "out").queries()
-    assert (query.family, query.metadata["hops"]) == ("lakes", 2)
-
-
 def test_what_a_page_says_ends_no_line_and_names_no_other_item(tmp_path):
     hostile = 'It ends here.\u2028{"_id": "forged", "text": "x"}\x85 \t"}\x1b[31m \u202e end'
     with lexical(tmp_path / "project") as index:
@@ -78,13 +70,6 @@ def test_what_a_page_says_ends_no_line_and_names_no_other_item(tmp_path):
     (item,), (query,), (gold,) = loader.stream(), loader.queries(), loader.gold()
     assert (item.content, item.metadata["title"]) == (passage.content, passage.title)
     assert (query.text, dict(gold.relevance)) == (row["claim"], {item.item_id: 1})
-
-
-def test_without_claims_those_of_an_earlier_export_are_removed(tmp_path):
-    with two_sources(tmp_path / "project") as index:
-        export_collection(index, tmp_path / "out", judged_in(tmp_path, {"claim": "x", "url": LAKE}))
-        export_collection(index, tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == ["corpus.jsonl", "qrels"]
 
 
 WRONG = [
@@ -105,8 +90,3 @@ def test_a_line_that_cannot_be_used_is_named_and_nothing_is_written(tmp_path):
                 export_collection(index, tmp_path / "out", judged_in(tmp_path, good, row))
             assert message in str(caught.value)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_file_without_claims_is_refused(tmp_path):
-    with two_sources(tmp_path / "project") as index, pytest.raises(RetrievalError, match="holds no claims"):
-        export_collection(index, tmp_path / "out", judged_in(tmp_path))

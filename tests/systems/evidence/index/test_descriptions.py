@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 from documents_model.pdfs import content, encrypted, pdf_of
 
-from nlp_retrieval.documents import read_document
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.source_files import read_sources
 
@@ -47,7 +46,6 @@ def test_a_manifest_gives_files_their_url_grade_date_title_and_doi(folder):
         "2025-03-04",
         "Krill",
     )
-    assert krill.metadata == {"doi": "10.1000/abc", "Journal": "Polar Biology"}
     assert (whale.url, whale.title, whale.content) == (
         (folder / "deep/whale.md").as_uri(),
         "Whale",
@@ -57,7 +55,6 @@ def test_a_manifest_gives_files_their_url_grade_date_title_and_doi(folder):
     assert index.add_source(krill)
     assert not index.add_source(krill)
     assert index.source("doi:10.1000/abc").key == index.source("https://sea.example/krill").key
-    assert lexical(folder / "project").sources()[0].metadata == krill.metadata
 
 
 def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
@@ -141,7 +138,7 @@ def test_front_matter_is_no_text_and_decides_no_url_or_grade(tmp_path):
     (tmp_path / "a.md").write_text(FRONT)
     (document,) = read_sources(tmp_path / "a.md")
     assert (document.content, document.title) == ("Krill live in swarms.", "Krill: a study")
-    assert (document.url, document.quality, document.metadata) == ((tmp_path / "a.md").as_uri(), "C", {})
+    assert (document.url, document.quality) == ((tmp_path / "a.md").as_uri(), "C")
 
 
 @pytest.mark.parametrize(

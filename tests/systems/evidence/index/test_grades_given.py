@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.index import store
-from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.source_files import read_sources
 
 from .sources import LAKE, LAKE_TEXT, lexical
@@ -43,23 +39,3 @@ def test_a_clock_that_goes_back_hides_no_newer_text(tmp_path, monkeypatch):
     assert [index.text(version.key) for version in index.versions(LAKE)] == [
         "The first text.", "The second text.", "The third text."
     ]  # fmt: skip
-
-
-def test_routes_of_a_page_are_all_kept(tmp_path):
-    index = lexical(tmp_path)
-    urls = [f"{LAKE}{place}" for place in ("#/one", "#/two", "#!three")]
-    for url in urls:
-        assert index.add_document(f"The text at {url}.", url)
-    index.build_index()
-    for url in urls:
-        assert index.text(index.source(url).key) == f"The text at {url}."
-    assert {found.url for found in index.search("the text at", k=9)} == set(urls)
-    assert not index.add_document(f"The text at {urls[1]}.", urls[1])
-
-
-def test_the_name_of_a_model_is_late_interaction_and_other_values_are_errors(tmp_path):
-    index = EvidenceIndex(tmp_path, model_name="colbert-ir/colbertv2.0")
-    assert (index.engines, index.index_path.name) == (["colbert"], "colbert_index")
-    for wrong in ("bm25", 5):
-        with pytest.raises(ConfigurationError, match="searcher="):
-            EvidenceIndex(tmp_path, wrong)

@@ -9,7 +9,7 @@ from hashed_tokens import HashedTokens
 
 from nlp_retrieval import Bm25Retriever, ColbertRetriever, OverlapReranker, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.statistics import relevance_of
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
@@ -56,39 +56,16 @@ def test_what_is_found_is_written_as_json(tmp_path):
     assert written["supporting_evidence"][0]["passage"]["content"] == found.content
 
 
-def test_the_default_searcher_finds_by_words_and_by_meaning(tmp_path):
-    index = EvidenceIndex(tmp_path)
-    index.add_documents([{"content": LAKE_TEXT, "url": LAKE}, {"content": TOWN_TEXT, "url": TOWN}])
-    index.build_index()
-    (found, *_) = index.search("In January the water turns to ice.")
-    assert found.url == LAKE
-    assert {"bm25.rank", "faiss.rank"} & set(found.signals)
-
-
 def test_late_interaction_has_a_folder_of_its_own(tmp_path):
     index = EvidenceIndex(tmp_path, model_name="colbert-ir/colbertv2.0")
     assert index.index_path == tmp_path / "10_graph" / "colbert_index"
     assert index.search("nothing is opened for this") == []
     index = EvidenceIndex(tmp_path, Searcher([ColbertRetriever(HashedTokens(16), bits=None)]), "colbert_index")
-    index.add_documents([{"content": LAKE_TEXT, "url": LAKE}, {"content": TOWN_TEXT, "url": TOWN}])
+    index.add_document(LAKE_TEXT, LAKE)
+    index.add_document(TOWN_TEXT, TOWN)
     index.build_index()
     assert index.search("lake january")[0].url == LAKE
     assert lexical(tmp_path).search("lake") == []
-
-
-def test_a_second_build_adds_what_is_new_and_writes_nothing_else(tmp_path):
-    index = lexical(tmp_path)
-    index.add_documents({"content": f"Report {number}.", "url": f"https://a.example/{number}"} for number in range(5))
-    index.build_index()
-    before = open_generation(index.index_path).manifest
-    index.build_index()
-    assert open_generation(index.index_path).manifest == before
-    index.add_document("The forest burned in 1999.", "https://woods.example/fire")
-    index.build_index()
-    after = open_generation(index.index_path).manifest
-    assert after.corpus.segments[0] == before.corpus.segments[0]
-    assert after.corpus.n_items == 6
-    assert index.search("forest")[0].url == "https://woods.example/fire"
 
 
 def test_what_was_deleted_is_not_found_even_before_building(tmp_path):
@@ -144,46 +121,6 @@ def test_a_new_grade_counts_at_once_where_it_is_worse_and_after_building_where_i
     assert [found.quality for found in index.search("lake freezes")] == ["E"]
 
 
-@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
-def test_a_text_is_found_by_each_of_its_urls_in_each_form(tmp_path, subtests):
-    index = two_sources(tmp_path)
-    index.add_document(LAKE_TEXT, MIRROR)
-    index.build_index()
-    for where, urls in (
-        ({"url": LAKE}, {LAKE}),
-        ({"url": MIRROR}, {LAKE}),
-        ({"url": "http://mirror.example/lake/#top"}, {LAKE}),
-        ({"metadata.url": {"in": [MIRROR, TOWN]}}, {LAKE, TOWN}),
-        ({"url": {"in": [MIRROR], "gte": "a"}, "title": "Lakes"}, {LAKE}),
-        ({"not": {"url": MIRROR}}, {TOWN}),
-        ({"or": [{"url": MIRROR}, {"url": TOWN}], "and": [{"start": 0}]}, {LAKE, TOWN}),
-        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, set()),
-        ({"url": "nowhere"}, set()),
-    ):
-        with subtests.test(where=where):
-            assert {found.url for found in index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where=where)} == urls
-    index.add_document("The lake was drained.", LAKE)
-    index.build_index()
-    assert [found.content for found in index.search("lake", where={"url": LAKE})] == ["The lake was drained."]
-    assert [found.content for found in index.search("lake", where={"url": MIRROR})] == [LAKE_TEXT]
-
-
-@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
-def test_a_filter_that_no_text_meets_says_so(tmp_path):
-    index = two_sources(tmp_path)
-    assert {found.url for found in index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where={"url": LAKE})} == {LAKE}
-    with pytest.warns(RetrievalWarning, match="no item of this index meets the filter"):
-        assert index.search(LAKE_TEXT, where={"url": {"gt": TOWN}}) == []
-    with pytest.raises(QueryError, match="url is a text in this index, and 7 is a number"):
-        index.search(LAKE_TEXT, where={"url": 7})
-
-
-def test_one_source_is_searched_alone(tmp_path):
-    index = two_sources(tmp_path)
-    assert {found.url for found in index.search_source("lake town", f"{TOWN}/?utm_source=x#y")} == {TOWN}
-    assert index.search_source("lake town", "https://unknown.example/") == []
-
-
 def test_a_wrong_query_minimum_filter_or_url_is_refused(tmp_path):
     index = two_sources(tmp_path)
     with pytest.raises(QueryError):
@@ -234,7 +171,6 @@ def test_the_metadata_file_says_what_there_is(tmp_path):
     stats = {"total_queries": 3, "avg_results_per_query": 0.6667}
     assert told(index) == stored | {"index_built": True, "indexed_hashes": [key], "retrieval_stats": stats}
     assert index.metadata_path.read_text("utf-8") == json.dumps(told(index), indent=2, ensure_ascii=False) + "\n"
-    assert index.metadata() == told(index)
 
 
 def test_many_searches_find_what_each_finds_alone(tmp_path):

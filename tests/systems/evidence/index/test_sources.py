@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
 
 from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
-from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, two_sources
+from systems.evidence.index.sources import LAKE, LAKE_TEXT, lexical, two_sources
 
 
 def test_what_was_added_is_there_after_a_restart(tmp_path):
@@ -19,14 +17,6 @@ def test_what_was_added_is_there_after_a_restart(tmp_path):
     assert (again.sources(), again.search("lake freezes")) == before[:2]
     assert again.stats()["document_count"] == 2
     assert again.stats()["total_queries"] == 2
-
-
-def test_a_text_is_known_by_its_sha256(tmp_path):
-    index = two_sources(tmp_path)
-    key = index.source(LAKE).key
-    sha256 = hashlib.sha256(LAKE_TEXT.encode()).hexdigest()
-    assert key == sha256[:12]
-    assert index.text(key) == index.text(sha256) == LAKE_TEXT
 
 
 def test_looking_at_a_project_that_is_not_there_creates_nothing(tmp_path):
@@ -128,41 +118,6 @@ def test_keys_that_collide_grow_and_earlier_ones_stay(tmp_path):
     assert len(set(keys.values())) == 40
     assert {len(key) for key in keys.values()} > {1}
     assert all(sha256.startswith(key) and store.sha256_of(key) == sha256 for sha256, key in keys.items())
-
-
-def test_a_text_that_is_replaced_nowhere_else_keeps_its_passages_in_order(tmp_path):
-    index = lexical(tmp_path)
-    text = "\n\n".join(f"Paragraph {number}: " + "words of the paragraph, " * 18 + "end." for number in range(9))
-    index.add_document(text, LAKE)
-    key = index.source(LAKE).key
-    passages = index.passages(key)
-    assert len(passages) == index.source(LAKE).passage_count == 9
-    assert all(index.text(key)[one.start : one.end] == one.content for one in passages)
-    assert [one.start for one in passages] == sorted(one.start for one in passages)
-
-
-def test_a_text_has_all_urls_under_which_it_was_added(tmp_path):
-    index = lexical(tmp_path)
-    index.add_document(LAKE_TEXT, f"{LAKE}#top")
-    index.add_document(LAKE_TEXT, TOWN)
-    key = index.source(LAKE).key
-    index.add_document(TOWN_TEXT, LAKE)
-    assert index.urls(key) == [LAKE, TOWN]
-    assert index.urls(index.source(LAKE).key) == [LAKE]
-    assert index.urls("none") == []
-
-
-def test_many_documents_are_added_as_one_by_one(tmp_path):
-    index = lexical(tmp_path)
-    documents = [
-        {"content": LAKE_TEXT, "url": LAKE, "title": "Lakes", "source_quality": "B"},
-        {"content": TOWN_TEXT, "url": TOWN},
-        {"content": LAKE_TEXT, "url": f"{LAKE}?utm_source=x"},
-    ]
-    assert index.add_documents(iter(documents)) == [True, True, False]
-    with pytest.raises(InputError, match="document 2: the content is empty"):
-        index.add_documents([{"content": "A third.", "url": "https://c.example"}, {"content": " ", "url": LAKE}])
-    assert len(index.sources()) == 3
 
 
 def test_what_cannot_be_used_is_refused_and_nothing_is_stored(tmp_path):
