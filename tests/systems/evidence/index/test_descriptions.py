@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from documents_model.pdfs import content, encrypted, pdf_of
 
+from nlp_retrieval.documents import read_document
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.source_files import read_sources
 
