@@ -64,8 +64,10 @@ class Outcome(Generic[T_co]):
 
 
 @contextmanager
-def using(lm: LanguageModel) -> Iterator[None]:
+def using(lm: LanguageModel | None) -> Iterator[None]:
     """Make DSPy programs inside the block ask this model, or its copy with which an optimiser draws samples; once a question.
+
+    None means the model of DSPy's current settings.
 
     Examples:
         >>> import dspy
@@ -73,10 +75,16 @@ def using(lm: LanguageModel) -> Iterator[None]:
         >>> with using(LanguageModel("openai/gpt-4o-mini")):  # doctest: +SKIP
         ...     program(question="What do whales eat?")
     """
+    lm = current_model(lm)
     asked = dspy.settings.lm if lm.made(dspy.settings.lm) else lm.dspy_lm()
     # no second call in JSON by the adapter: an answer that does not parse is repaired here or discarded
     with dspy.context(adapter=_Adapter(use_json_adapter_fallback=False), disable_history=True, lm=asked):
         yield
+
+
+def current_model(lm: LanguageModel | None) -> LanguageModel:
+    """Return the model, or that of DSPy's current settings."""
+    return LanguageModel.of_client(dspy.settings.lm) if lm is None else lm
 
 
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
@@ -139,7 +147,7 @@ def ask(
 
 
 def ask_all(
-    lm: LanguageModel,
+    lm: LanguageModel | None,
     program: Any,
     questions: Sequence[Mapping[str, Any]],
     field: str | tuple[str, ...],
@@ -152,7 +160,7 @@ def ask_all(
     """Ask many questions, as many at a time as the endpoint allows; each gets a value or None.
 
     Args:
-        lm: the model.
+        lm: the model; None for the one of DSPy's current settings.
         program: a DSPy module that asks once.
         questions: the input fields of each; equal questions are asked once.
         field: the output field to read, or several, as for :func:`ask`.
@@ -165,6 +173,9 @@ def ask_all(
     Returns:
         One per question. If any is None, one warning gives their number and the reason.
 
+    Raises:
+        ConfigurationError: there is no model.
+
     Examples:
         >>> import dspy
         >>> program = dspy.Predict("question -> answer")
@@ -174,7 +185,7 @@ def ask_all(
     """
     keys = [repr(sorted(question.items())) for question in questions]
     distinct = dict(zip(keys, questions, strict=True))
-    line = line or AskingLine()
+    line, lm = line or AskingLine(), current_model(lm)
     with progress(what, len(distinct)) as advance, using(lm):
 
         def ask_one(question: Mapping[str, Any], _: Callable[[], bool]) -> Outcome[T]:

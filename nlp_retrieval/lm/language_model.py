@@ -128,6 +128,8 @@ class LanguageModel(Component):
     @classmethod
     def of_value(cls, value: object) -> LanguageModel | None:
         """Return a client, or a ``dspy.LM``, as a language model, one for each; None for anything else."""
+        if isinstance(owner := getattr(value, "language_model", None), LanguageModel):
+            return owner  # the dspy.LM that it made
         is_dspy = "dspy" in sys.modules and isinstance(value, sys.modules["dspy"].BaseLM)
         if isinstance(value, type | Component) or not (is_dspy or callable(getattr(value, "complete", None))):
             return None
@@ -181,6 +183,8 @@ class LanguageModel(Component):
 
         class CountedLM(dspy.LM):  # type: ignore[misc]  # DSPy has no types
             """A ``dspy.LM`` whose copies for other samples (``rollout_id``) do not reuse its stored answers."""
+
+            language_model = self
 
             def copy(self, **kwargs: Any) -> Any:
                 rollout = kwargs.get("rollout_id")

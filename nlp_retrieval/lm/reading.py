@@ -148,6 +148,11 @@ def _json_in(text: str, opening: str, closing: str) -> object:
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _unfenced(answer).strip()
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) > 1 and depth <= _DEEPEST and all(map(_JSON_BEGINS.match, lines)):
+            for line in lines:
+                yield from _parts(line, depth + 1)
+            return
         if _JSON_BEGINS.match(text) and not {"]", "}"}.intersection(text):  # it broke off: the texts that are whole
             text = text[: text.rfind('",') + 1] + "]"
         for value in (_json_in(text, "[", "]"), _json_in(text, "{", "}")):

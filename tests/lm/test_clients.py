@@ -16,7 +16,8 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.hover import HoverMultiHop, HoverMultiHopPipeline
+from nlp_retrieval.hover import HoverMultiHopPipeline
+from nlp_retrieval.lm.asking import ask_all
 
 
 class Stub:
@@ -86,7 +87,8 @@ def test_a_model_of_dspy_answers_too_and_hover_takes_that_of_its_context():
         assert ClaimPhrases(lm, keep_query=False).process(["What eats krill is no fox."]) == [["krill"]]
         assert LanguageModel.of_client(lm) is LanguageModel.of_client(lm)
         with dspy.context(lm=lm):
-            assert HoverMultiHop(["bm25"]).language_model is LanguageModel.of_client(lm)
-            assert HoverMultiHopPipeline(["bm25"]).language_model is LanguageModel.of_client(lm)
+            assert HoverMultiHopPipeline(["bm25"]).parts.searcher.processor.process(["What eats krill?"]) == [["krill"]]
+            assert ask_all(None, dspy.Predict("q -> a"), [{"q": "What eats krill?"}], "a", lambda _, said: said, "q")
+        assert server.calls == 3
     with pytest.raises(ConfigurationError, match=r"NoneType\) is no language model: pass LanguageModel\(...\), a dspy.LM"):
         HoverMultiHopPipeline(["bm25"])

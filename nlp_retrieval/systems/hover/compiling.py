@@ -77,8 +77,10 @@ def _gold_titles(example: Any) -> list[str]:
     titles = _field(example, "gold_titles")
     if titles is None:
         facts = _field(example, "supporting_facts") or []
+        if isinstance(facts, Mapping):  # columns: {"key": [...], "value": [...]}
+            facts = [[title] for title in facts.get("key") or facts.get("title") or []]
         titles = [fact.get("key", "") if isinstance(fact, Mapping) else fact[0] for fact in facts]
-    distinct = list(dict.fromkeys(map(str, titles)))
+    distinct = list(dict.fromkeys(map(str, [titles] if isinstance(titles, str) else titles)))
     if not distinct:
         raise GoldError(f"an example has neither gold_titles nor supporting_facts: {example!r:.200}")
     return distinct
@@ -177,6 +179,7 @@ class Optimized:
 def optimize(
     program: Any,
     train: Sequence[Any],
+    lm: LanguageModel | None = None,
     *,
     validation: Sequence[Any] | None = None,
     optimizer: Optimizer = "miprov2",
@@ -187,16 +190,17 @@ def optimize(
     """Compile a program with an opened index.
 
     Args:
-        program: a ``HoverMultiHop`` or a ``HoverMultiHopPipeline``; it is not changed.
+        program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is not changed.
         train: examples with the input ``claim`` and with gold titles.
+        lm: the language model of the program, if it has none of its own.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
-        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``.
+        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``; DSPy's own names of them do, too.
         budget: approximate number of runs of the program for the search; by default what the optimiser calls light.
         output: JSON file for the compiled state, for the ``program`` of a processor or a pipeline.
         on_progress: called with a message with the numbers of runs and calls.
 
     Raises:
-        ConfigurationError: an unknown optimiser, or too few examples.
+        ConfigurationError: an unknown optimiser, too few examples, no model, or one that is not the program's.
         DependencyError: the optimiser is not installed.
         ModelError: the endpoint does not answer.
         OutputError: the file cannot be written.
@@ -212,12 +216,8 @@ def optimize(
         >>> report.before, report.after, report.runs
         (1.0, 1.0, 3)
     """
-    if optimizer not in get_args(Optimizer):
-        raise ConfigurationError(f"optimizer={optimizer!r}; {nearest(str(optimizer), get_args(Optimizer))}")
-    package = {"miprov2": "optuna", "gepa": "gepa"}.get(optimizer)
-    if package is not None and find_spec(package) is None:
-        raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")
-    lm: LanguageModel = program.language_model
+    optimizer = _known(optimizer)
+    lm = _model_of(program, lm)
     if validation is None:
         train, validation = split_by_family(train)
     if not train or not validation:
@@ -335,3 +335,23 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
             raise ModelError(f"optimising stopped, because an instruction could not be proposed: {reason}") from None
         finally:
             log.setLevel(level)
+
+
+def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
+    own: LanguageModel | None = getattr(program, "language_model", None)
+    lm = None if lm is None else LanguageModel.of_client(lm)
+    if own is not None and lm not in (None, own):
+        raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
+    return own or lm or LanguageModel.of_client(dspy.settings.lm)
+
+
+def _known(name: str) -> Optimizer:
+    """Return the optimiser of a name, in our spelling or DSPy's, whose package is installed."""
+    spelt: dict[str, Optimizer] = {known.replace("_", ""): known for known in get_args(Optimizer)}
+    optimizer = spelt.get(str(name).replace("_", "").lower())
+    if optimizer is None:
+        raise ConfigurationError(f"optimizer={name!r}; {nearest(str(name), get_args(Optimizer))}")
+    package = {"miprov2": "optuna", "gepa": "gepa"}.get(optimizer)
+    if package is not None and find_spec(package) is None:
+        raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")
+    return optimizer

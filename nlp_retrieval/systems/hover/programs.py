@@ -84,10 +84,10 @@ def walk(
     search: Search,
     summarize: Sequence[Any],
     ask: Sequence[Any],
-    lm: LanguageModel,
+    lm: LanguageModel | None,
     per_hop: int,
 ) -> list[Walk]:
-    """Walk with all claims at once."""
+    """Walk with all claims at once; ``lm`` is None for the model of DSPy's settings."""
     walks = [Walk(claim) for claim in claims]
     for hop in range(len(ask) + 1):
         if hop:
@@ -115,7 +115,7 @@ def stages_of(hops: int) -> list[str]:
     return names
 
 
-def _summarize(walks: list[Walk], program: Any, lm: LanguageModel, hop: int) -> None:
+def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
     asked = [single for single in walks if single.hops[-1]]
     questions = [
         {
@@ -129,7 +129,7 @@ def _summarize(walks: list[Walk], program: Any, lm: LanguageModel, hop: int) -> 
         single.context += [summary] if summary is not None else []
 
 
-def _ask(walks: list[Walk], program: Any, lm: LanguageModel, hop: int) -> None:
+def _ask(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
     asked = [single for single in walks if single.context and not has_no_words(single.claim)]
     questions = [{"claim": single.claim, "context": list(single.context)} for single in asked]
     for single, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
@@ -140,7 +140,7 @@ def _ask(walks: list[Walk], program: Any, lm: LanguageModel, hop: int) -> None:
 
 
 def _answers(
-    lm: LanguageModel, program: Any, questions: list[dict[str, Any]], output: str, max_words: int, hop: int
+    lm: LanguageModel | None, program: Any, questions: list[dict[str, Any]], output: str, max_words: int, hop: int
 ) -> list[str | None]:
     if not questions:
         return []
@@ -171,7 +171,7 @@ class _HoverParts:
     """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
 
     searcher: Searcher
-    lm: LanguageModel
+    lm: LanguageModel | None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -183,8 +183,8 @@ class _HoverProgram(dspy.Module):  # type: ignore[misc]  # DSPy has no types
     parts: _HoverParts
 
     @property
-    def language_model(self) -> LanguageModel:
-        """The model that the program asks."""
+    def language_model(self) -> LanguageModel | None:
+        """The model that the program asks; None for the one of DSPy's settings."""
         return self.parts.lm
 
     def index(self, items: Items, path: str | Path) -> IndexReport:
@@ -206,7 +206,7 @@ class HoverMultiHop(_HoverProgram):
 
     Args:
         retrievers: as ``Searcher`` takes them; or a searcher.
-        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``; by default that of DSPy's settings.
+        lm: the language model, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
         hops: how often documents are retrieved.
         per_hop: documents each time; three lists of 7 are at most 21.
         program: a compiled program, or the JSON file of one.
@@ -232,7 +232,8 @@ class HoverMultiHop(_HoverProgram):
     ) -> None:
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
-        self.parts = _HoverParts(searcher, LanguageModel.of_client(dspy.settings.lm if lm is None else lm))
+        lm = None if lm is None else LanguageModel.of_client(lm)
+        self.parts = _HoverParts(searcher, lm)
         self.per_hop = per_hop
         self.summarize = [dspy.Predict(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [dspy.Predict(WriteNextQuery) for _ in range(hops - 1)]
@@ -255,11 +256,11 @@ class HoverMultiHop(_HoverProgram):
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
     def as_searcher(self) -> BaseSearcher:
-        inner = self.parts.searcher
+        inner, lm = self.parts.searcher, LanguageModel.of_client(self.parts.lm or dspy.settings.lm)
         parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
         if Searcher(**parts) != inner:
             raise ConfigurationError(f"{inner} has more than retrievers, a fusion and a reranker; make the program of these")
-        settings = {"lm": self.parts.lm, "hops": len(self.ask) + 1, "per_hop": self.per_hop}
+        settings = {"lm": lm, "hops": len(self.ask) + 1, "per_hop": self.per_hop}
         made: Any = build("searchers", {"name": "multi_hop"} | parts | settings)
         made._compiled, made._opened = compiled_from(self), inner._opened
         searcher: BaseSearcher = made
@@ -276,7 +277,7 @@ class HoverMultiHopPipeline(_HoverProgram):
 
     Args:
         retrievers: as ``Searcher`` takes them.
-        lm: the language model, a client with ``complete(prompt)``, or a ``dspy.LM``; by default that of DSPy's settings.
+        lm: the language model, a ``dspy.LM``, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
         reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
         fusion: joins several retrievers' lists.
         keep_query: whether the claim itself is searched too, first: the best 21 of four lists of 7. A small model's phrases

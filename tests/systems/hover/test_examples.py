@@ -89,6 +89,7 @@ def test_gold_as_hover_and_dspy_have_it_is_understood():
     for facts in (
         [["Eatza Pizza", 0], ["Your Pie", 0], ["Your Pie", 1]],
         [{"key": "Eatza Pizza", "value": 0}, {"key": "Your Pie"}],
+        {"key": ["Eatza Pizza", "Your Pie"], "value": [0, 1]},
     ):
         assert discrete_retrieval_eval(dspy.Example(supporting_facts=facts), prediction, trace=[]) is True
         assert discrete_retrieval_eval({"supporting_facts": facts}, dict(prediction)) is True

@@ -51,7 +51,7 @@ def learns(body: dict[str, Any]) -> str:
 def test_demonstrations_are_what_led_to_full_marks(server, model, index, tmp_path):
     server.answer = learns
     program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
-    report = optimize(program, EXAMPLES, optimizer="bootstrap_few_shot", output=tmp_path / "best.json", budget=5)
+    report = optimize(program, EXAMPLES, optimizer="BootstrapFewShot", output=tmp_path / "best.json", budget=5)
     assert 0.0 < report.before < report.after
     demonstrations = json.loads((tmp_path / "best.json").read_text())["decompose"]["demos"]
     assert 0 < len(demonstrations) <= 4
