@@ -83,7 +83,7 @@ class AuditRow(ByKey):
     review: Review | None = None
     part: str = ""
 
-    also: ClassVar = ("claim", "cited_url", "actual_passage")
+    also: ClassVar = ("claim", "cited_url", "actual_passage", "page")
 
     @property
     def claim(self) -> str:

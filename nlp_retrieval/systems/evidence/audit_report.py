@@ -6,22 +6,22 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+from pydantic import BaseModel
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from nlp_retrieval.core import ByKey
 from nlp_retrieval.documents import Reference, web_address
 from nlp_retrieval.reports import asset, rendered
-from nlp_retrieval.systems.evidence.audit import AuditReason, AuditRow, AuditStatus, CitationAudit
-from nlp_retrieval.systems.evidence.citations.published import ReferenceStatus, checked_sentence
-from nlp_retrieval.systems.evidence.citations.report import UncitedSentence
+from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, CitationAudit
+from nlp_retrieval.systems.evidence.citations.published import CheckedReference, checked_sentence
+from nlp_retrieval.systems.evidence.citations.report import Citation, UncitedSentence
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
-from nlp_retrieval.systems.evidence.reviews import Review
-from nlp_retrieval.systems.evidence.verdict.claims import PlainAnswer
-from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy
 from nlp_retrieval.text import counted, listed, visible
 
 _SEVERITY = (
@@ -101,112 +101,37 @@ FORMAT = 2
 _ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
-class DecidingPassage(PlainAnswer):
-    """The nearest passage of the cited source, the span of its deciding sentence, and that sentence's page in a PDF."""
-
-    content: str
-    url: str
-    title: str
-    quality: str
-    fetch_date: str
-    key: str
-    start: int
-    end: int
-    deciding: tuple[int, int]
-    page: str
-
-
-class AuditedCitation(PlainAnswer):
-    """One citation."""
-
-    number: int
-    mark: str
-    sentence: str
-    line: int
-    url: str
-    title: str
-    status: AuditStatus
-    reason: AuditReason
-    detail: str
-    support_score: float
-    decided_by: DecidedBy
-    part: str
-    other_source: str
-    passage: DecidingPassage | None
-    review: Review | None
-
-
-class CheckedEntry(PlainAnswer):
-    """What a register of published works says of a reference; ``doi`` is that of the work that it has."""
-
-    mark: str
-    title: str
-    url: str
-    line: int
-    status: ReferenceStatus
-    detail: str
-    doi: str
-
-
-@dataclass(frozen=True)
-class AuditSummary:
-    """Numbers of citations of a report by the result of its audit, before reviews."""
-
-    citations: int
-    passed: int
-    weak: int
-    review: int
-    not_indexed: int
-    reasons: dict[str, int]
-
-
-class AuditAnswer(PlainAnswer):
+class AuditAnswer(BaseModel):
     """Result of an audit: the same as ``nlp-retrieval evidence audit --json`` writes.
 
-    ``missing`` are the numbers of citations without an entry, and ``unit`` is what a ``line`` counts.
+    ``unit`` is what a ``line`` counts, ``summary`` the number of rows by status, and a row what is read from one by key.
     """
 
     format: int
     title: str
     unit: str
     notes: list[str]
-    summary: AuditSummary
-    citations: list[AuditedCitation]
+    summary: dict[AuditStatus, int]
+    rows: list[dict[str, Any]]
     uncited: list[UncitedSentence]
-    missing: list[int]
+    missing: list[Citation]
     unused: list[Reference]
-    checked: list[CheckedEntry]
+    checked: list[CheckedReference]
 
 
 def audit_json(audit: CitationAudit) -> str:
     """Return an audit as JSON; it holds no ``<``, ``>`` or ``&``, so it can be embedded in a page unchanged."""
-    statuses = Counter(row.status for row in audit.rows)
-    reasons = Counter(row.reason for row in audit.rows if row.reason)
-    answer = AuditAnswer.of(
-        audit.report,
-        format=FORMAT,
-        summary=AuditSummary(
-            len(audit.rows),
-            statuses["PASS"],
-            statuses["WEAK"],
-            statuses["REVIEW"],
-            statuses["SOURCE_NOT_INDEXED"],
-            dict(reasons.most_common()),
-        ),
-        citations=[
-            AuditedCitation.of(
-                row.citation,
-                row,
-                passage=row.passage and DecidingPassage.of(row.passage, deciding=row.sentence, page=row.page),
-            )
-            for row in audit.rows
-        ],
-        missing=[citation.number for citation in audit.report.missing],
-        checked=[CheckedEntry.of(one.reference, one, doi=one.work.doi if one.work else "") for one in audit.report.checked],
-    )
-    text = json.dumps(answer.model_dump(), indent=1, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
+    answer = {
+        name: getattr(audit.report, name) for name in ("title", "unit", "notes", "uncited", "missing", "unused", "checked")
+    }
+    answer |= {"format": FORMAT, "summary": Counter(row.status for row in audit.rows), "rows": audit.rows}
+    text = json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=_plain).translate(_ESCAPED)
     # UTF-8 cannot encode a lone surrogate
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+
+
+def _plain(part: Any) -> dict[str, Any]:
+    return dict(part) if isinstance(part, ByKey) else asdict(part)
 
 
 # Text for a terminal of any width: invisible characters in a claim are named, and nothing in it is a command.

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     JsonValue,
     StringConstraints,
@@ -40,12 +39,6 @@ class SourceToAdd(RequestBody):
 class IndexBody(RequestBody):
     """Sources to be added: all of them, or none if one cannot be used."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"documents": [{"content": "The Danube flows through Vienna.", "url": "https://example.org/danube"}]}]
-        }
-    )
-
     documents: list[SourceToAdd] = Field(max_length=1000, description="In the order in which they are added.")
     build: bool = Field(default=True, description="Whether to build the index now, with all sources added before.")
 
@@ -61,10 +54,6 @@ class IndexAnswer(BaseModel):
 
 class PassageSearchBody(RequestBody):
     """A search in all sources."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "Which river flows through Vienna?", "k": 5, "min_quality": "C"}]}
-    )
 
     query: Statement = Field(description="A claim, a question, or keywords.")
     k: ResultCount = Field(default=5, description="At most this many passages.")
@@ -96,27 +85,12 @@ ClaimType = Annotated[
 class VerifyBody(RequestBody):
     """A claim to be verified."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"claim": "The Danube flows through Vienna.", "claim_type": "C2"}]}
-    )
-
     claim: Claim = Field(description="One statement, as a whole sentence and not as a question.")
     claim_type: ClaimType = "C2"
 
 
 class AuditBody(RequestBody):
     """A report whose citations are to be audited."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "report": "# Rivers\n\nThe Danube flows through Vienna [1].\n\n## References\n\n"
-                    "[1] Danube. https://example.org/danube\n"
-                }
-            ]
-        }
-    )
 
     report: str = Field(
         max_length=200_000,

@@ -37,7 +37,7 @@ def test_clients_of_a_project_search_and_audit_while_others_add(tmp_path):
                     assert (found["content"], found["url"]) == (known[number], f"https://example.org/{number}")
                 else:
                     report = f"{known[number]} [1]\n\n## References\n\n[1] River. https://example.org/{number}\n"
-                    assert [row["status"] for row in post("/audit", report=report)["citations"]] == ["PASS"]
+                    assert [row["status"] for row in post("/audit", report=report)["rows"]] == ["PASS"]
 
             assert min(asked_by_all(ask)) > 0
         with service.client() as client:

@@ -228,7 +228,7 @@ def test_an_audit_says_what_the_register_has(register: Register, tmp_path: Path,
     assert done.returncode == 1, done.stderr
     assert "Of 3 references 1 retracted, 1 not there and 1 as cited." in done.stdout
     answer = json.loads((tmp_path / "a.json").read_text())["checked"]
-    assert [(row["mark"], row["status"], row["doi"]) for row in answer] == [
+    assert [(row["reference"]["mark"], row["status"], (row["work"] or {}).get("doi", "")) for row in answer] == [
         ("1", "as cited", "10.1000/dance"), ("2", "retracted", "10.1000/gone"), ("3", "not there", ""),
     ]  # fmt: skip
     page = (tmp_path / "a.html").read_text()

@@ -102,19 +102,11 @@ def test_other_peoples_text_stays_text(attack):
 def test_json_holds_the_audit():
     audit = tram_audit()
     told = json.loads(audit_json(audit))
-    reasons = {"no reference": 2, "other number": 1, "other entity": 1, "another source": 1, "contradicted": 1, "not found": 1}
-    counts = {
-        "citations": 16,
-        "passed": 7,
-        "weak": 0,
-        "review": 7,
-        "not_indexed": 2,
-        "reasons": reasons | {"deleted source": 1},
-    }
-    assert told["summary"] == counts
-    first = told["citations"][0]
-    begin, end = first["passage"]["deciding"]
-    assert first["passage"]["content"][begin:end] == "The line from the harbour to the market square was opened on 4 May 1911."
-    assert told["citations"][7]["passage"] is None
-    assert [told["citations"][number - 1]["mark"] for number in told["missing"]] == ["9"]
+    assert told["summary"] == {"PASS": 7, "REVIEW": 7, "SOURCE_NOT_INDEXED": 2}
+    first = told["rows"][0]
+    begin, end = first["sentence"]
+    assert first["actual_passage"][begin:end] == "The line from the harbour to the market square was opened on 4 May 1911."
+    assert (first["claim"], first["cited_url"]) == (audit.rows[0].citation.sentence, audit.rows[0].citation.url)
+    assert told["rows"][7]["passage"] is None
+    assert [one["mark"] for one in told["missing"]] == ["9"]
     assert [one["title"] for one in told["unused"]] == ["Trams of the world"]

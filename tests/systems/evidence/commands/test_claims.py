@@ -54,9 +54,9 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "written: project/09_qa/retrieval_audit.md, made/audit.html, made/audit.json" in done.stderr
     told = json.loads((world / "made" / "audit.json").read_text())
-    statuses = [row["status"] for row in told["citations"]]
+    statuses = [row["status"] for row in told["rows"]]
     assert statuses == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
-    assert told["citations"][1]["reason"] == "other number"
+    assert told["rows"][1]["reason"] == "other number"
     assert "1 of 3 citations pass; 2 to review: 1 other number and 1 not indexed." in done.stdout
     audit = (world / "project" / "09_qa" / "retrieval_audit.md").read_text()
     assert audit.startswith("# Retrieval Quality Audit\n")
@@ -88,7 +88,6 @@ def test_a_report_fails_only_for_what_was_asked(cited: str, codes: dict[str, int
     ("words", "said"),
     [
         (("project", "nowhere.md"), "nowhere.md: no such file; check the path"),
-        (("project", "https://x.example/a"), "no such file; a page is fetched by nlp-retrieval evidence add PROJECT LIST.csv"),
         (("nowhere", "report.md"), "nowhere holds no sources"),
         (("project", "report.md", "--threshold", "1"), "must be between 0 and 1"),
         (("project", "report.md", "--verifier", "lexica"), "did you mean 'lexical'"),
@@ -109,4 +108,4 @@ def test_a_project_that_cannot_be_written_to_is_audited(tmp_path: Path) -> None:
     done = run("evidence", "audit", "project", "report.md", "--json", "audit.json", folder=world)
     assert done.returncode == 0, done.stderr
     assert "note: the audit was not written to the project: " in done.stderr
-    assert len(json.loads((world / "audit.json").read_text())["citations"]) == 3
+    assert len(json.loads((world / "audit.json").read_text())["rows"]) == 3

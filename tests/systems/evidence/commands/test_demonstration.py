@@ -37,15 +37,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 
 def test_what_it_says_it_found_is_what_the_audit_holds(made: tuple[Path, str, str]) -> None:
     folder, _, said = made
-    rows = json.loads((folder / "demo" / "evidence" / "audit.json").read_text())["citations"]
+    rows = json.loads((folder / "demo" / "evidence" / "audit.json").read_text())["rows"]
     wrong = {one["number"] for one in known_wrong()}
-    passed = {row["number"] for row in rows if row["status"] in ("PASS", "WEAK")}
+    passed = {row["citation"]["number"] for row in rows if row["status"] in ("PASS", "WEAK")}
     found, flagged = len(wrong - passed), 15 - len(wrong) - len(passed - wrong)
     assert len(rows) == 15
     assert f"found {found} of the 6 citations that are wrong, and flagged {flagged} of the 9 that are right" in said
     for row in rows:
-        told = row["sentence"] in said
-        assert told == ((row["number"] in wrong) == (row["number"] in passed)), row
+        told = row["claim"] in said
+        number = row["citation"]["number"]
+        assert told == ((number in wrong) == (number in passed)), row
     assert rows[6]["status"] == "SOURCE_NOT_INDEXED"
 
 
@@ -76,7 +77,3 @@ def test_the_data_are_twelve_sources_and_six_citations_that_are_wrong_in_six_way
     assert {one["way"] for one in known_wrong()} == WAYS
     absent = [one.number for one in report.citations if one.url.partition("/?")[0].replace("http:", "https:") not in urls]
     assert absent == [one["number"] for one in known_wrong() if one["way"] == "source not indexed"]
-
-
-def row(number: int, status: str) -> dict[str, Any]:
-    return {"number": number, "status": status, "line": number, "sentence": f"Sentence {number}.", "reason": "not found"}

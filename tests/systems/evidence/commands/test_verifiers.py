@@ -47,6 +47,6 @@ def test_a_verifier_is_trained_calibrated_and_audits(tmp_path: Path) -> None:
         "--verifier", f"{verifier},calibration=fitted.json", folder=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = json.loads((tmp_path / "audit.json").read_text())["citations"]
+    rows = json.loads((tmp_path / "audit.json").read_text())["rows"]
     assert [row["status"] for row in rows][-1] == "SOURCE_NOT_INDEXED"
     assert all(0 <= row["support_score"] <= 1 for row in rows)
