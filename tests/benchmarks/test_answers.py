@@ -7,10 +7,9 @@ import shutil
 
 import numpy as np
 import pytest
-import yaml
 from chat_server import asked, fields, model, server
 
-from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker
 from nlp_retrieval import (
     AnswerEvaluator,
     BenchmarkRun,
@@ -19,9 +18,6 @@ from nlp_retrieval import (
     read_run_folder,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.settings import read_benchmark_config
-from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
 
@@ -120,38 +116,3 @@ def test_files_of_a_run_hold_the_answers_and_are_read_back(tmp_path, model):
     write_run_files(ran(tmp_path, model(), answerer=None), tmp_path / "run")
     assert not (tmp_path / "run" / "answers.jsonl").exists()
     assert not list((tmp_path / "run" / "ragas").glob("*"))
-
-
-def test_what_cannot_be_answered_or_judged_is_told_before_the_work(tmp_path, model, server):
-    with pytest.raises(ConfigurationError, match="reads 101 passages, and 100 are fetched for each query; set 'depth'"):
-        ran(tmp_path, model(), answerer=LanguageModelAnswerer(model(), passages=101))
-    with pytest.raises(ConfigurationError, match="expected a BaseAnswerer such as"):
-        ran(tmp_path, model(), answerer=model())
-    with pytest.raises(GoldError, match='19 of 20 questions have no "answer"'):
-        ran(tmp_path, model(), queries=[questions()[0], *QUERIES[1:]])
-    assert not (tmp_path / "index").exists()
-
-
-def written(tmp_path, server, **changed):
-    data = collection(tmp_path / "data")
-    rows = [{"_id": one.query_id, "text": one.text, "metadata": one.metadata} for one in questions()]
-    (data / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    lm = {"model": "openai/small", "base_url": server.url, "cache_dir": str(tmp_path / "answers")}
-    settings = {
-        "corpus": {"loader": "beir", "path": str(data)},
-        "queries": {"loader": "beir", "path": str(data)},
-        "index": str(tmp_path / "index"),
-        "output": str(tmp_path / "run"),
-        "k": [3, 10],
-        "latency_queries": 2,
-        "answerer": {"name": "language_model", "lm": lm, "passages": 2},
-        "searchers": {"bm25": {"retrievers": ["bm25"]}},
-    } | changed
-    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings))
-    return tmp_path / "sweep.yaml"
-
-
-def test_a_configuration_file_names_an_answerer_and_the_run_keeps_it(tmp_path, server, model):
-    settings = read_benchmark_config(written(tmp_path, server)).settings()
-    write_run_files(run_searchers(settings), tmp_path / "run")
-    assert read_benchmark_config(tmp_path / "run" / "config.yaml").answerer == settings.answerer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import ir_measures
 import pytest
-from hashed_words import HashedWords, InMemory
+from hashed_words import HashedWords
 from ir_measures import AP, RR, P, R, nDCG
 
 from nlp_retrieval import (
@@ -24,7 +24,6 @@ from nlp_retrieval import (
     Searcher,
     write_run_files,
 )
-from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError
 
 from .small_benchmark import GOLD, QUERIES, benchmarker
 
@@ -107,17 +106,6 @@ def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(t
     said = [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
     assert len(said) == 1, said
     assert "2 of 4 queries" in said[0]
-
-
-def test_no_queries_no_searchers_and_no_items_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(QueryError, match="no queries"):
-        benchmarker(tmp_path, queries=[])
-    with pytest.raises(GoldError, match="come without judgements; give them, such as qrels"):
-        benchmarker(tmp_path, gold=[])
-    with pytest.raises(ConfigurationError, match="at least one searcher"):
-        benchmarker(tmp_path, searchers={})
-    with pytest.raises(ItemError):
-        benchmarker(tmp_path, loader=InMemory([])).run()
 
 
 SECRET = "tr0ub4dor-and-3"

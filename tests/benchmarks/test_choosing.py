@@ -9,7 +9,6 @@ import pytest
 
 from nlp_retrieval import Benchmarker, Query, Searcher, compare_systems
 from nlp_retrieval.benchmarks import BenchmarkRun, best_by_folds
-from nlp_retrieval.errors import ConfigurationError, GoldError
 
 N_QUERIES, N_FAMILIES = 60, 20
 
@@ -56,11 +55,3 @@ def test_a_choice_among_chance_gains_nothing_out_of_sample_and_a_real_one_does(r
     assert (real.best, set(real.chosen)) == ("better", {"better"})
     assert real.gain[1] > 0
     assert "chosen in 5 of 5 folds" in str(real)
-
-
-def test_what_cannot_be_chosen_is_refused(run: BenchmarkRun) -> None:
-    assert best_by_folds(run, "RR@5").measure == "mrr@5"
-    with pytest.raises(ConfigurationError, match="'ndcg@9' is not measured"):
-        best_by_folds(run, "ndcg@9")
-    with pytest.raises(GoldError, match="20 groups of queries for 30 folds"):
-        best_by_folds(run, folds=30)

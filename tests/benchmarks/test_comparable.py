@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import BenchmarkRun, Bm25Retriever, Query, Searcher, compare_runs, write_run_files
 from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
-from nlp_retrieval.errors import GoldError, QueryError, SourceError
+from nlp_retrieval.errors import QueryError, SourceError
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 
@@ -57,14 +57,6 @@ def test_another_text_of_one_query_is_refused_and_named(first: Path, tmp_path: P
         read_sources([str(first), str(tmp_path / "run")])
 
 
-def test_gold_that_differs_by_a_judgement_alone_is_refused_and_named(first: Path, tmp_path: Path) -> None:
-    judged = (first / "trec" / "qrels.txt").read_text()
-    assert "q7 0 d79 " not in judged
-    (tmp_path / "qrels.txt").write_text(f"{judged}q7 0 d79 0\n")
-    with pytest.raises(GoldError, match=r"1 queries of 20 and 20 differ \(the first: 'q7'\)"):
-        read_sources([str(first)], tmp_path / "qrels.txt")
-
-
 def test_another_corpus_is_refused_unless_corpora_are_compared(first: Path, larger: Path) -> None:
     with pytest.raises(
         SourceError, match=r"'bm25' was run on a corpus of 80 items .* 'larger' on one of 81 .*--across-corpora"
@@ -90,16 +82,6 @@ def test_everything_that_is_written_says_that_corpora_differ(first: Path, larger
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [one["items"] for one in manifest["corpora"].values()] == [80, 81]
     assert "corpus" not in manifest
-
-
-def test_what_was_compared_across_corpora_keeps_saying_so(first: Path, larger: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    write_run_files(compare_runs(read_sources([str(first), str(larger)], across_corpora=True)), out)
-    assert DIFFERENT in printed(compare_runs(read_sources([str(out)], across_corpora=True), baseline="larger"))
-    for sources in ([str(out)], [f"{out}:bm25", str(larger)]):
-        with pytest.raises(SourceError, match="across-corpora"):
-            read_sources(sources)
-    assert DIFFERENT not in printed(compare_runs(read_sources([f"{out}:larger", str(larger)])))
 
 
 def test_other_families_of_queries_are_told_of(first: Path, tmp_path: Path) -> None:

@@ -131,19 +131,3 @@ def test_a_benchmark_takes_a_list_of_searchers_retrievers_names_and_settings_and
     del benchmark, run
     gc.collect()
     assert not folder.exists()
-
-
-@pytest.mark.parametrize(
-    ("entrant", "said"),
-    [
-        (3, r"searchers\[0\] is int, not a searcher, a retriever, a retriever's name, or settings such as"),
-        ("bm52", r"there is no retriever called 'bm52'; did you mean 'bm25'"),
-        ({"retriever": ["bm25"]}, r"searchers\[0\]: searcher has no parameter 'retriever'; did you mean 'retrievers'"),
-        (Bm25Retriever, r"searchers\[0\] is the class Bm25Retriever, and an object of one is expected; write Bm25Retriever\("),
-    ],
-)
-def test_what_cannot_take_part_is_refused_with_its_place(entrant: Any, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
-        Benchmarker([entrant], CORPUS, TOPICS, QRELS)
-    with pytest.raises(ConfigurationError, match=said.replace(r"\[0\]", ".mine")):
-        Benchmarker({"mine": entrant}, CORPUS, TOPICS, QRELS)

@@ -74,16 +74,6 @@ def test_the_file_of_the_design_builds_what_python_builds(tmp_path: Path) -> Non
     assert (config.k_values, config.baseline, config.seed) == ([5, 10, 21], "bm25", 0)
 
 
-def test_stages_are_kept_in_the_output_folder_unless_the_file_names_another(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    config = read_benchmark_config(written(tmp_path, design))
-    assert config.settings().stage_folder == tmp_path / "runs" / "wiki" / "stages"
-    assert config.settings(output=tmp_path / "elsewhere").stage_folder == tmp_path / "elsewhere" / "stages"
-    shared = read_benchmark_config(written(tmp_path, design | {"stages": str(tmp_path / "kept")}))
-    assert shared.settings(output=tmp_path / "elsewhere").stage_folder == tmp_path / "kept"
-    with pytest.raises(ConfigurationError, match="stages: expected a path, found 7"):
-        read_benchmark_config(written(tmp_path, design | {"stages": 7}))
-
-
 GRID = {
     "searcher": {"retrievers": {"lexical": {"name": "bm25"}, "dense": {"name": "faiss"}}, "depth": 50},
     "vary": {"fusion": ["rrf", "combsum"], "retrievers.lexical.k1": [0.9, 1.6]},
@@ -100,15 +90,6 @@ def test_the_configurations_of_a_grid_stand_behind_the_searchers_that_are_writte
     assert config.grid is not None
     assert config.grid.combinations == 4
     assert config.settings().baseline == "bm25"
-
-
-def test_neither_searchers_nor_a_grid_and_two_of_one_name_are_errors(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    twice = design | {"grid": GRID, "searchers": design["searchers"] | {"rrf, k1=1.6": {"retrievers": ["bm25"]}}}
-    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: grid: .rrf, k1=1.6. is the name of one of the searchers too"):
-        read_benchmark_config(written(tmp_path, twice))
-    del design["searchers"]
-    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: 'searchers' missing; keys there can be: searchers, .*grid"):
-        read_benchmark_config(written(tmp_path, design))
 
 
 def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[type-arg]
@@ -165,9 +146,3 @@ def test_what_is_wrong_is_said_with_its_place_and_the_nearest_valid_name(
 def test_what_is_no_configuration_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         read_benchmark_config(written(tmp_path, text))
-
-
-def test_measures_of_the_command_keep_the_main_one_of_the_file_if_it_is_among_them(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    path = written(tmp_path, design | {"main": "recall@5"})
-    assert read_benchmark_config(path, measures=["ndcg@10", "R@5"]).settings().main == "recall@5"
-    assert read_benchmark_config(path, measures=["ndcg@10"]).settings().main is None

@@ -177,16 +177,6 @@ def test_a_bad_shape_is_an_error_that_says_where_and_what_to_write(
     assert said in str(caught.value)
 
 
-def test_results_of_several_searches_of_one_query_each_do_not_take_one_anothers_place(tmp_path: Path) -> None:
-    searcher = Searcher([Bm25Retriever()])
-    searcher.index({"d1": "a fox", "d2": "a whale"}, tmp_path)
-    one_by_one = [searcher.search([text], 5)[0] for text in ("fox", "whale")]
-    with pytest.raises(QueryError, match=r"two lists of the results are of query '0'; .* id of its own: search"):
-        evaluate(one_by_one, {"0": {"d1": 1}})
-    together = searcher.search({"q1": "fox", "q2": "whale"}, 5)
-    assert evaluate(together, {"q1": {"d1": 1}, "q2": {"d2": 1}, "q3": {"d1": 1}}, ["RR"])["RR"] == 1.0
-
-
 def test_a_query_that_was_not_asked_does_not_count_and_the_same_holds_in_a_comparison(tmp_path: Path) -> None:
     searcher, qrels = Searcher([Bm25Retriever()]), {"q1": {"d1": 1}, "q2": {"d2": 1}}
     searcher.index({"d1": "a fox", "d2": "a whale"}, tmp_path)

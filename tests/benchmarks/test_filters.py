@@ -101,19 +101,6 @@ def test_every_query_finds_what_it_finds_by_hand(tmp_path: Path, stages: bool, w
             assert {item for item, _ in got} <= passing
 
 
-def test_stages_change_no_figure_and_are_found_again(tmp_path: Path) -> None:
-    """The second run with a folder for stages reads everything from it."""
-    stages = tmp_path / "stages"
-    runs = [of_countries(tmp_path / "index", stage_folder=folder).run() for folder in (None, stages, stages)]
-    files = []
-    for number, run in enumerate(runs):
-        write_run_files(run, tmp_path / str(number))
-        found = [tmp_path / str(number) / "results.json", *sorted((tmp_path / str(number) / "trec").glob("*"))]
-        files.append({path.name: path.read_bytes() for path in found})
-    assert files[0] == files[1] == files[2]
-    assert len(files[0]) == 2 + len(searchers())  # results, judgements, a run each
-
-
 def test_filters_that_nothing_meets_and_gold_outside_them_are_counted(tmp_path: Path) -> None:
     queries, _ = asked(q1={"nation": "Atlantis"})
     # most of it is of another country; what was judged not relevant need not be found

@@ -12,8 +12,8 @@ from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.results import FailedConfiguration
-from nlp_retrieval.benchmarks.runs import REPORT, read_run_folder, read_sources
-from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
+from nlp_retrieval.benchmarks.runs import read_sources
+from nlp_retrieval.errors import GoldError
 from nlp_retrieval.evaluation.trec import write_run
 
 
@@ -96,30 +96,3 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     table = tmp_path / "gold.csv"
     table.write_text("".join(f"{line}\n" for line in ["query_id,doc_id,relevance", *(f"{q},{d},{g}" for q, _, d, g in rows)]))
     assert read_sources([str(tmp_path / "bm25.trec")], table).lists.qrels() == again.lists.qrels()
-
-
-def test_what_is_no_run_is_refused(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:
-    folder = finished[1] / "run: 1"
-    with pytest.raises(SourceError, match="there is no such run"):
-        read_sources([str(tmp_path / "none.trec")])
-    with pytest.raises(SourceError, match="output folder of a finished benchmark"):
-        read_sources([str(tmp_path)])
-    with pytest.raises(ConfigurationError, match="no configuration 'bm52'; did you mean 'bm25'"):
-        read_sources([f"{folder}:bm52"])
-    with pytest.raises(ConfigurationError, match="there is one run, 'bm25'"):
-        compare_runs(read_sources([f"{folder}:bm25"]))
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("{", "not what a benchmark writes"),
-        ("[]", "format None"),
-        ('{"format": 7}', "format 7"),
-        ('{"format": 6, "report": {}}', "checksum"),
-    ],
-)
-def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
-    (tmp_path / REPORT).write_text(content)
-    with pytest.raises(SourceError, match=said):
-        read_run_folder(tmp_path)

@@ -18,7 +18,6 @@ from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import DEPTH
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, collection, configuration, searchers
@@ -39,24 +38,6 @@ def trec_run(folder: Path, name: str) -> list[Any]:
 
 def measured(report: BenchmarkReport) -> list[str]:
     return list(report.configurations[0].measures)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"main": "recall@7"}, r"main: 'recall@7' is not measured; did you mean"),
-        ({"measures": ["ndcg@10"], "k_values": [5]}, "k and measures are both given; leave k out"),
-        ({"measures": "ndcg@10"}, r"measures='ndcg@10': a list is expected"),
-        ({"measures": ["ndgc@10"]}, "measures: there is no measure 'ndgc@10'; did you mean 'ndcg'"),
-        ({"measures": []}, "the list of measures is empty"),
-        ({"relevant_from": 0}, "relevant_from: expected an integer of at least 1, found 0"),
-        ({"resamples": 0}, "resamples: expected an integer of at least 1, found 0"),
-        ({"resamples": 10**9}, "resamples: expected an integer of at most 10,000,000, found 1000000000"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        sweep(tmp_path / "index", **options)
 
 
 def test_a_measure_that_is_added_changes_no_other(tmp_path: Path) -> None:

@@ -84,16 +84,6 @@ def test_an_update_while_latency_is_measured_changes_no_figure(tmp_path: Path) -
     assert report.manifest["corpus"]["fingerprint"] == undisturbed.manifest["corpus"]["fingerprint"]
 
 
-def test_a_searcher_that_takes_up_an_update_is_left_out_and_says_why(tmp_path: Path) -> None:
-    second = Meddling([Bm25Retriever(k1=1.2)])
-    second.act = lambda: second.delete(["d5"])
-    searchers = {"first": Searcher([Bm25Retriever()]), "second": second}
-    report = benchmarker(tmp_path / "index", searchers=searchers, stage_folder=tmp_path / "stages").run().report
-    assert [one.name for one in report.configurations] == ["first"]
-    assert "searches 79 items" in report.failed[0].reason
-    assert "the others 80" in report.failed[0].reason
-
-
 def test_a_searcher_without_generations_is_held_to_the_items_of_the_corpus(tmp_path: Path) -> None:
     items = list(InMemory(TEXTS, TITLES).stream())
     entries = {

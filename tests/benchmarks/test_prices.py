@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatServer, MakeModel, fields, halves
+from chat_server import ChatServer, fields, halves
 from reports.report_data import PRICES, model_cost
 
 from benchmarks.small_benchmark import QUERIES, benchmarker
-from nlp_retrieval import Bm25Retriever, ClaimPhrases, HyDE, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, ClaimPhrases, HyDE, Searcher
 from nlp_retrieval.benchmarks.cost import (
     Cost,
     ModelTokens,
@@ -20,7 +20,6 @@ from nlp_retrieval.benchmarks.cost import (
     unpriced,
 )
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.rules import Chain
@@ -116,16 +115,3 @@ def test_tokens_are_counted_by_model_and_a_second_run_has_the_same_price_and_spe
     assert prices[0][0] == prices[1][0]
     assert prices[0][0] is not None
     assert prices[0][0] > 0
-
-
-def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
-    server: ChatServer, model: MakeModel, tmp_path: Path
-) -> None:
-    searchers = {"decomposed": Searcher([Bm25Retriever()], ClaimPhrases(model()))}
-    run = benchmarker(tmp_path / "index", searchers=searchers, prices=PRICES).run()
-    report = write_run_files(run, tmp_path / "run")
-    assert report.prices == PRICES
-    assert read_run_folder(tmp_path / "run").report == report
-    (result,) = report.configurations
-    assert [column.text(column.value(result)) for column in price_columns(report)] == ["0.021"]
-    assert read_prices(report.manifest["prices"], "manifest") == PRICES

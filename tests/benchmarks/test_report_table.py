@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars
 import pytest
-from core.search.test_ranked_lists import Seen
 
 from nlp_retrieval import BenchmarkReport
 
@@ -31,18 +30,3 @@ def test_a_row_for_each_configuration_holds_its_measures_intervals_and_cost(repo
     frame = report.table().to_pandas().set_index("configuration")
     assert frame.loc["dense", "recall@5"] == report.configurations[1].measures["recall@5"]
     assert polars.DataFrame(report.table()).height == 3
-
-
-def test_a_notebook_shows_the_main_figures(report: BenchmarkReport) -> None:
-    text = Seen(report._repr_html_()).text
-    for result in report.configurations:
-        low, high = result.intervals[""]["recall@10"]
-        assert f"{result.measures['recall@10']:.3f} [{low:.3f}, {high:.3f}]" in text
-    assert "bm25 (baseline)" in text
-    assert repr(report) == "<benchmark: 3 configurations, 20 queries, 80 items; baseline 'bm25'>"
-    lines = str(report).splitlines()
-    assert lines[0].endswith("median ms  index MB")
-    assert [line.split("  ")[0] for line in lines[1:4]] == [
-        result.name + " (baseline)" * (result.name == report.baseline) for result in report.configurations
-    ]
-    assert repr(report.configurations[0]).startswith("<'bm25': ")

@@ -7,16 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, InMemory
-from soaking import mostly_soaked
 
 from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
@@ -24,8 +20,6 @@ from nlp_retrieval import (
     CombMNZ,
     CombSUM,
     FaissRetriever,
-    LateInteractionReranker,
-    LinkGraphRetriever,
     OverlapReranker,
     ReciprocalRankFusion,
     RetrievalWarning,
@@ -36,10 +30,7 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever, using_stages
-from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.processors.rules import ClauseSplit
 
 Calls = list[tuple[str, Any]]
@@ -151,73 +142,6 @@ def test_a_second_run_computes_nothing(
     assert run_sweep(index, finished, tmp_path / "run") == plain
     assert calls == []
     assert sorted(path.relative_to(finished) for path in finished.rglob("*")) == files
-
-
-class Lists(BaseReranker):
-    """Scores by the length of the list: no pair stands alone."""
-
-    name = "lists"
-
-    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Any]:
-        return {"score": np.zeros(len(items))}
-
-    def rerank_batch(self, queries: Any, batch: Any, items: Any, label: str | None = None) -> Any:
-        return batch.with_scores(np.diff(batch.offsets)[batch.owner] - batch.ranks.astype(np.float64), {})
-
-
-def compositions() -> dict[str, Searcher]:
-    both = [Bm25Retriever(), FaissRetriever(HashedWords())]
-    return {
-        "one retriever": Searcher([Bm25Retriever()]),
-        "one retriever, reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
-        "sub-queries": Searcher(both, ClauseSplit()),
-        "sub-queries, merged by rank": Searcher([Bm25Retriever(merge="rrf")], EntityPhrases(), reranker=OverlapReranker()),
-        "sub-queries apart": Searcher(both, EntityPhrases(), reranker=OverlapReranker(), scope="per_subquery", depth=7),
-        "sub-queries apart, with quota": Searcher(both, ClauseSplit(), scope="per_subquery", depth=7, quota=2),
-        "late interaction": Searcher(both, reranker=LateInteractionReranker(HashedTokens(most=5), blend="rank")),
-        "two of one name": Searcher([Bm25Retriever(), Bm25Retriever(k1=2.0)]),
-        "links": Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords())], depth=5)]),
-        "links and seeds": Searcher([LinkGraphRetriever([Bm25Retriever()], depth=5), Bm25Retriever()]),
-        "whole lists": Searcher(both, reranker=Lists()),
-        "a cascade": Searcher(both, reranker=[OverlapReranker(), OverlapReranker(entity_weight=1.0)], depth={"overlap-2": 3}),
-        "a cascade apart": Searcher(
-            both, EntityPhrases(), reranker=[OverlapReranker() % 5, OverlapReranker(blend="rank")], scope="per_subquery"
-        ),
-        "a cascade with whole lists": Searcher(both, reranker=[OverlapReranker() % 9, Lists() % 4]),
-        "a searcher of searchers": Searcher(
-            {"deep": Searcher(both, ClauseSplit(), reranker=OverlapReranker()), "bm25": Bm25Retriever()}, EntityPhrases()
-        ),
-    }
-
-
-ALWAYS = ["a cascade", "a searcher of searchers"]
-
-
-ASKED = [
-    *QUERY_TEXTS[:8],
-    QUERY_TEXTS[3],
-    "the painter of the island, and the queen of the castle",
-    " ",
-    "the of",
-    "Page 7; fox",
-]
-
-
-@pytest.mark.parametrize("name", [*ALWAYS, *mostly_soaked([name for name in compositions() if name not in ALWAYS])])
-def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path, tmp_path: Path, name: str) -> None:
-    searcher = compositions()[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)  # these passages have no links
-        searcher.index(InMemory(TEXTS, TITLES), index)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)  # some of these queries find nothing
-        found = [searcher.search(ASKED, 6)]
-        for _ in range(2):
-            known = {*tmp_path.rglob("*.stage")}
-            with using_stages(SharedStages(StageStore(tmp_path))):
-                found.append(searcher.search(ASKED, 6))
-    assert found[0] == found[1] == found[2]
-    assert known == {*tmp_path.rglob("*.stage")} != set()
 
 
 def computed(stages: Path, searcher: Searcher, texts: list[str] = QUERY_TEXTS) -> list[str]:

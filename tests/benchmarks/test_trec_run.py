@@ -5,11 +5,8 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-import pytest
-
 from nlp_retrieval import RetrievalWarning, write_run_files
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.errors import ItemError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
 
 from .small_benchmark import QUERIES, benchmarker, searchers
@@ -56,21 +53,3 @@ def test_queries_that_are_not_in_the_file_score_0_count_and_are_told(tmp_path: P
     assert '1 of its queries are not asked here (the first: "someone else\'s")' in told[1]
     assert run.report.configurations[0].empty_queries == 5
     assert run.report.query_counts[""] == 20
-
-
-@pytest.mark.filterwarnings("ignore::nlp_retrieval.RetrievalWarning")
-def test_a_file_that_cannot_be_judged_fails_and_says_why(tmp_path: Path) -> None:
-    unknown = written(tmp_path / "unknown.trec", {IDS[0]: [("d1", 2.0), ("nowhere", 1.0)]})
-    foreign = written(tmp_path / "foreign.trec", some_lists(["other 1", "other 2"]))
-    told = {"unknown": unknown, "foreign": foreign, "missing": TrecRun(str(tmp_path / "none.trec"))}
-    run = benchmarker(tmp_path / "index", searchers={**told, "bm25": searchers()["bm25"]}).run()
-    reasons = {one.name: one.reason for one in run.report.failed}
-    assert list(reasons) == list(told)
-    assert "1 hits are of items that are not in the corpus (the first: 'nowhere')" in reasons["unknown"]
-    assert "none of the queries is in it" in reasons["foreign"]
-    assert "none.trec" in reasons["missing"]
-    assert [one.name for one in run.report.configurations] == ["bm25"]
-    with pytest.raises(ItemError, match="nowhere"):
-        benchmarker(tmp_path / "index", searchers={"unknown": unknown}).run()
-    with pytest.raises(SourceError, match=r"none\.trec"):
-        benchmarker(tmp_path / "index", searchers={"missing": told["missing"]}).run()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from failing_bm25 import UnluckyBm25, register
 from hashed_words import HashedWords
 from ray_cluster import ray_cluster
 from static_models import save_static
@@ -15,27 +13,14 @@ from static_models import save_static
 from benchmarks.small_benchmark import TEXTS, benchmarker
 from nlp_retrieval import (
     Bm25Retriever,
-    CrossEncoderReranker,
     FaissRetriever,
     OverlapReranker,
     Searcher,
     StaticEncoder,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.distributed import why_here
 from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.core.components.registry import registered
-from nlp_retrieval.errors import WorkerError
 from nlp_retrieval.processors.rules import ClauseSplit
-
-
-@pytest.fixture
-def unlucky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The unlucky retriever can be found by its name, here and in workers."""
-    monkeypatch.syspath_prepend(register(tmp_path / "registered"))
-    registered.cache_clear()
-    yield
-    registered.cache_clear()
 
 
 def ran(folder: Path, searchers: dict[str, Searcher], **changed: object) -> tuple[BenchmarkRun, dict[str, bytes]]:
@@ -65,26 +50,6 @@ def test_workers_change_no_byte_and_what_they_cannot_make_is_searched_here(tmp_p
     assert "encoder" in searched_by["here"]["own"]
     assert all(result.cost.latency_ms > 0 for result in run.report.configurations)
     assert run.report.manifest["timed_on"] == os.uname().nodename
-
-
-@pytest.mark.parametrize("device", [None, "cpu", "cuda"])
-def test_what_names_a_gpu_is_computed_here(device: str | None) -> None:
-    wanted = "it names a GPU, which workers do not have" if device == "cuda" else ""
-    assert why_here(Searcher([Bm25Retriever()], reranker=CrossEncoderReranker("any", device=device))) == wanted
-
-
-@pytest.mark.usefixtures("unlucky")
-def test_a_sweep_goes_on_after_failing_and_lost_workers(tmp_path: Path) -> None:
-    searchers = {"bm25": Searcher([Bm25Retriever()])}
-    failing = {"unlucky": Searcher([UnluckyBm25("raises", str(tmp_path / "one"), home=os.getpid())])}
-    run, _ = ran(tmp_path / "failing", searchers | failing, workers=2)
-    assert run.report.manifest["searched_by"]["here"] == {"unlucky": "RuntimeError: the terms are gone"}
-    killed = {"unlucky": Searcher([UnluckyBm25("killed", str(tmp_path / "two"), home=os.getpid())])}
-    with pytest.raises(WorkerError, match="the same call goes on from what was done"):
-        ran(tmp_path / "spread", searchers | killed, workers=2)
-    _, spread = ran(tmp_path / "spread", searchers | killed, workers=2)
-    _, alone = ran(tmp_path / "alone", searchers | killed)
-    assert alone == spread
 
 
 @pytest.mark.soak

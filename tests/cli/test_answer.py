@@ -66,20 +66,3 @@ def test_a_failing_model_is_told_and_leaves_no_answer(index, answerer, server):
     assert "no usable answer came" in done.out
     assert "1 of 1 queries, which are left without an answer" in done.err
     assert "error: no question to a language model was answered (openai/small: the endpoint gave none: status 500" in done.err
-
-
-MODEL = "language_model:lm={model: openai/x, base_url: 'http://127.0.0.1:1'}"
-
-
-def test_what_is_wrong_is_said(index, subtests):
-    for words, code, said in (
-        (["index", "fox"], 2, "there is nothing to answer with; pass --answerer language_model:lm="),
-        (["index", "fox", "--config", "sweep.yaml"], 2, "sweep.yaml has no answerer; pass --answerer"),
-        (["index", "fox", "-a", "nobody"], 2, "there is no answerer called 'nobody'"),
-        (["nowhere", "fox", "-a", MODEL], 3, "nowhere"),
-        (["index", "fox", "-a", MODEL, "--where", "{"], 2, "--where"),
-    ):
-        with subtests.test(said):
-            done = ended(["answer", *words])
-            assert done.code == code
-            assert said in done.err

@@ -174,25 +174,6 @@ def test_input_that_cannot_be_used_is_code_2(folder: Path, tmp_path: Path, subte
             assert said.casefold() in done.stderr.casefold()
 
 
-def test_an_index_directory_that_cannot_be_made_is_code_3(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    corpus = str(folder / "corpus.jsonl")
-    refused(run("index", corpus, str(tmp_path / "file" / "index"), "-l", "beir", "-r", "bm25"), 3, "file")
-    refused(run("index", corpus, str(tmp_path / "file"), "-l", "beir", "-r", "bm25"), 3, "file")
-
-
-def test_the_components_fit_a_screen() -> None:
-    done = run("components", COLUMNS="80")
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert len(lines) <= 40
-    assert max(map(len, lines)) <= 80
-    assert "\x1b" not in done.stdout
-    listed = " ".join(done.stdout.split())
-    for kind in kinds():
-        assert f"{kind} {', '.join(names(kind)) or 'none'}" in listed
-
-
 def test_every_component_is_explained_with_its_parameters_and_with_examples_that_are_valid(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
@@ -259,20 +240,6 @@ def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None
     assert f"page: {folder / 'elsewhere' / 'report.html'}" in done.stderr
     assert not (folder / "elsewhere" / "wandb").exists()
     assert not (folder / "run").exists()
-
-
-def test_commands_and_long_options_are_listed_in_groups() -> None:
-    text = run("--help", COLUMNS="80").stdout
-    assert re.findall(r"^╭─ (.*?) ─", text, re.M) == ["Options", "Start", "Index", "Search", "Compare", "Systems and plug-ins"]
-    assert {"evidence", "hipporag", "hover", "policy"} <= {line.split()[1] for line in text.splitlines() if line[:1] == "│"}
-    groups = ["Arguments", "Options", "Trackers", "Table", "Measures", "Workers"]
-    assert re.findall(r"^╭─ (.*?) ─", run("benchmark", "--help", COLUMNS="80").stdout, re.M) == groups
-
-
-def test_the_version_is_that_of_the_package() -> None:
-    from nlp_retrieval import __version__
-
-    assert run("--version").stdout == f"nlp-retrieval {__version__}\n"
 
 
 def test_items_join_an_index_take_the_place_of_others_and_leave_it(folder: Path, tmp_path: Path) -> None:

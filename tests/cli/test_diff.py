@@ -17,7 +17,7 @@ from nlp_retrieval.evaluation.ranking_files import read_lists
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.terminal import difference_view
 
-from .commands import refused, run
+from .commands import run
 
 
 @pytest.fixture(scope="module")
@@ -95,14 +95,3 @@ def test_without_a_query_those_that_change_most_are_listed(folder: Path) -> None
     assert [query for query in done.stdout.split() if re.fullmatch(r"q\d+", query)] == [row.query_id for row in wanted]
     main = read_run_folder(folder / "run").report.main_measure
     assert one_line(run("diff", *pair).stdout).startswith(f"{main} from clauses to bm25: ")
-
-
-def test_what_cannot_be_explained_is_one_clear_line(folder: Path, tmp_path: Path) -> None:
-    one, other = f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25"
-    refused(run("diff", one, other, "--query", "q99"), 2, "no query 'q99'")
-    refused(run("diff", one, other, "--k", "0"), 2, "k must be at least 1")
-    refused(run("diff", one, other, "--measure", "recal"), 2, "did you mean 'recall'")
-    refused(run("diff", one, f"{folder / 'run'}:bm52"), 2, "did you mean 'bm25'")
-    refused(run("diff", one, str(folder / "run")), 2, "name")
-    refused(run("diff", one, str(tmp_path / "none.trec")), 2, "none.trec")
-    refused(run("diff", one, one), 2, "named twice")

@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-
-from embedding_server import embedded, embedding_server
 
 from cli.commands import refused, run
 from nlp_retrieval.core.index.generation import read_manifest
-
-
-def more_than_a_batch(path: Path) -> list[str]:
-    """Write the items of 1,030 texts, and return the texts."""
-    texts = [f"text number {number}" for number in range(1030)]
-    path.write_text("".join(json.dumps({"id": f"d{row}", "content": text}) + "\n" for row, text in enumerate(texts)))
-    return texts
-
-
-def test_an_index_that_failed_in_the_second_batch_is_taken_up_and_says_so(tmp_path: Path) -> None:
-    texts = more_than_a_batch(tmp_path / "items.jsonl")
-    with embedding_server(lambda body: 400 if texts[-1] in body["input"] else embedded(body)) as server:
-        encoder = f"{{name: http, base_url: '{server.url}', model: small, cache_dir: '{tmp_path / 'kept'}'}}"
-        words = ("index", "items.jsonl", "index", "--retriever", f"faiss:encoder={encoder}")
-        refused(run(*words, folder=tmp_path), 1, f"{server.url}: HTTP 400")
-        server.answer = embedded
-        done = run(*words, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert "1,024 passages were not encoded again: an interrupted run had already encoded them" in done.stdout + done.stderr
-        asked = len(server.texts)
-        refused(run("search", "index", texts[7], folder=tmp_path), 2, f"send texts to the server '{server.url}'", "--trust")
-        done = run("search", "index", texts[7], "-k", "1", "--trust", folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert "d7" in done.stdout
-        assert len(server.texts) == asked, "its vector is on disk"
 
 
 def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> None:

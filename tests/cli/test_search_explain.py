@@ -10,7 +10,7 @@ import pytest
 
 from nlp_retrieval.cli.console import parse_component
 
-from .commands import refused, run
+from .commands import run
 
 PAGES = [
     {"id": "p1", "content": "A lighthouse that Ada Quill [sic] built in 1902. It stands.", "title": "Old Tower"},
@@ -81,32 +81,6 @@ def test_results_are_explained_in_json_and_only_where_asked(folder: Path) -> Non
     plain = json_lines("search", str(folder / "index"), "lighthouse")
     assert [{**line, "explanation": None} for line in explained] == [{**line, "explanation": None} for line in plain]
     assert not any("explanation" in line for line in plain)
-
-
-def test_a_searcher_that_cannot_explain_says_so_and_searches_all_the_same(folder: Path) -> None:
-    done = run("search", str(folder / "index"), "lighthouse", "-r", "bm25", "--explain", "--json")
-    assert done.returncode == 0
-    assert done.stderr.startswith("note: no retriever of this searcher can explain a result; link_graph")
-    assert [json.loads(line)["item"]["item_id"] for line in done.stdout.splitlines()] == ["p1"]
-
-
-UNUSABLE = [
-    ("link_graph", 2, "link_graph needs 'seeds'"),
-    ("link_graph:seeds=[bm25", 2, "is neither a list nor a mapping; write [one, two]"),
-    ("link_graph:seeds=[bm25],weights={chian: 1}", 2, "did you mean 'chain'"),
-    ("link_graph:seeds=[bm25],links=[hyperlinks]", 3, "links: indexed with"),
-    ("link_graph:seeds=[faiss]", 3, "no index of 'faiss'"),
-    ("link_graph:seeds=" + "[" * 5000, 2, "is neither a list nor a mapping"),
-    ("bm25:x={a: *b}", 2, "is neither a list nor a mapping"),
-]
-
-
-def test_what_cannot_be_used_is_one_clear_line(folder: Path, subtests: pytest.Subtests) -> None:
-    for retriever, code, said in UNUSABLE:
-        with subtests.test(retriever[:80]):
-            done = run("search", str(folder / "index"), "lighthouse", "-r", retriever)
-            refused(done, code, said)
-            assert done.stderr.count("\n") == 1
 
 
 READ: dict[str, dict[str, object]] = {

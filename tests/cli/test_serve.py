@@ -36,11 +36,3 @@ def test_what_cannot_be_served_is_said_in_one_line(folder, subtests):
     ):
         with subtests.test(said):
             refused(run("serve", *words, folder=folder, NLP_RETRIEVAL_TOKEN=""), code, said)
-
-
-def test_a_check_of_mcp_opens_everything_and_ends(folder):
-    done = run("serve", "index", "--mcp", "--check", folder=folder)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "the index index can be served over MCP on standard input and output\n" in done.stderr
-    done = run("serve", "index", "--mcp-http", "--check", "--port", "0", folder=folder)
-    assert done.returncode == 0

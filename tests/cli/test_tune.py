@@ -14,7 +14,6 @@ from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, tune
 from nlp_retrieval.benchmarks import best_by_folds
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
-from nlp_retrieval.cli.tune import advice
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 from .commands import refused, run
@@ -70,26 +69,6 @@ def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_confi
     assert f"note: {report.unreachable} gold passages" in done.stderr
     gain, low, high = report.gain("ndcg@5")
     assert f"ndcg@5 changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]" in " ".join(done.stderr.split())
-
-
-class Tuned:
-    """A report of tuning that gave this."""
-
-    def __init__(self, *gain: float) -> None:
-        self.gain = lambda _: gain
-
-
-@pytest.mark.parametrize(
-    ("gain", "said"),
-    [
-        ((0.02, 0.01, 0.03), "take these weights: "),
-        ((-0.02, -0.03, -0.01), "keep the weights that you have: "),
-        ((0.02, -0.01, 0.05), "keep the weights that you have, or judge more queries: nothing shows"),
-        ((0.0, 0.0, 0.0), "keep the weights that you have, or judge more queries: nothing shows"),
-    ],
-)
-def test_weights_are_to_be_taken_where_they_are_better_on_other_queries(gain: tuple[float, float, float], said: str) -> None:
-    assert advice(Tuned(*gain), "ndcg@5").startswith(said)  # type: ignore[arg-type]
 
 
 SIGNALS_CONFIGURATION = """

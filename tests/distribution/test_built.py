@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -36,22 +35,6 @@ def test_the_sdist_has_all_that_the_wheel_is_built_from(dist: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames() if archive.getmember(name).isfile()}
     assert package_files() | {"LICENSE", "README.md", "pyproject.toml", "setup.cfg"} <= names
     assert [name for name in names if name.startswith(("tests/", "bench/", "docs/"))] == []
-
-
-def test_an_index_would_show_the_description_as_it_is(dist: Path) -> None:
-    files = map(str, sorted(dist.iterdir()))
-    done = subprocess.run(
-        [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("PASSED") == 2
-
-
-def test_the_wheel_brings_the_command(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        points = archive.read(f"nlp_retrieval-{nlp_retrieval.__version__}.dist-info/entry_points.txt").decode()
-    assert "nlp-retrieval = nlp_retrieval.cli.app:main" in points
-    assert "[nlp_retrieval.retrievers]" in points
 
 
 def test_what_is_installed_searches(python_of_a_user: Path, tmp_path: Path) -> None:

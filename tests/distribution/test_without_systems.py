@@ -21,7 +21,6 @@ from nlp_retrieval.cli.app import main
 from .conftest import ROOT
 
 SYSTEMS = {entry.name for entry in entry_points(group="nlp_retrieval.systems")}
-QUICK = ("core/components", "core/search/test_from_settings.py", "core/test_architecture.py", "cli/test_diff.py")
 OF_THE_WHOLE = ("documents", "notebooks", "distribution", "test_documentation.py", "test_compare_page.py")
 """Tests of the repository's documents and of what is published, which are about the systems too."""
 
@@ -90,20 +89,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return Library(root, python)
 
 
-def test_nothing_of_a_system_is_there(library: Library) -> None:
-    script = (
-        "from importlib.metadata import entry_points\nfrom importlib.util import find_spec\nimport nlp_retrieval\n"
-        f"there = [name for name in {sorted(SYSTEMS)} + ['systems'] if find_spec(f'nlp_retrieval.{{name}}')]\n"
-        "registered = [entry.value for group in entry_points().groups for entry in entry_points(group=group)]\n"
-        "there += [value for value in registered if value.startswith('nlp_retrieval.systems')]\n"
-        "assert there == [], there\nassert 'nlp_retrieval.retrievers' in entry_points().groups\nprint(nlp_retrieval.__file__)\n"
-    )
-    (library.root / "look.py").write_text(script, "utf-8")
-    done = library.run("look")
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()).is_relative_to(library.root)
-
-
 def test_the_command_shows_what_is_left(library: Library) -> None:
     done = library.run("nlp_retrieval", "--help")
     assert done.returncode == 0, done.stderr
@@ -112,10 +97,6 @@ def test_the_command_shows_what_is_left(library: Library) -> None:
     assert {"index", "search", "benchmark", "serve"} <= shown
     assert shown & added == set()
     assert "nlp_retrieval.systems" not in library.run("nlp_retrieval", "components").stdout
-
-
-def test_quick_tests_of_the_library_pass(library: Library) -> None:
-    library.test(*(f"tests/{name}" for name in QUICK), "--ignore=tests/core/components/test_code.py")  # a process for each case
 
 
 @pytest.mark.soak

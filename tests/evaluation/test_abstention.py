@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.evaluation import risk_coverage
 
 PAIRS = st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 2.0]), st.sampled_from([0.0, 0.3, 1.0])), min_size=1)
@@ -54,14 +53,3 @@ def test_a_family_is_in_one_fold() -> None:
     assert made.held_out is not None
     assert made.held_out[0] == 0
     assert math.isnan(made.held_out[1])
-
-
-def test_what_cannot_be_used_is_named() -> None:
-    with pytest.raises(GoldError, match="0 confidences"):
-        risk_coverage([], [])
-    with pytest.raises(GoldError, match="2 confidences, 1 qualities"):
-        risk_coverage([1, 2], [1])
-    with pytest.raises(ConfigurationError, match="from 0 to 1"):
-        risk_coverage([1, 2], [1, math.nan])
-    with pytest.raises(ConfigurationError, match=r"risk=1\.0"):
-        risk_coverage([1], [1], risk=1.0)

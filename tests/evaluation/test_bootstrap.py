@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.evaluation.resampling import bootstrap_interval, bootstrap_intervals, family_numbers, whole_numbers
+from nlp_retrieval.evaluation.resampling import bootstrap_interval, bootstrap_intervals, whole_numbers
 
 VALUES = np.random.default_rng(2).beta(2.0, 1.0, 120)
 ALONE: list[str | None] = [None] * len(VALUES)
@@ -96,33 +95,3 @@ def test_whole_numbers_are_the_values_within_rounding_and_their_sums_are_exact(r
     drawn = [int(whole[at % len(row)]) for at in times[: len(row)]]
     assert int(np.array(drawn, np.float64).sum()) == sum(drawn)
     assert abs(sum(drawn)) <= 2**51
-
-
-@given(families=st.lists(st.none() | st.sampled_from(["a", "b", "", "0", "None"]), max_size=12))
-def test_families_are_numbered_in_order_of_appearance_and_a_query_without_one_stands_alone(families: list[str | None]) -> None:
-    keys: list[object] = []
-    for place, family in enumerate(families):
-        key = family if family is not None else place
-        if key not in keys:
-            keys.append(key)
-    wanted = [keys.index(family if family is not None else place) for place, family in enumerate(families)]
-    assert family_numbers(families).tolist() == wanted
-
-
-@pytest.mark.parametrize(("values", "families"), [([], []), ([1.0], []), ([1.0], ["a", "b"])])
-def test_no_queries_or_not_a_family_for_each_are_an_error(values: list[float], families: list[str | None]) -> None:
-    with pytest.raises(GoldError, match=f"{len(values)} values and {len(families)} families"):
-        interval(np.array(values), families)
-
-
-@pytest.mark.parametrize("wrong", [1.0 + 1e-9, -0.5, 95.0])
-def test_a_value_outside_its_bounds_is_an_error(wrong: float) -> None:
-    with pytest.raises(GoldError, match=r"the value .* of query 1, counted from 0, is outside its bounds, 0 to 1; give"):
-        interval(np.array([0.5, wrong, 0.5]), [None] * 3)
-    assert interval(np.array([1.0 + 1e-15]), [None])[1] == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("wrong", [{"seed": -1}, {"resamples": 0}, {"level": 0.0}, {"level": 1.0}, {"level": 95.0}])
-def test_draws_and_levels_out_of_range_are_an_error(wrong: dict[str, float]) -> None:
-    with pytest.raises(ConfigurationError, match=f"{next(iter(wrong))}="):
-        interval(VALUES, ALONE, **wrong)  # type: ignore[arg-type]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from nlp_retrieval.core.models import Query
-from nlp_retrieval.errors import GoldError
 from nlp_retrieval.evaluation.answers import GoldAnswer, gold_answers
 
 
@@ -27,21 +24,3 @@ def test_answers_and_facts_are_read():
         GoldAnswer(query_id="c", answers=[], facts=[("T", 1)]),
     ]
     assert gold_answers([query("a", answer="x")]) == [GoldAnswer(query_id="a", answers=["x"])]
-
-
-@pytest.mark.parametrize(
-    ("second", "message"),
-    [
-        ({}, "1 of 2 questions have no \"answer\" in their metadata .first: 'b'."),
-        ({"answer": "x"}, "1 of 2 questions have no \"supporting_facts\".*'b'"),
-        ({"answer": 7, "supporting_facts": []}, "question 'b': \"answer\" is 7; a text is wanted"),
-        ({"answer": ["x", None], "supporting_facts": []}, "question 'b'"),
-        *(
-            ({"answer": "x", "supporting_facts": facts}, "question 'b': \"supporting_facts\" is .*sentence number from 0")
-            for facts in ("T", [["T"]], [["T", "0"]], [["T", -1]], [["T", True]], [["T", 0.0]], [[0, "T"]], {"T": 0}, [None])
-        ),
-    ],
-)
-def test_what_is_not_of_the_form_is_an_error_that_names_the_question(second, message):
-    with pytest.raises(GoldError, match=message):
-        gold_answers([query("a", answer="x", supporting_facts=[["T", 0]]), query("b", **second)])

@@ -6,24 +6,7 @@ import ir_measures
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.measures import DEPTH, Measure, cutoffs_of, measure_among, read_measures
-
-
-@pytest.mark.parametrize(
-    ("text", "family", "cutoff", "label"),
-    [
-        ("recall@5", "recall", 5, "Recall@5"),
-        ("perfect_recall@21", "perfect_recall", 21, "Perfect recall@21"),
-        ("map", "map", None, "MAP"),
-        ("their@measure@10", "their@measure", 10, "their@measure@10"),
-        ("P@05", "P@05", None, "P@05"),
-        ("P@\u0665", "P@\u0665", None, "P@\u0665"),
-        ("@5", "@5", None, "@5"),
-    ],
-)
-def test_a_measure_has_a_family_and_a_cutoff(text: str, family: str, cutoff: int | None, label: str) -> None:
-    measure = Measure.parse(text)
-    assert (measure.family, measure.cutoff, measure.label) == (family, cutoff, label)
+from nlp_retrieval.evaluation.measures import DEPTH, Measure, cutoffs_of, read_measures
 
 
 @pytest.mark.parametrize(
@@ -94,14 +77,6 @@ def test_measures_are_read_once_each_in_their_order() -> None:
         read_measures("ndcg@10")
     with pytest.raises(ConfigurationError, match="the list of measures is empty"):
         read_measures([])
-
-
-def test_a_main_measure_is_one_of_those_measured() -> None:
-    assert measure_among("R@5", ["ndcg@10", "recall@5"], "main") == "recall@5"
-    with pytest.raises(ConfigurationError, match=r"main: 'recal@5' is not measured; did you mean 'recall@5'"):
-        measure_among("recal@5", ["ndcg@10", "recall@5"], "main")
-    with pytest.raises(ConfigurationError, match="to measure it, add it to measures"):
-        measure_among("mrr@10", ["ndcg@10"], "main")
 
 
 @pytest.mark.parametrize(

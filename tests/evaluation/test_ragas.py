@@ -18,8 +18,3 @@ def test_lines_have_the_fields_of_single_turn_samples():
         {"user_input": "東京?", "retrieved_contexts": [ITEM.text], "response": "yes", "reference": "yes"},
         {"user_input": "r", "retrieved_contexts": [], "response": "", "reference": ""},
     ]
-
-
-def test_without_right_answers_there_is_no_reference():
-    (line,) = ragas_lines(["q"], [[]], [Answer(text="x")]).decode().splitlines()
-    assert json.loads(line) == {"user_input": "q", "retrieved_contexts": [], "response": "x"}

@@ -88,18 +88,6 @@ def test_the_rank_by_a_signal_is_the_retrievers_own_or_that_among_the_hits_of_th
     assert moves(hit(found.hits, "b"))["overlap.score"].one_rank == 1, "of equal values none is higher"
 
 
-def test_why_a_hit_lacks_a_signal_is_told() -> None:
-    one: list[Hit] = [("a", 2.0, {"dense.score": 0.5}), ("b", 1.0, {"bm25.score": 3.0})]
-    other: list[Hit] = [("b", 2.0, {"bm25.score": 3.0, "dense.score": 0.4}), ("c", 1.0, {"rerank.score": 2.0})]
-    found = difference(lists_of({"one": [one], "other": [other]}, {}, 1), "one", "other", "q0", 5)
-    b, c = moves(hit(found.hits, "b")), moves(hit(found.hits, "c"))
-    assert (b["dense.score"].one_seen, b["dense.score"].other_seen) == ("unseen", "seen")
-    assert (c["rerank.score"].one_seen, c["rerank.score"].other_seen) == ("unlisted", "seen")
-    assert "bm25.score" not in c, "a signal that the hit has in neither list is not told of it"
-    a = moves(hit(found.hits, "a"))
-    assert (a["dense.score"].one_seen, a["dense.score"].other_seen) == ("seen", "unlisted")
-
-
 def test_signals_move_with_hits_that_moved_and_no_others() -> None:
     one: list[Hit] = [("a", 2.0, {"x": 1.0, "y": 2.0}), ("b", 1.0, {"x": 2.0, "y": 1.0}), ("c", 0.5, {"x": 0.5, "y": 0.5})]
     other: list[Hit] = [("b", 2.0, {"x": 4.0, "y": 1.0}), ("a", 1.0, {"x": 9.0, "y": 2.0}), ("c", 0.5, {"x": 9.5, "y": 0.5})]

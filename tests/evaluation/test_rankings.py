@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import Gold, RetrievalResult, SearchableItem
-from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.ranking_files import HITS, QUERIES, hits_table, queries_table, read_lists
 from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, RunLists, own_ids, without_own
 
@@ -92,14 +92,6 @@ def test_what_is_read_back_is_what_was_found(
     )  # fmt: skip
 
 
-def test_unknown_configurations_and_queries_name_the_nearest() -> None:
-    lists = lists_of({"bm25": [[]]}, {}, 1)
-    with pytest.raises(ConfigurationError, match="no configuration 'bm52'; did you mean 'bm25'"):
-        lists.listing("bm52")
-    with pytest.raises(QueryError, match="no query 'q9'"):
-        lists.number_of("q9")
-
-
 def test_files_that_are_missing_damaged_or_of_another_kind_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"queries\.parquet does not exist"):
         read_lists(tmp_path)
@@ -120,16 +112,6 @@ def test_files_that_are_missing_damaged_or_of_another_kind_are_refused(tmp_path:
     pq.write_table(queries_table(lists).slice(1), tmp_path / QUERIES)
     with pytest.raises(SourceError, match="not of one run"):
         read_lists(tmp_path)
-
-
-def test_texts_are_missing_of_gold_that_was_not_found_and_of_rankings_by_id() -> None:
-    gold = [Gold(query_id="q", relevance={"a": 1, "gold alone": 1, "not relevant": 0})]
-    builder = ListsBuilder(["q"], ["what?"], [None], [None], gold, {"q": gold[0].relevance}, {})
-    builder.add("with texts", [results([("a", 2.0, {}), ("b", 1.0, {})])])
-    builder.add_rankings("by id", [[("c", 1.0), ("b", 0.5)]], {})
-    assert builder.without_passage() == ["gold alone", "c"]
-    builder.add_passages({"c": "text"})
-    assert builder.without_passage() == ["gold alone"]
 
 
 def test_a_hit_that_is_the_query_itself_is_left_out_unless_it_is_gold() -> None:

@@ -136,13 +136,6 @@ def test_ties_are_broken_as_trec_eval_breaks_them_whatever_the_ids_hold(tmp_path
     assert [item_id for item_id, _ in read_run(path)["q"]] == [decode_id(one) for one in sorted(ids, key=ranks.__getitem__)]
 
 
-def test_an_id_of_another_tool_that_begins_as_ours_do_and_is_no_text_stays_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "qrels").write_text("q 0 %:d%977 2\n")
-    assert read_judgements(tmp_path / "qrels") == {"q": {"%:d%977": 2}}
-    (tmp_path / "run").write_text("q Q0 %:d%977 1 2.5 t\n")
-    assert read_run(tmp_path / "run") == {"q": [("%:d%977", 2.5)]}
-
-
 @pytest.mark.parametrize("name", ["run.trec.gz", "run.trec"])
 def test_gzip_is_known_by_its_content(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"\xef\xbb\xbfq 0 d1 2\nq 0 d2 -1\n"))

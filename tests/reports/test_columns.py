@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.figures import COST_COLUMNS, Column
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 
@@ -73,24 +72,3 @@ def test_axes_of_a_grid_are_columns_in_place_of_names() -> None:
     assert rows == [["sum", "60"], ["rrf", "60"], ["sum", "10"], ["rrf", "10"], ["bm25", "*"]]
     assert "fusion" in text
     assert "sum, k=60" in " ".join(printed(with_grid(report, values), 30).split()), "there is no room for axes"
-
-
-def test_ascii_terminals_and_missing_measures_are_fine() -> None:
-    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
-    odd = report_of(configuration("a", {"mrr": 0.4}), configuration("b", {"recall@100": float("nan")}), k_values=[100])
-    Console(file=file, width=80).print(SummaryTable(view_of(report_of(configuration("a", measures_like(0.2))))))
-    file.flush()
-    assert "nan" not in printed(odd, 80)
-    absent = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
-    Console(file=absent, width=80).print(
-        SummaryTable(view_of(report_of(replace(configuration("a", measures_like(0.2)), cost=None))))
-    )
-    absent.flush()
-
-
-def test_best_follows_the_direction_of_the_column() -> None:
-    latency = next(column for column in COST_COLUMNS if column.key == "latency_ms")
-    assert latency.best([3.0, None, 1.0]) == {2}
-    recall = Column("recall@5", "recall", "@5")
-    assert recall.best([0.5, 0.50001, 0.4, None]) == {0, 1}
-    assert recall.best([0.5, 0.5]) == recall.best([None, 0.5]) == recall.best([]) == set()

@@ -9,10 +9,9 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import compare, compare_by_group, compare_pairs
-from nlp_retrieval.reports.figures import best_first
 from nlp_retrieval.reports.findings import headline, tied_with_best
 
-from .report_data import configuration, cost_like, priced_report, report_of, usual_report
+from .report_data import configuration, cost_like, report_of, usual_report
 
 KEY, LABEL = "recall@10", "Recall@10"
 
@@ -87,12 +86,6 @@ def test_equal_values_in_every_query_are_called_the_same() -> None:
     assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"both others and a have the same {LABEL} in every query: {value}"
 
 
-def test_too_few_queries_are_the_reason_given() -> None:
-    assert headline(report_on(a=[0.1, 0.2, 0.3], b=[0.4, 0.5, 0.6])).startswith(
-        f"b could not be distinguished from a in {LABEL} (.200): 3 queries are too few"
-    )
-
-
 def test_untested_and_single_configurations_claim_nothing() -> None:
     report = usual_report()
     best, first = (report.configurations[place].measures["recall@21"] for place in (2, 0))
@@ -105,36 +98,6 @@ def test_untested_and_single_configurations_claim_nothing() -> None:
     assert headline(replace(alone, configurations=[with_interval])) == f"a: {LABEL} .250 [.200, .300]"
     assert headline(report_of(configuration("a", {}))) == ""
     assert headline(report_of(configuration("a", {KEY: float("nan")}), k_values=[10])) == ""
-
-
-def test_latencies_whose_intervals_overlap_are_as_fast_and_unknown_ones_are_left_out() -> None:
-    report = report_on([10.0, 11.0], bm25=LOW, dense=HIGH)
-    results = [
-        replace(result, cost=replace(result.cost, latency_low_ms=low, latency_high_ms=12.0))
-        for result, low in zip(report.configurations, (9.0, 10.0), strict=True)
-        if result.cost is not None
-    ]
-    assert headline(replace(report, configurations=results)).endswith("; latency not distinguishable")
-    unknown = [replace(result, cost=None) for result in report.configurations]
-    assert ";" not in headline(replace(report, configurations=unknown))
-
-
-def test_the_price_of_a_language_model_is_part_of_the_sentence() -> None:
-    report = priced_report()
-    per_query = {
-        name: {"recall@21": np.array(values)}
-        for name, values in zip(("bm25", "dense", "small", "large"), (LOW, LOW, LOW, HIGH), strict=True)
-    }
-    compared = replace(report, comparisons=compare_by_group(per_query, "bm25", [None] * 40, {}, 0))
-    assert headline(compared).endswith("; 818 ms slower, 3.50 USD per 1,000 queries")
-
-
-def test_configurations_are_ranked_by_the_main_measure_and_those_without_it_come_last() -> None:
-    names_and_values = {"a": 0.2, "none": None, "b": 0.5, "c": 0.2, "nan": float("nan")}
-    report = report_of(
-        *(configuration(name, {} if value is None else {KEY: value}) for name, value in names_and_values.items()), k_values=[10]
-    )
-    assert [result.name for result in best_first(report)] == ["b", "a", "c", "none", "nan"]
 
 
 def test_those_tied_with_the_best_are_those_that_the_pairwise_test_does_not_tell_apart() -> None:

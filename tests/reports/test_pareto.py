@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.figures import fronts, not_dominated
 
-from .report_data import configuration, cost_like, priced_report, report_of
+from .report_data import configuration, cost_like, report_of
 
 
 def of_figures(*rows: tuple[str, float, float]) -> BenchmarkReport:
@@ -37,18 +35,3 @@ def test_the_front_is_what_no_other_point_dominates(points: list[tuple[float, fl
 def test_equal_configurations_are_both_on_the_front() -> None:
     report = of_figures(("a", 0.5, 3.0), ("b", 0.5, 3.0), ("slower", 0.5, 4.0), ("worse", 0.4, 3.0))
     assert on_front(report) == ("a", "b")
-
-
-def test_what_was_not_measured_has_no_place() -> None:
-    report = of_figures(("a", 0.5, 3.0), ("b", 0.6, 4.0), ("lost", float("nan"), 1.0))
-    timeless = configuration("timeless", {"recall@5": 0.9}, cost=replace(cost_like(), latency_ms=float("nan")))
-    external = replace(configuration("external", {"recall@5": 0.99}), cost=None)
-    report = replace(report, configurations=[*report.configurations, timeless, external])
-    front = fronts(report)["latency_ms"]
-    assert (front.names, front.placed) == (("a", "b"), ("a", "b"))
-
-
-def test_the_front_of_prices_stands_beside_that_of_latencies() -> None:
-    report = priced_report()
-    assert on_front(report) == ("bm25", "small", "large")
-    assert on_front(report, "price_per_1000_queries") == ("bm25", "dense", "small", "large")

@@ -159,26 +159,6 @@ def test_two_lists_of_a_query_are_shown_as_their_difference_is_computed(
     assert again.locator("#explorer-other").evaluate("e => e.selectedOptions[0].label") == names[1]
 
 
-def test_what_is_pointed_at_or_chosen_stands_out_in_every_chart(browser: Browser, path: Path, problems: list[str]) -> None:
-    page = opened_page(browser, path, problems)
-    legend = page.locator(".legend button")
-    assert legend.count() == 17
-
-    def lit() -> list[set[str]]:
-        charts = page.locator(".chart:has(g[data-series])").all()
-        return [set(chart.locator("g.lit").evaluate_all("all => all.map(e => e.dataset.series)")) for chart in charts]
-
-    legend.nth(9).hover()
-    assert lit() == [{"9"}, {"9"}, set()], "the last chart has the four best alone"
-    legend.nth(4).focus()
-    page.keyboard.press("Enter")
-    page.mouse.move(0, 0)
-    assert lit() == [{"4"}, {"4"}, set()]
-    assert legend.nth(4).get_attribute("aria-pressed") == "true"
-    page.locator("#comparison tbody:not([hidden]) tr:nth-child(4)").hover()
-    assert lit()[0] == {"4", "2"}, "the legend is in the order of the table"
-
-
 def test_the_table_sorts_filters_and_is_kept_as_csv_as_it_is_shown(
     browser: Browser, path: Path, ran: BenchmarkRun, problems: list[str], tmp_path: Path
 ) -> None:

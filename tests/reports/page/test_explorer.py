@@ -16,7 +16,7 @@ from evaluation.test_ranking_difference import plain
 from evaluation.test_rankings import lists_of
 
 from nlp_retrieval import BenchmarkRun
-from nlp_retrieval.reports.page.explorer import DEPTH, LONGEST, explorer_block
+from nlp_retrieval.reports.page.explorer import DEPTH, LONGEST
 from nlp_retrieval.reports.page.page import render_page
 from reports.report_data import configuration, measures_like, report_of
 
@@ -64,24 +64,6 @@ def test_the_data_holds_the_first_ten_hits_of_every_list_with_their_signals_text
     assert (data["measures"], data["texts"], data["groups"]) == (["nDCG@10", "Recall@10"], lists.texts, lists.groups)
 
 
-def test_what_does_not_fit_is_left_out_signals_first_and_then_the_queries_that_differ_least(ran: BenchmarkRun) -> None:
-    whole = explorer_block(ran.lists, ran.per_query, "ndcg@10", 10**6)
-    assert whole is not None
-    assert (whole.queries, whole.signals, whole.texts) == (20, True, True)
-    less = explorer_block(ran.lists, ran.per_query, "ndcg@10", len(whole.text) - 1)
-    assert less is not None
-    assert (less.queries, less.signals) == (20, False)
-    fewer = explorer_block(ran.lists, ran.per_query, "ndcg@10", 2 * len(less.text) // 3)
-    assert fewer is not None
-    assert len(fewer.text) <= 2 * len(less.text) // 3
-    values = np.stack([measures["ndcg@10"] for measures in ran.per_query.values()])
-    spread = dict(zip(ran.lists.query_ids, (values.max(axis=0) - values.min(axis=0)).tolist(), strict=True))
-    kept = opened(fewer.text)["queries"]
-    assert 5 <= len(kept) == fewer.queries < 20
-    assert min(spread[query] for query in kept) >= max(spread[query] for query in spread.keys() - set(kept))
-    assert explorer_block(ran.lists, ran.per_query, "ndcg@10", 100) is None
-
-
 def test_markup_in_ids_and_texts_is_data_and_never_markup() -> None:
     lists = lists_of({ATTACK: [plain([ATTACK])], "other": [plain(["b"])]}, {"q0": {ATTACK: 1}}, 1)
     lists.texts[0] = ATTACK
@@ -95,13 +77,3 @@ def test_markup_in_ids_and_texts_is_data_and_never_markup() -> None:
     assert "sha256-" in policy(page)
     data = data_of(source)
     assert (data["configurations"][0], data["texts"], data["ids"][0]) == (ATTACK, [ATTACK], ATTACK)
-
-
-def test_names_that_are_no_clean_text_still_give_data() -> None:
-    lists = lists_of({"\ud800half": [plain(["a"])], "日本語": [plain(["a"])]}, {"q0": {"a": 1}}, 1)
-    lists.texts[0] = "\x00\x1b[31mred 日本語"
-    report = report_of(configuration("\ud800half", measures_like(0.3)), configuration("日本語", measures_like(0.3)))
-    values = {name: {"recall@21": np.array([0.3])} for name in ("\ud800half", "日本語")}
-    data = data_of(render_page(report, lists, values))
-    assert data["configurations"] == ["\ufffdhalf", "日本語"]
-    assert data["texts"] == ["\ufffd\ufffd[31mred 日本語"]

@@ -7,10 +7,10 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from nlp_retrieval import Bm25Retriever, OverlapReranker
-from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.figures import amount
 from nlp_retrieval.reports.page.page import render_page
-from reports.report_data import compared_report, configuration, cost_like, report_of, usual_report
+from reports.report_data import configuration, report_of, usual_report
 
 VOID = {"meta", "input", "br", "path", "rect", "circle"}
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -81,14 +81,6 @@ def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
     assert referred <= set(identifiers)
 
 
-def test_what_was_not_measured_is_a_dash_and_never_nan() -> None:
-    full = configuration("full", {"recall@5": 0.5, "ndcg@5": 0.4}, {"hops=2": {"recall@5": 0.6}})
-    part = configuration("part", {"recall@5": float("nan")}, cost=cost_like(0.0))
-    page = render_page(report_of(full, part, k_values=[5]))
-    assert "\N{EN DASH}</td>" in page
-    assert "nan" not in page.partition("<main>")[2].partition('id="configurations"')[0].lower()
-
-
 def test_policy_allows_exactly_the_style_and_the_script_of_the_page() -> None:
     source = render_page(usual_report())
     page = Page(source)
@@ -138,22 +130,3 @@ def test_the_page_refers_to_nothing_outside_itself() -> None:
         assert not any({"src", "srcset", "data", "action"} & a.keys() for _, a in page.elements)
         assert all((a["href"] or "").startswith("#") for _, a in page.elements if "href" in a)
         assert not {"link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.elements}
-
-
-def test_configurations_that_failed_are_named_with_their_reason() -> None:
-    failed = FailedConfiguration(ATTACK, {}, "ModelError", f"no such model {ATTACK}", f"line 1 {ATTACK}\nline 2")
-    page = Page(render_page(replace(usual_report(), failed=[failed])))
-    assert ATTACK in page.texts("bdi")
-    assert any(f"no such model {ATTACK}" in text for text in page.texts("li"))
-    assert f"line 1 {ATTACK}\nline 2" in page.texts("pre")
-    assert len(page.of("script")) == 1
-
-
-def test_two_that_are_the_same_in_every_query_are_not_said_to_differ_by_chance() -> None:
-    report = compared_report()
-    two = [result for result in report.configurations if result.name in ("bm25", "same")]
-    tests = {group: [test for test in each if test.system == "same"] for group, each in report.comparisons.items()}
-    shown = Page(render_page(replace(report, configurations=two, comparisons=tests))).texts("bdi")
-    assert "there is no difference" in shown
-    assert "the same in every query" in shown
-    assert not any("may be chance" in text for text in shown)

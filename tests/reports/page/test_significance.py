@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from rich.console import Console
 from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import compare, verdict
-from nlp_retrieval.reports.figures import by_chance, by_figure, mark_of, p_text
+from nlp_retrieval.reports.figures import by_figure, mark_of
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
@@ -68,38 +67,6 @@ def test_results_json_holds_every_comparison_with_its_verdict(finished: tuple[Be
         one = by_figure(run.report)[found["group"], found["measure"], found["system"]]
         assert (found["p_holm"], tuple(found["interval"]), found["wins"]) == (one.p_holm, one.interval, one.wins)
         assert found["verdict"] == verdict(one)
-
-
-@pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
-def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what_stands_corrected_for_all(
-    shown: Callable[[BenchmarkReport], str],
-) -> None:
-    report = compared_report()
-    first, *others = report.comparisons[""]
-    hardly = replace(first, p=0.01, p_holm=0.03)
-    report = replace(report, comparisons=report.comparisons | {"": [hardly, *others]})
-    compared = list(by_figure(report).values())
-    pairs = {(group, one.measure) for group, ones in report.comparisons.items() for one in ones}
-    marked = sum(one.p_holm <= 0.05 for one in compared)
-    said = one_line(shown(report))
-    assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
-    assert f"expect false positives in up to {0.05 * len(pairs):.3g} of these" in said
-    assert f"together, {marked - 1} of the {marked} marked differences remain significant" in said
-
-
-def test_marks_are_not_said_to_fall_where_the_resamples_are_too_few_to_correct_for_all_comparisons() -> None:
-    report = compared_report()
-    n = len(by_figure(report))
-
-    def drawn(resamples: int) -> str:
-        compared = {
-            group: [replace(one, exact=False, resamples=resamples, p=max(one.p, 1 / (resamples + 1))) for one in comparisons]
-            for group, comparisons in report.comparisons.items()
-        }
-        return by_chance(replace(report, comparisons=compared))
-
-    assert drawn(20 * n - 2).endswith(f"Too little was drawn to correct for all {n:,} together; leave 'resamples' out.")
-    assert drawn(20 * n - 1).endswith("marked differences remain significant.")
 
 
 def test_the_page_has_every_verdict_of_the_main_measures_and_marks_figures_for_eye_and_ear() -> None:
@@ -164,10 +131,3 @@ def test_the_latex_table_reads_back() -> None:
 @pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
 def test_reports_that_were_not_tested_say_so_everywhere(shown: Callable[[BenchmarkReport], str]) -> None:
     assert "Differences are not tested for significance" in one_line(shown(usual_report()))
-
-
-@pytest.mark.parametrize(
-    ("p", "text"), [(0.0001, "<0.001"), (0.0006, "0.001"), (0.0498, "0.0498"), (0.0503, "0.0503"), (0.1, "0.100")]
-)
-def test_p_values_print_so_that_they_can_be_told_from_the_level(p: float, text: str) -> None:
-    assert p_text(p) == text

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,7 @@ from mlflow import MlflowClient
 
 from nlp_retrieval import BenchmarkReport
 from nlp_retrieval.benchmarks import MlflowSettings
-from nlp_retrieval.errors import ConfigurationError, OutputError
+from nlp_retrieval.errors import OutputError
 from nlp_retrieval.reports import log_to_mlflow
 from nlp_retrieval.reports.trackers import check_tracker
 
@@ -84,30 +81,3 @@ def test_a_server_that_is_not_there_is_told_of_before_the_work_without_its_passw
     with pytest.raises(OutputError, match="cannot be reached") as raised:
         check_tracker(settings, tmp_path)
     assert "word" not in str(raised.value)
-
-
-def test_a_store_that_refuses_is_an_output_error_and_a_deleted_experiment_says_so(
-    report: BenchmarkReport, folder: Path
-) -> None:
-    (folder / "broken.db").write_text("no database")
-    with pytest.raises(OutputError, match="MLflow did not accept the runs"):
-        log_to_mlflow(report, MlflowSettings(uri=f"sqlite:///{folder / 'broken.db'}"), folder)
-    _, client = runs(folder)
-    client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
-    with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted"):
-        log_to_mlflow(report, MlflowSettings(), folder)
-
-
-def test_telemetry_of_mlflow_is_off(tmp_path: Path) -> None:
-    program = """
-from pathlib import Path
-from nlp_retrieval.benchmarks import MlflowSettings
-from nlp_retrieval.reports.trackers import check_tracker
-check_tracker(MlflowSettings(), Path())
-from mlflow.telemetry import get_telemetry_client
-print(get_telemetry_client())
-"""
-    bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}  # MLflow is silent in what it takes for a test by itself
-    command = [sys.executable, "-W", "ignore", "-c", program]
-    done = subprocess.run(command, env=bare, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "None"

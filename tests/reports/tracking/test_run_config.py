@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hashed_words import HashedWords
 
 from nlp_retrieval import (
     Bm25Retriever,
-    CombSUM,
     FaissRetriever,
     LinkGraphRetriever,
     OverlapReranker,
@@ -15,7 +13,6 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.reports.trackers import LoggedRun, _comparison, flat_config
 
 LEXICAL = Bm25Retriever()
@@ -78,13 +75,3 @@ def test_a_column_of_the_comparison_is_of_one_type() -> None:
     columns, rows = _comparison(runs)
     assert [row[columns.index("depth")] for row in rows] == [None, "10", "all"]
     assert [row[columns.index("mrr@5")] for row in rows] == [0.5] * 3
-
-
-def test_a_grid_has_the_columns_of_the_same_searchers_without_one() -> None:
-    searcher = {"retrievers": [Bm25Retriever(), FaissRetriever(HashedWords())]}
-    grid = build_grid(searcher, {"retrievers.bm25.k1": [0.9, 1.2], "fusion": [CombSUM(), ReciprocalRankFusion(k=7)]})
-    found = [flat_config(one.config) for one in grid.searchers.values()]
-    wanted = {(k1, fusion) for k1 in (0.9, 1.2) for fusion in ("combsum", "rrf")}
-    assert {(one["bm25/k1"], one["fusion"]) for one in found} == wanted
-    alone = Searcher([Bm25Retriever(k1=0.5), FaissRetriever(HashedWords())], fusion=ReciprocalRankFusion(k=7))
-    assert flat_config(alone.config).keys() in [one.keys() for one in found]

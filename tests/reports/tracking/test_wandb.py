@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -34,23 +32,6 @@ def connect(self, address):
     return inside(self, address)
 socket.socket.connect = connect
 socket.getaddrinfo = lambda host, *a, **k: known(host, *a, **k) if host in HERE else refuse(host)
-"""
-PROGRAM = """
-import os
-from pathlib import Path
-from nlp_retrieval import WandbSettings
-from nlp_retrieval.reports.trackers import check_tracker
-from nlp_retrieval.errors import RetrievalError
-import wandb
-for mode, environment in json.load(sys.stdin):
-    if os.fork() == 0:  # each starts as the first does, without importing all of it again
-        os.environ |= environment
-        try:
-            print(check_tracker(WandbSettings("hover", mode), Path("runs")), flush=True)
-        except RetrievalError as error:
-            print(type(error).__name__, error, flush=True)
-        os._exit(0)
-    os.wait()
 """
 
 
@@ -155,37 +136,3 @@ for path in log_to_wandb(report, WandbSettings(), "."):
     runs = said(tmp_path, program)
     assert len(runs) == 2
     assert all(run.startswith("offline-run-") for run in runs)
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """Of a socket that takes connections while the test runs."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        yield listening.getsockname()[1]
-
-
-def test_where_runs_go_depends_on_key_mode_and_server(tmp_path: Path, port: int) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        away = f"http://127.0.0.1:{free.getsockname()[1]}"
-    server, key = f"http://127.0.0.1:{port}", {"WANDB_API_KEY": LOGIN}
-    no_key, offline, usual, online, unreached, refused, behind_proxy = said(
-        tmp_path,
-        "import json, sys" + PROGRAM,
-        (None, {}),
-        ("offline", key),
-        (None, key | {"WANDB_BASE_URL": server}),
-        ("online", key | {"WANDB_BASE_URL": server}),
-        (None, key | {"WANDB_BASE_URL": away}),
-        ("online", key | {"WANDB_BASE_URL": away}),
-        (None, key | {"WANDB_BASE_URL": away, "http_proxy": "http://127.0.0.1:9"}),
-    )
-    place = "runs go to runs/wandb, for wandb sync"
-    assert no_key == f"Weights & Biases: no API key is configured; {place}"
-    assert offline == f"Weights & Biases: offline, as requested; {place}"
-    assert usual == online == f"Weights & Biases: online, at {server}; runs go to project hover"
-    assert unreached == f"Weights & Biases: {away} cannot be reached; {place}"
-    assert refused.startswith(f"OutputError wandb.mode is online, and {away} cannot be reached; check the network")
-    assert "online, at" in behind_proxy, "a proxy is trusted to know the server"
