@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chat_server import chat_server, fields
 from damage.collection import QUERIES, WORDS, pages, retrievers
 from hashed_words import HashedWords, items_of
 from soaking import mostly_soaked
@@ -15,7 +14,6 @@ from soaking import mostly_soaked
 from nlp_retrieval import (
     Bm25Retriever,
     FaissRetriever,
-    LanguageModel,
     OverlapReranker,
     PyseriniRetriever,
     RetrievalResult,
@@ -104,20 +102,6 @@ def test_a_retriever_that_says_it_does_not_survive_is_refused_until_the_child_op
         return told(opened.open(path).search(QUERIES, 5))
 
     assert forked(work) == whole
-
-
-def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path) -> None:
-    with chat_server(lambda body: fields(query="a fox")) as running:
-        lm = LanguageModel("openai/small", base_url=running.url, cache_dir=tmp_path, endpoint={"calls_at_once": 1})
-        parent = lm.dspy_lm()
-        assert "a fox" in parent("Which?")[0]
-        with parent.engine._calls.slots:  # as a thread that is asking
-            answers = forked(lambda: [lm.dspy_lm() is not parent, lm.dspy_lm() is lm.dspy_lm(), *lm.dspy_lm()("Which?")])
-        assert running.calls == 2
-        assert isinstance(answers, list)
-        assert answers[:2] == [True, True]
-        assert "a fox" in answers[2]
-        assert lm.dspy_lm() is parent
 
 
 def test_a_lock_that_another_thread_held_is_free_in_the_child(path: Path) -> None:

@@ -11,12 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from milvus_server import milvus_url, shared_milvus
-from pymilvus import MilvusClient
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import Searcher, verify_index
-from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 from .generations import QUERIES, corpus, generation_of, searcher, told
 
@@ -78,18 +75,6 @@ def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Publish
     assert searches > 0
     note = f"{processes * threads} readers, {generations} generations: each answer of one generation"
     figures.add("Concurrency", f"searches while items are {publish.__name__}", searches, searches, note)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("publish", [replaced, updated])
-def test_collections_on_a_server_stay_while_a_reader_has_them_and_no_longer(tmp_path: Path, publish: Publish) -> None:
-    milvus_url()
-    client = MilvusClient(shared_milvus().url, dedicated=True)
-    before = set(client.list_collections())
-    check_readers(tmp_path, publish, processes=2, threads=2, generations=5, engine="milvus")
-    named = {record.table for record in ServerRecord.named(tmp_path / "index")}
-    assert set(client.list_collections()) - before == named
-    client.close()
 
 
 def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path: Path) -> None:

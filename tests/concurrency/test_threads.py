@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +17,6 @@ from nlp_retrieval import (
     Bm25Retriever,
     FaissRetriever,
     LinkGraphRetriever,
-    PyseriniRetriever,
     RetrievalResult,
     SearchableItem,
     Searcher,
@@ -29,8 +26,6 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers import IVFPQ
 
 from .forking import raced
-from .generations import corpus
-from .test_readers import TESTS
 
 THREADS = 8
 
@@ -125,31 +120,6 @@ def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
     together = raced([lambda: signals(retriever.retrieve(asked, path, 10))] * THREADS)
     assert [one for one in opened if one is retriever] == [retriever]
     assert all(found == signals(retriever.retrieve(asked, path, 10)) for found in together)
-
-
-_JAVA = """
-import sys
-import threading
-from concurrency.generations import QUERIES, told
-from concurrency.forking import raced
-from nlp_retrieval import PyseriniRetriever, Searcher
-opened = lambda: Searcher([PyseriniRetriever()]).open(sys.argv[1])
-first = raced([lambda: told(opened().search(QUERIES, 5))] * 6)
-shared = opened()
-together = raced([lambda: told(shared.search(QUERIES, 5)), lambda: told(shared.search(QUERIES[::-1], 5))[::-1]] * 6)
-assert len(first[0][0]) == 5 and all(found == first[0] for found in first + together)
-print("right")
-"""
-
-
-@pytest.mark.soak
-def test_threads_that_start_java_at_once_start_it_once(tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
-    Searcher([PyseriniRetriever()]).index(corpus(1), index)
-    command = [sys.executable, "-c", _JAVA, str(index)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=TESTS, timeout=300, check=False)
-    assert done.stdout == "right\n", done.stderr
 
 
 def test_a_task_of_many_parts_does_not_keep_another_waiting_until_its_end() -> None:

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from soaking import Figures
 from nlp_retrieval import verify_index
 from nlp_retrieval.errors import IndexLockedError
 
-from .forking import raced
 from .generations import QUERIES, corpus, generation_of, searcher
 from .test_readers import TESTS, folders_in_use
 
@@ -74,27 +71,3 @@ def test_a_killed_writer_leaves_no_lock_and_no_scratch(index: Path, effort: int,
         assert left_over(index) == set()
         assert verify_index(index) == []
     figures.add("Concurrency", "locks of killed writers", effort, effort, "taken over at once, scratch cleared")
-
-
-@pytest.mark.soak
-def test_of_many_writers_each_writes_all_or_is_told_to_wait(index: Path, effort: int, figures: Figures) -> None:
-    searcher().index(corpus(0), index)
-
-    def write(first: int) -> list[int | IndexLockedError]:
-        outcomes: list[int | IndexLockedError] = []
-        for number in range(first, first + 3 * effort):
-            try:
-                searcher().index(corpus(number), index, replace=True)
-                outcomes.append(number)
-            except IndexLockedError as error:
-                outcomes.append(error)
-        return outcomes
-
-    outcomes = list(chain.from_iterable(raced([partial(write, 1000 * (number + 1)) for number in range(6)])))
-    written = [outcome for outcome in outcomes if isinstance(outcome, int)]
-    assert generation_of(searcher().open(index).search(QUERIES)) in written
-    assert verify_index(index) == []
-    searcher().index(corpus(7), index, replace=True)
-    assert left_over(index) == set()
-    tried, refused = len(outcomes), len(outcomes) - len(written)
-    figures.add("Concurrency", "writers at once", tried, tried, f"{len(written)} wrote, {refused} were told to wait")

@@ -40,19 +40,6 @@ def test_a_number_that_is_not_finite_is_refused_with_its_place(values, place):
         SearchableItem(item_id="a", content="b", metadata=values)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"item_id": "", "content": "b"},
-        {"item_id": "a", "content": None},
-        {"item_id": "a", "content": "b", "title": "unknown field"},
-    ],
-)
-def test_an_item_needs_a_nonempty_id_and_a_text(fields):
-    with pytest.raises(ValidationError):
-        SearchableItem(**fields)
-
-
 def test_text_is_the_title_as_a_sentence_then_the_content():
     assert SearchableItem(item_id="a", content="body", metadata={"title": "Head"}).text == "Head. body"
     assert SearchableItem(item_id="a", content="body", metadata={"title": "Who?"}).text == "Who? body"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -90,41 +88,6 @@ def test_the_entry_that_is_too_deep_is_named(write: Write, subtests: pytest.Subt
                 SourceError, match=rf"entry {position + 1}: JSON that is nested too deeply \(more than 100 levels\)"
             ):
                 list(stream)
-
-
-BOMBS_OF_PARQUET: dict[str, Callable[[], list[str]]] = {
-    "a long text": lambda: ["a" * 2**29],
-    "the same text in every row": lambda: ["a" * 2**22] * 600,
-}
-READ = """
-import sys
-import pyarrow as pa
-from nlp_retrieval import ParquetLoader
-from nlp_retrieval.core.files.arrow_rows import read_parquet
-path = sys.argv[2]
-reads = {
-    "corpus": lambda: sum(1 for _ in ParquetLoader(path, id_field=None, content_field="text").stream()),
-    "hits": lambda: read_parquet(path),
-}
-try:
-    print(reads[sys.argv[1]]())
-except Exception as error:
-    print(type(error).__name__, error)
-print(pa.default_memory_pool().max_memory() >> 20)
-"""
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("bomb", BOMBS_OF_PARQUET)
-@pytest.mark.parametrize("reader", ["corpus", "hits"])
-def test_a_small_parquet_file_takes_little_memory(tmp_path: Path, reader: str, bomb: str) -> None:
-    path = tmp_path / "bomb.parquet"
-    pq.write_table(pa.table({"text": BOMBS_OF_PARQUET[bomb]()}), path, compression="zstd")
-    assert path.stat().st_size < 2**18
-    done = subprocess.run([sys.executable, "-c", READ, reader, path], capture_output=True, text=True, timeout=300, check=True)
-    *said, mebibytes = done.stdout.splitlines()
-    assert int(mebibytes) < 400
-    assert "Error" in said[0] or "ArrowInvalid" in said[0] or said == ["600"]
 
 
 def test_a_parquet_file_whose_footer_tells_of_too_much_is_refused_unread(tmp_path: Path) -> None:

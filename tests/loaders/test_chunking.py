@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from pydantic import JsonValue
 
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, ItemError
+from nlp_retrieval.errors import ItemError
 from nlp_retrieval.loaders.chunking import ChunkingLoader
 
 
@@ -76,15 +75,6 @@ def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(text: str, s
     assert not text[covered:].strip()
 
 
-@given(st.lists(st.sampled_from(["a", "bb", "end."]), min_size=1, max_size=200), st.integers(1, 20), st.integers(0, 19))
-def test_no_passage_has_more_words_and_no_overlap_is_longer_than_asked(words: list[str], size: int, overlap: int) -> None:
-    overlap %= size
-    found = chunks(" ".join(words), size, overlap)
-    assert all(len(chunk.content.split()) <= size for chunk in found)
-    for before, after in pairwise(found):
-        assert len(before.content[span(after)[0] - span(before)[0] :].split()) <= overlap
-
-
 def test_a_passage_keeps_title_and_metadata_and_says_where_it_comes_from() -> None:
     loader = ChunkingLoader(OneItem("One two. Three four.", {"title": "T", "year": 1}), size=2, overlap=0)
     assert loader.load() == [
@@ -99,16 +89,6 @@ def test_a_passage_keeps_title_and_metadata_and_says_where_it_comes_from() -> No
             metadata={"title": "T", "year": 1, "parent_id": "p", "chunk": 1, "start": 9, "end": 20},
         ),
     ]
-
-
-def test_a_short_item_is_one_passage_even_where_only_its_title_can_be_found(subtests: pytest.Subtests) -> None:
-    for text in ["short", " short\n", "", " \n "]:
-        with subtests.test(text=text):
-            found = chunks(text)
-            assert [(chunk.item_id, chunk.content) for chunk in found] == [("p#0", text.strip())]
-            start, end = span(found[0])
-            assert text[start:end] == text.strip()
-            assert (start, end) == (0, 0) or text.strip()
 
 
 def test_passages_end_and_start_with_sentences_where_they_can() -> None:
@@ -158,17 +138,6 @@ def test_metadata_that_would_be_overwritten_is_an_error() -> None:
     loader = ChunkingLoader(OneItem("text", {"start": 12.5}))
     with pytest.raises(ItemError, match='item "p": its metadata has "start", which ChunkingLoader writes; rename it'):
         loader.load()
-
-
-def test_settings_are_checked(subtests: pytest.Subtests) -> None:
-    for settings, message in [
-        ({"size": 0}, "size"),
-        ({"overlap": -1}, "overlap"),
-        ({"size": 50, "overlap": 50}, "overlap=50 must be less than size=50"),
-        ({"unit": "tokens"}, "unit"),
-    ]:
-        with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
-            ChunkingLoader(OneItem("a"), **settings)
 
 
 def test_a_passage_has_the_page_that_it_begins_on():

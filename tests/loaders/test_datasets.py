@@ -127,25 +127,6 @@ def test_claims_are_filtered_by_hops_and_label_and_gold_lines_up(write: Write, s
             HoverLoader("hover.json", **settings)
 
 
-def test_a_malformed_claim_is_an_error_with_its_place(write: Write, subtests: pytest.Subtests) -> None:
-    for row, expected in [
-        ({"claim": "c"}, 'no "uid" field (found: "claim")'),
-        (claim("a", claim=None), '"claim" is null; expected text'),
-        (claim("first"), 'the id "first" is taken by'),
-        ("text", "expected a JSON object, found text"),
-    ]:
-        with subtests.test(row=row, expected=expected):
-            path = write("hover.json", json.dumps([claim("first"), row], indent=0))
-            message = error_of(HoverLoader(path).queries)
-            assert message.startswith(f"{path}, entry 2: ")
-            assert expected in message
-    for facts in ["Title", [["", 0]], [[3, "Title"]], {"Title": 0}, [["T", 0], "U"], []]:
-        with subtests.test(facts=facts):
-            message = error_of(HoverLoader(write("hover.json", json.dumps([claim("a", supporting_facts=facts)]))).gold)
-            assert "entry 1: " in message
-            assert '"supporting_facts"' in message
-
-
 # HotpotQA
 
 
@@ -198,21 +179,6 @@ def test_test_releases_have_queries_but_no_gold_and_say_so(write: Write) -> None
         assert loader.queries() == [Query(query_id="a", text="question a?")]
         assert "the test release withholds them" in error_of(loader.gold)
     assert "the test release withholds them" in error_of(hotpot(write, row, sentence_facts=True).queries)
-
-
-def test_a_malformed_question_is_an_error_with_its_place(write: Write, subtests: pytest.Subtests) -> None:
-    for row, expected in [
-        ({"answer": "q"}, 'no "question" field (found: "answer")'),
-        (question("first"), 'the id "first" is taken by'),
-    ]:
-        with subtests.test(row=row, expected=expected):
-            message = error_of(hotpot(write, question("first"), row).queries)
-            assert "entry 2: " in message
-            assert expected in message
-    for context in [None, "text", {"title": ["T"]}, {"title": ["T"], "sentences": []}, [["T"]], [["T", [1]]], [[" ", ["s"]]]]:
-        with subtests.test(context=context):
-            message = error_of(hotpot(write, question("a", context=context)).load)
-            assert 'entry 1: "context" is not a list of [title, [sentences]] pairs' in message
 
 
 def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> None:

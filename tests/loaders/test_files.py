@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.files import records
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders import files
 from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_lines
 
 from .conftest import Write
@@ -68,15 +66,6 @@ def test_a_malformed_list_is_an_error_that_names_the_entry(write: Write, subtest
             assert message_of(read_json_list(path)).startswith(f"{path}{expected}")
 
 
-def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (files, records):
-        monkeypatch.setattr(module, "MAX_ENTRY", 2**20)
-    path = write("a.json.gz", b'["' + b"a" * 2**23)
-    assert "entry 1: longer than 1 MiB" in message_of(read_json_list(path))
-    path = write("a.jsonl.gz", b'{}\n"' + b"a" * 2**23)
-    assert "line 2: longer than 1 MiB" in message_of(read_json_lines(path))
-
-
 def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pytest.Subtests) -> None:
     for line, expected in [
         ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),
@@ -93,13 +82,6 @@ def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pyte
     assert "line 1: not valid JSON: unexpected end of data" in message_of(read_json_lines(pretty))
     assert "one object per line (jq -c . old.json > new.jsonl)" in message_of(read_json_lines(pretty))
     assert "line 1: the file is one JSON list; write one object" in message_of(read_json_lines(write("b.jsonl", "[\n{}\n]")))
-
-
-def test_gzip_is_recognised_by_its_bytes_and_not_by_its_name(write: Write) -> None:
-    packed = write("a.jsonl", gzip.compress(b'{"a": 1}\n'))
-    plain = write("inner.gz", b"")
-    plain.write_bytes(b'{"a": 1}\n')
-    assert [row for _, row in read_json_lines(packed)] == [row for _, row in read_json_lines(plain)] == [{"a": 1}]
 
 
 def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path: Path) -> None:

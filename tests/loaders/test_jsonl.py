@@ -35,22 +35,6 @@ def test_id_text_title_and_all_other_fields_become_items_in_the_order_of_the_fil
     ]
 
 
-def test_only_the_metadata_fields_asked_for_are_kept_beside_the_title(write: Write) -> None:
-    path = write("items.jsonl", [{"id": "a", "content": "c", "title": "T", "x": 1, "y": 2}, {"id": "b", "content": "d"}])
-    first, second = JsonlLoader(path, metadata_fields=("x", "id")).load()
-    assert first.metadata == {"x": 1, "id": "a", "title": "T"}
-    assert second.metadata == {"id": "b"}
-    assert JsonlLoader(path, metadata_fields=[]).load()[0].metadata == {"title": "T"}
-
-
-def test_two_values_for_one_name_are_an_error(write: Write, subtests: pytest.Subtests) -> None:
-    for row in [{"lang": "en", "metadata": {"lang": "de"}}, {"title": "A", "metadata": {"title": "B"}}]:
-        with subtests.test(row=row):
-            message = error_of(JsonlLoader(write("items.jsonl", [{"id": "a", "content": "c", **row}])))
-            assert "line 1: " in message
-            assert "rename one" in message
-
-
 def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(write: Write, subtests: pytest.Subtests) -> None:
     for row, expected in [
         ({"_id": "a", "text": "c"}, 'line 2: no "id" field (found: "_id", "text"); pass id_field="_id"'),

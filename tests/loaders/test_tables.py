@@ -93,28 +93,6 @@ def test_parquet_is_read_from_folders(tmp_path: Path) -> None:
     assert kept[2].metadata == {"by": {"name": "x"}}
 
 
-def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
-    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
-) -> None:
-    for table, said in [
-        ({"id": [1], "content": [[["a"]]]}, 'row 1: "content" is a list; expected text'),
-        ({"id": [1], "content": pa.array([1], pa.timestamp("s"))}, 'column "content" holds timestamp.*, and not text'),
-        ({"id": [1], "text": ["a"]}, 'no "content" field .*pass content_field="text"'),
-        ({"id": [1.5], "content": ["a"]}, 'row 1: "id" is a number'),
-        ({"id": [1], "content": ["a"], "raw": [b"x"]}, 'row 1: column "raw" holds bytes, .*metadata_fields'),
-        (
-            {"id": [1], "content": ["a"], "day": pa.array([2**30], pa.date32())},
-            "row 1 or soon after: a value that Python has no",
-        ),
-        ({"id": [1], "content": ["a"], "at": pa.array([1], pa.timestamp("us", "No/Where"))}, "no form for .*No/Where"),
-    ]:
-        with subtests.test(table=table, said=said):
-            tmp_path = tmp_path_factory.mktemp("case")
-            pq.write_table(pa.table(table), tmp_path / "a.parquet")
-            with pytest.raises(SourceError, match=said):
-                ParquetLoader(tmp_path / "a.parquet").load()
-
-
 def test_jsonl_fields_are_joined(write: Write) -> None:
     path = write("a.jsonl", [{"nr": 1, "body": "b", "lead": "l", "a.b": 1}])
     (found,) = JsonlLoader(path, id_field="nr", content_field=["lead", "body", "more"]).load()
@@ -142,19 +120,6 @@ def test_hugging_face_folders_are_read(tmp_path: Path, monkeypatch: pytest.Monke
         HuggingFaceLoader(tmp_path / "one", split="test").load()
     with pytest.raises(SourceError, match='pass content_field="content"'):
         HuggingFaceLoader(tmp_path / "saved", content_field="contnt").load()
-
-
-def test_a_name_on_the_hub_without_a_network_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import datasets
-
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
-    with pytest.raises(SourceError, match=r"datasets cannot read it .*network, or .*save_to_disk"):
-        HuggingFaceLoader("nobody/nothing").load()
-    file = tmp_path / "a.csv"
-    file.write_text("id,content\n1,a\n")
-    with pytest.raises(SourceError, match="this is a file; name its folder, or read it with the loader csv"):
-        HuggingFaceLoader(file).load()
 
 
 def frames(folder: Path) -> dict[str, BaseLoader]:

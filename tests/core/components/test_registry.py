@@ -17,9 +17,7 @@ from nlp_retrieval.core.components.registry import (
     names,
     registered,
 )
-from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.yaml_text import parse_yaml
-from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError
 
 ENGINES = "core.engines"
@@ -80,13 +78,6 @@ def test_a_path_is_text_in_a_file_and_a_path_in_the_constructor(plugin, tmp_path
     assert build_as(NotesLoader, "loaders", {"name": "notes", "path": "x", "encoding": "ascii"}).encoding == "ascii"
 
 
-@pytest.mark.parametrize(("kind", "name"), [("retrievers", "colbert"), ("rerankers", "late_interaction")])
-def test_the_name_of_a_model_makes_a_token_encoder_where_one_is_expected(kind, name):
-    made = build(kind, {"name": name, "encoder": {"name": "org/model"} | {"projection": 64}})
-    assert made.encoder == component_class("encoders", "colbert")("org/model", projection=64)
-    assert build(kind, made.config) == made
-
-
 def test_an_unknown_name_lists_the_nearest():
     with pytest.raises(ConfigurationError, match=r"no fusion called 'rff'; did you mean 'rrf'\?.*combsum"):
         build("fusions", "rff")
@@ -99,12 +90,6 @@ def test_wrong_values_deep_inside_are_named_with_their_place(plugin):
     settings["retrievers"][1] = {"name": "termz"}
     with pytest.raises(ConfigurationError, match=r"searchers\.a\.retrievers\[1\].*'termz'; did you mean 'terms'"):
         build("searchers", settings, "searchers.a")
-
-
-def test_what_is_no_component_of_the_wanted_class_is_refused(plugin):
-    assert isinstance(build_as(BaseLoader, "loaders", {"loader": "list", "texts": ["a"]}), BaseLoader)
-    with pytest.raises(ConfigurationError, match="'list' is not a BaseRetriever"):
-        build_as(BaseRetriever, "loaders", {"name": "list", "texts": ["a"]}, "corpus")
 
 
 def test_two_packages_that_register_one_name_are_an_error_that_names_both(install):

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, publish_folder, sync_tree, write_atomically
-from nlp_retrieval.errors import IndexWriteError
+from nlp_retrieval.core.files.atomic import clear_asides, publish_folder, sync_tree, write_atomically
 
 
 def names(folder: Path) -> list[str]:
@@ -71,34 +70,6 @@ def test_all_files_and_folders_of_a_tree_are_synced_and_links_are_not_followed(t
     (tree / "folder").symlink_to(tmp_path)
     sync_tree(tree)
     assert sorted(synced) == [tree, tree / "inner", tree / "inner" / "two", tree / "one"]
-
-
-def test_a_file_is_replaced_whole_without_waiting_for_the_disk(tmp_path, synced):
-    file = tmp_path / "file"
-    write_atomically(file, b"old", durable=False)
-    with file.open("rb") as reader:
-        write_atomically(file, b"new", durable=False)
-        assert reader.read() == b"old"
-    assert (file.read_bytes(), synced) == (b"new", [])
-    (tmp_path / "folder" / "inside").mkdir(parents=True)
-    with pytest.raises(OSError, match="folder"):
-        write_atomically(tmp_path / "folder", b"x", durable=False)
-    assert names(tmp_path) == ["file", "folder"]
-
-
-def test_other_errors_pass_as_they_are(tmp_path):
-    with pytest.raises(OSError, match="without a number") as caught, explained_writes(tmp_path):
-        raise OSError("without a number")
-    assert not isinstance(caught.value, IndexWriteError)
-    with pytest.raises(KeyError), explained_writes(tmp_path):
-        raise KeyError("x")
-    with pytest.raises(FileNotFoundError), explained_writes(tmp_path / "index"):
-        (tmp_path / "model").read_bytes()
-    with (
-        pytest.raises(IndexWriteError, match=r"cannot write to .*index/file: No such file"),
-        explained_writes(tmp_path / "index"),
-    ):
-        (tmp_path / "index" / "file").touch()
 
 
 def test_only_what_was_left_beside_this_file_and_is_old_is_removed(tmp_path):

@@ -13,9 +13,9 @@ import polars
 import pyarrow as pa
 import pytest
 
-from nlp_retrieval import Query, SearchableItem, Searcher
-from nlp_retrieval.core.files.frames import items_of, queries_of, texts_of
-from nlp_retrieval.errors import ItemError, QueryError
+from nlp_retrieval import SearchableItem, Searcher
+from nlp_retrieval.core.files.frames import items_of
+from nlp_retrieval.errors import ItemError
 
 ROWS = [
     {"docno": 7, "text": "a red fox", "title": "Fox", "year": 2001, "tags": ["x", "y"], "seen": date(2020, 1, 2)},
@@ -109,22 +109,7 @@ def test_a_bad_shape_is_an_error_that_says_where_and_what_to_write(source: Any, 
     assert not (tmp_path / "index").exists()
 
 
-QUERIES = [Query(query_id="1", text="red fox", family="f", metadata={"hops": 2}), Query(query_id="2", text="whale")]
 FRAME = pandas.DataFrame({"qid": [1, 2], "query": ["red fox", "whale"], "family": ["f", None], "hops": [2, None]})
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        polars.from_pandas(FRAME),
-        FRAME.rename(columns={"qid": "_id", "query": "Question"}).to_dict("records"),
-    ],
-)
-def test_queries_are_the_same_from_every_form(source: Any) -> None:
-    first, second = queries_of(source)
-    assert first == QUERIES[0]
-    assert (second.query_id, second.text, second.family) == ("2", "whale", None)
-    assert texts_of(source) == (["1", "2"], ["red fox", "whale"])
 
 
 @pytest.fixture
@@ -149,20 +134,6 @@ def test_a_search_keeps_the_ids_of_its_queries(searcher: Searcher, queries: Any,
     assert [one.query_id for one in found] == ids
     assert list(found) == list(searcher.search(["red fox", "whale"]))
     assert found.to_pandas()[["qid", "docno", "rank"]].to_dict("split")["data"] == [[ids[0], "7", 1], [ids[1], "9", 1]]
-
-
-@pytest.mark.parametrize(
-    ("queries", "said"),
-    [
-        (pandas.DataFrame({"qid": [1, 1], "query": ["x", "y"]}), "two queries have the id '1'"),
-        (pandas.DataFrame({"qid": [1], "title": ["x"]}), 'no column with the query, such as "query" (found: "qid", "title")'),
-        ([("1", 5)], "query 1 is 5 (int); expected a Query"),
-    ],
-)
-def test_queries_of_a_bad_shape_are_an_error(searcher: Searcher, queries: Any, said: str) -> None:
-    with pytest.raises(QueryError) as caught:
-        searcher.search(queries)
-    assert said in str(caught.value)
 
 
 def test_a_series_with_ids_is_not_read_as_texts_without_them() -> None:

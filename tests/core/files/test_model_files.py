@@ -42,14 +42,6 @@ def test_the_fingerprint_is_of_names_and_contents_in_order(model: Path) -> None:
     assert fingerprint_of_folder(model) == by_hand.hexdigest()
 
 
-@pytest.mark.parametrize("name", ["README.md", ".git/index"])
-def test_what_people_and_tools_keep_beside_a_model_does_not_count(model: Path, name: str) -> None:
-    before = fingerprint_of_folder(model)
-    (model / name).parent.mkdir(exist_ok=True)
-    (model / name).write_bytes(b"x")
-    assert fingerprint_of_folder(model) == before
-
-
 def test_the_layout_of_the_hub_cache_is_the_model_itself(model: Path, tmp_path: Path) -> None:
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "abc"
     blobs.mkdir()
@@ -59,12 +51,6 @@ def test_the_layout_of_the_hub_cache_is_the_model_itself(model: Path, tmp_path: 
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(blobs / str(number))
     assert fingerprint_of_folder(snapshot) == fingerprint_of_folder(model)
-
-
-def test_a_link_back_to_a_folder_above_it_adds_no_files(model: Path) -> None:
-    before = fingerprint_of_folder(model)
-    (model / "1_Dense" / "above").symlink_to(model)
-    assert fingerprint_of_folder(model) == before
 
 
 def test_a_pipe_is_not_waited_for(model: Path) -> None:

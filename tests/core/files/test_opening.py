@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 from collections.abc import Callable
@@ -21,7 +20,6 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core import write_output
-from nlp_retrieval.core.files.columns import unreadable
 from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.errors import SourceError
 
@@ -33,11 +31,6 @@ def test_a_pipe_a_device_and_a_folder_are_no_regular_files(make: Callable[[Path]
     make(tmp_path / "file")
     with pytest.raises(OSError, match="not a regular file"):
         open_regular(tmp_path / "file")
-
-
-def test_a_file_that_may_not_be_read_needs_permission_and_no_new_index() -> None:
-    told = str(unreadable(Path("index/rows.npy"), PermissionError(errno.EACCES, "Permission denied")))
-    assert told == "index/rows.npy is missing or unreadable (Permission denied); make it readable for this user"
 
 
 def test_a_path_of_an_unknown_user_and_a_pipe_are_told_by_every_loader(tmp_path: Path) -> None:

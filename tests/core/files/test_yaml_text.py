@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
+from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.errors import ConfigurationError
 
 
@@ -35,11 +35,6 @@ def test_a_word_that_is_no_number_to_people_is_text(read, text):
 def test_a_number_and_a_truth_value_are_what_they_look_like(read, text, value):
     found = read(f"a: {text}\n")["a"]
     assert (found, type(found)) == (value, type(value))
-
-
-@pytest.mark.parametrize("key", ["no", "1e3", "2019"])
-def test_a_key_is_text_as_it_is_written(read, key):
-    assert read(f"a: {{{key}: 1}}") == {"a": {key: 1}}
 
 
 @pytest.mark.parametrize(
@@ -80,13 +75,3 @@ def test_a_tag_that_would_make_an_object_is_refused_with_its_line(read, text, tm
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml"):
         read(text)
-
-
-def test_an_unknown_key_lists_the_nearest():
-    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: unknown key 'serchers'; did you mean 'searchers'"):
-        check_keys({"serchers": 1}, ["searchers", "corpus"], [], "sweep.yaml")
-
-
-def test_missing_keys_are_all_named():
-    with pytest.raises(ConfigurationError, match="'corpus', 'searchers' missing"):
-        check_keys({"k": 1}, ["k", "corpus", "searchers"], ["corpus", "searchers"], "sweep.yaml")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ import pytest
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, read_manifest, verify_index
-from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import (
-    ConfigurationError,
     IndexConflictError,
     IndexDamagedError,
     IndexMismatchError,
@@ -91,17 +88,6 @@ def test_the_first_time_builds_and_the_second_time_finds(path):
     assert read_manifest(path).generation == 1
 
 
-def test_a_parameter_of_the_search_is_that_of_the_last_time_it_was_indexed(tmp_path):
-    for k1 in (0.9, 2.0):
-        Searcher([{"name": "bm25", "k1": k1}]).index([("a", "red fox")], tmp_path)
-        assert [retriever.k1 for retriever in Searcher.open(tmp_path).retrievers.values()] == [k1]
-    Searcher({"one": {"name": "bm25", "k1": 1.0}, "two": {"name": "bm25", "k1": 3.0}}).index([("a", "red fox")], tmp_path)
-    assert [retriever.k1 for retriever in Searcher.open(tmp_path).retrievers.values()] == [1.0]
-    generation = read_manifest(tmp_path).generation
-    Searcher([{"name": "bm25", "k1": 1.0}]).index([("a", "red fox")], tmp_path)
-    assert read_manifest(tmp_path).generation == generation
-
-
 def test_another_retriever_over_the_same_items_joins(built):
     report = TermShare().index(ALPHA, built)
     assert (report.built, report.found) == (["share"], [])
@@ -145,19 +131,6 @@ def test_a_build_that_breaks_leaves_the_old_state_and_no_scratch(built, engine):
     assert names(built) == named_by_manifest(built)
 
 
-def test_a_source_that_breaks_midway_leaves_nothing(path, built):
-
-    def items():
-        yield from OTHER
-        raise OSError(5, "gone")
-
-    before = state(built)
-    with pytest.raises(SourceError):
-        TermCount().index(items(), built, replace=True)
-    assert state(built) == before
-    assert names(built) == named_by_manifest(built)
-
-
 @pytest.mark.parametrize("was_there", [False, True])
 @pytest.mark.parametrize("breaks", [TermCount, Fails, Interrupted])
 def test_a_first_build_that_breaks_leaves_nothing(path, breaks, was_there):
@@ -174,34 +147,6 @@ def test_a_first_build_that_breaks_leaves_nothing(path, breaks, was_there):
     assert (names(path) if path.exists() else None) == (set() if was_there else None)
 
 
-def test_a_build_that_breaks_leaves_folders_whose_manifest_is_not_there_yet(built):
-    (built / MANIFEST_FILE).rename(built.parent / MANIFEST_FILE)
-    before = state(built)
-    with pytest.raises(RuntimeError):
-        Fails().index(ALPHA, built)
-    assert state(built) == before
-    (built.parent / MANIFEST_FILE).rename(built / MANIFEST_FILE)
-    assert found(built) == ["d0", "d1"]
-
-
-def test_a_manifest_that_is_written_can_be_read(path, monkeypatch):
-    class Large(TermCount):
-        name = "large"
-        size = 20 * 2**20
-
-        @property
-        def identity(self):
-            return {**super().identity, "words": "x" * self.size}
-
-    Large().index(ALPHA, path)
-    assert read_manifest(path).corpus.n_items == 3
-    before = state(path)
-    monkeypatch.setattr(Large, "size", 2**26)
-    with pytest.raises(ConfigurationError, match=r"the manifest of .* would have 6.,"):
-        Large().index(OTHER, path, replace=True)
-    assert state(path) == before
-
-
 # readers beside writers
 
 
@@ -215,20 +160,6 @@ def test_a_retriever_that_searches_alone_holds_one_generation_only(path):
     current.retrieve([["alpha"]], path, 1)
     TermShare().index(documents(["alpha 4"]), path)
     assert names(path) == named_by_manifest(path)
-
-
-def test_a_retriever_follows_an_index_that_was_removed_and_built_again(path):
-    retriever = TermCount()
-    retriever.index(documents(["alpha old"]), path)
-    retriever.retrieve([["alpha"]], path, 1)
-    shutil.rmtree(path)
-    with pytest.raises(IndexMissingError):
-        retriever.retrieve([["alpha"]], path, 1)
-    retriever.index(documents(["alpha old"]), path)
-    retriever.retrieve([["alpha"]], path, 1)
-    shutil.rmtree(path)
-    retriever.index(documents(["alpha new"]), path)
-    assert [hit.item.content for hit in retriever.retrieve([["alpha"]], path, 1)[0]] == ["alpha new"]
 
 
 # what is not ours
@@ -251,42 +182,10 @@ def test_foreign_files_and_folders_are_never_removed(built):
 # damage
 
 
-def files_of(path) -> list[Path]:
-    manifest = read_manifest(path)
-    return sorted(path / folder.folder / name for folder in manifest.records for name in folder.files)
-
-
 def flip(file: Path, place: int) -> None:
     content = bytearray(file.read_bytes())
     content[place] ^= 0x40
     file.write_bytes(content)
-
-
-SIZES = {
-    "truncated": lambda file: os.truncate(file, file.stat().st_size - 1),
-    "missing": lambda file: file.unlink(),
-    "a pipe": lambda file: (file.unlink(), os.mkfifo(file)),
-}
-
-
-@pytest.mark.parametrize("damage", SIZES)
-def test_a_file_of_another_size_is_an_error_that_names_it(built, damage):
-    which = 1
-    file = files_of(built)[which]
-    SIZES[damage](file)
-    with pytest.raises(IndexDamagedError, match="replace=True") as caught:
-        found(built)
-    assert str(file) in str(caught.value)
-    check_verified_and_healed(built, file)
-
-
-def check_verified_and_healed(built, file):
-    assert [str(file) in message for message in verify_index(built)] == [True]
-    with pytest.raises(IndexDamagedError):
-        TermCount().index(ALPHA, built)
-    TermCount().index(ALPHA, built, replace=True)
-    assert found(built) == ["d0", "d1"]
-    assert verify_index(built) == []
 
 
 @pytest.mark.parametrize("damaged", ["the items", "one retriever"])
@@ -300,14 +199,6 @@ def test_to_replace_what_is_damaged_keeps_the_other_retrievers(built, damaged):
     assert read_manifest(built).retrievers[1] == manifest.retrievers[1]
     assert verify_index(built) == []
     assert found(built, retriever=TermShare()) == found(built) == ["d0", "d1"]
-
-
-def test_joining_copies_no_damage(built):
-    searcher = Searcher([TermCount()]).open(built)
-    searcher.add(documents(["alpha new"], "n"), auto_compact=False)
-    flip(next(file for file in files_of(built) if file.name == "items.arrow"), -40)
-    with pytest.raises(IndexDamagedError, match=r"items\.arrow is damaged: SHA-256"):
-        searcher.compact()
 
 
 # what is there and what is asked for
@@ -352,12 +243,6 @@ def test_what_is_no_manifest_is_damage_that_replace_cures(built, content):
     TermCount().index(ALPHA, built, replace=True)
     assert found(built) == ["d0", "d1"]
     assert names(built) == named_by_manifest(built)
-
-
-def test_a_manifest_that_names_a_folder_twice_is_damage(built):
-    rewrite(built, lambda content: content["retrievers"].extend(content["retrievers"] * 1000))
-    with pytest.raises(IndexDamagedError, match=r"damaged: .*a folder is named twice"):
-        found(built)
 
 
 def test_every_flipped_byte_of_a_manifest_is_damage(built):

@@ -175,16 +175,6 @@ def test_another_encoder_takes_nothing_over(encoder, tmp_path):
     assert checkpoints(tmp_path / "index") == []
 
 
-def test_only_the_batches_that_changed_are_encoded_again(tmp_path):
-    stopped(flat(), tmp_path / "index", 8)
-    changed = [*TEXTS[:2], "another text", *TEXTS[3:]]
-    again = flat()
-    again.index(items_of(changed), tmp_path / "index")
-    assert again.encoder.encoded == [*changed[2:4], *changed[8:]]
-    flat().index(items_of(changed), tmp_path / "fresh")
-    assert files_of(tmp_path / "index") == files_of(tmp_path / "fresh")
-
-
 def test_what_is_built_together_with_one_encoder_is_encoded_once(tmp_path):
     one = flat
     other = hnsw
@@ -219,19 +209,6 @@ def test_a_damaged_checkpoint_is_encoded_again(data, tmp_path_factory):
     assert files_of(folder / "index") == expected
 
 
-def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path):
-    expected = whole(flat, tmp_path)
-    stopped(flat(), tmp_path / "index", 8)
-    outside = tmp_path / "outside"
-    outside.write_bytes(b"precious")
-    for path in checkpoints(tmp_path / "index"):
-        path.unlink()
-        path.symlink_to(outside)
-    flat().index(items_of(TEXTS), tmp_path / "index")
-    assert files_of(tmp_path / "index") == expected
-    assert outside.read_bytes() == b"precious"
-
-
 def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_build(tmp_path, monkeypatch):
     def full(path: Path, content: bytes, durable: bool) -> None:
         raise OSError(28, "No space left on device")
@@ -241,17 +218,3 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_build(tmp_path, m
     with pytest.warns(RetrievalWarning, match=r"cannot be written \(No space left"):
         flat().index(items_of(TEXTS), tmp_path / "index")
     assert files_of(tmp_path / "index") == expected
-
-
-def test_nothing_of_a_text_or_a_secret_stands_in_the_file(tmp_path):
-    class WithKey(Stops):
-        name = "with-key"
-
-        def __init__(self, api_key: str = "sk-very-secret-0123456789") -> None:
-            super().__init__()
-            self.api_key = api_key
-
-    stopped(flat(WithKey()), tmp_path / "index", 8)
-    content = b"".join(path.read_bytes() for path in checkpoints(tmp_path / "index"))
-    assert b"secret" not in content
-    assert b"number" not in content

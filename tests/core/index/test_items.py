@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from core.engines import documents
 from core.strategies import metadata, texts
-from nlp_retrieval.core.index import items as items_module
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexDamagedError, ItemError
@@ -92,30 +91,11 @@ def test_a_duplicate_id_is_an_error_that_names_both_places(first, second, tmp_pa
         write_items(corpus, tmp_path)
 
 
-def test_ids_whose_hashes_meet_are_not_taken_for_duplicates(tmp_path, monkeypatch):
-    monkeypatch.setattr(items_module, "hash", len, raising=False)
-    assert written(documents(["a", "b", "c"]), tmp_path).ids() == ["d0", "d1", "d2"]
-
-
 def test_a_lone_surrogate_is_an_error_that_names_the_item(tmp_path):
     item = SearchableItem.trusted("a", "", {"title": "bad \ud800"})
     with pytest.raises(ItemError, match=r"half of a surrogate pair") as caught:
         write_items([item], tmp_path)
     assert repr(item.item_id) in str(caught.value)
-
-
-@pytest.mark.parametrize("value", [float("nan"), object()])
-def test_metadata_that_json_cannot_hold_is_an_item_error_that_names_the_item(value, tmp_path):
-    """Models are frozen, the dict inside is not: it can be spoilt after it was validated."""
-    item = SearchableItem(item_id="spoilt", content="x")
-    item.metadata["x"] = value
-    with pytest.raises(ItemError, match="spoilt"):
-        write_items([item], tmp_path)
-
-
-def test_an_empty_corpus_is_an_error(tmp_path):
-    with pytest.raises(ItemError, match="corpus is empty"):
-        write_items(iter([]), tmp_path)
 
 
 def test_the_fingerprint_sees_ids_content_metadata_and_order(tmp_path):
@@ -147,23 +127,6 @@ def large(tmp_path_factory) -> tuple[list[SearchableItem], ItemTable]:
         for n in range(2 * 8192 + 100)
     ]
     return corpus, written(corpus, tmp_path_factory.mktemp("large"))
-
-
-@given(corpora, st.sets(st.sampled_from(["title", "year", "tags", "", "nowhere"])))
-def test_a_stream_has_the_metadata_that_was_asked_for_and_no_other(corpus, keys):
-    with tempfile.TemporaryDirectory() as folder:
-        found = list(written(corpus, folder).stream(keys))
-    assert [(item.item_id, item.content) for item in found] == [(item.item_id, item.content) for item in corpus]
-    wanted = [{key: value for key, value in item.metadata.items() if key in keys and value is not None} for item in corpus]
-    assert [{key: value for key, value in item.metadata.items() if value is not None} for item in found] == wanted
-
-
-@pytest.mark.parametrize("n_rows", [10, 500])
-def test_items_come_in_the_order_of_the_rows_asked_for_with_repeats(large, n_rows):
-    corpus, table = large
-    rows = np.random.default_rng(n_rows).integers(0, len(corpus), n_rows)
-    rows = np.concatenate([rows, rows[::-1], [0, len(corpus) - 1, 8191, 8192, 16383, 16384]])
-    assert table.items(rows) == [corpus[row] for row in rows]
 
 
 def test_items_that_are_compressed_are_refused_before_they_fill_the_memory(tmp_path):

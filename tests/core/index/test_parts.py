@@ -87,33 +87,9 @@ def test_a_part_that_another_configuration_uses_is_built_once(tmp_path: Path) ->
     assert (other.built, other.found) == (["terms"], ["sum"])
 
 
-def test_signals_of_hits_arrive_under_the_label_without_what_is_nan(tmp_path: Path) -> None:
-    searcher = Searcher({"all": Sum([TermCount(min_length=5), TermShare()]), "words": TermCount(min_length=1)})
-    searcher.index(documents(["red", "alpha red", "alpha"]), tmp_path)
-    by_id = {hit.item.item_id: hit.signals for hit in searcher.search("red alpha", 10)[0]}
-    assert {key: value for key, value in by_id["d1"].items() if key.startswith("all.part")} == {
-        "all.part0": 1.0,
-        "all.part1": 1.0,
-    }
-    assert "all.part0" not in by_id["d0"]
-    assert by_id["d0"]["all.part1"] == 1.0
-    assert not any(key.startswith("words.part") for signals in by_id.values() for key in signals)
-
-
 def test_a_part_without_an_index_is_missing_and_one_of_another_configuration_does_not_fit(tmp_path: Path) -> None:
     Sum([TermCount()]).index(ITEMS, tmp_path)
     with pytest.raises(IndexMissingError, match=r"no index of 'share' \(retrievers there: sum, terms\)"):
         Sum([TermCount(), TermShare()]).retrieve([["alpha"]], tmp_path, 3)
     with pytest.raises(IndexMismatchError, match=r"terms index .*min_length: indexed with 1, now 2"):
         Sum([TermCount(min_length=2)]).retrieve([["alpha"]], tmp_path, 3)
-
-
-def test_parts_follow_to_a_newer_generation(tmp_path: Path) -> None:
-    searcher = Searcher([Sum([TermCount()])])
-    searcher.index(ITEMS, tmp_path)
-    retriever = Sum([TermCount()])
-    assert len(retriever.retrieve([["alpha"]], tmp_path, 9)[0]) == 2
-    Sum([TermCount()]).index(documents(["alpha", "alpha", "alpha"]), tmp_path, replace=True)
-    assert len(searcher.search("alpha", 9)[0]) == 2
-    assert searcher.refresh()
-    assert len(searcher.search("alpha", 9)[0]) == len(retriever.retrieve([["alpha"]], tmp_path, 9)[0]) == 3

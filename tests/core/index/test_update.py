@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from core.engines import TermCount, documents
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
-from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.files import atomic as durable
-from nlp_retrieval.core.index import update
-from nlp_retrieval.core.index.build import Builder
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, open_generation, read_manifest, verify_index
-from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.update import drop_retriever
 from nlp_retrieval.core.search.base_searcher import resolver
 from nlp_retrieval.errors import (
-    ConfigurationError,
     IndexDamagedError,
     IndexMismatchError,
     IndexMissingError,
@@ -67,17 +57,6 @@ def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(sear
     assert ids(stranger, "omega") == []
 
 
-def test_the_seconds_of_an_update_are_those_of_the_whole_call(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]
-    monkeypatch.setattr(update.time, "perf_counter", lambda: clock[0])
-
-    def resolve(*of_index: Any) -> Sequence[Builder]:
-        clock[0] += 60
-        return resolver(searcher.retrievers.values())(*of_index)
-
-    assert update.delete_items(searcher.opened.path, ["d0"], resolve).seconds == 60
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -94,15 +73,6 @@ def test_items_that_cannot_be_added_leave_the_index_as_it_was(
     assert read_manifest(searcher.opened.path) == before
     assert folders(searcher) == there
     assert ids(searcher, "x") == []
-
-
-def test_a_report_counts_what_is_new_what_was_replaced_and_what_is_gone(searcher: Searcher) -> None:
-    updated = searcher.update([item("d0", "omega"), item("n", "omega"), item("m", "omega")])
-    assert (updated.added, updated.replaced, updated.deleted, updated.n_items) == (2, 1, 0, 6)
-    searcher.compact()
-    deleted = searcher.delete(["d1"])  # now in the first row
-    assert (deleted.added, deleted.replaced, deleted.deleted, deleted.n_items) == (0, 0, 1, 5)
-    assert ids(searcher, "omega alpha beta gamma") == ["d2", "d3", "d0", "n", "m"]
 
 
 @pytest.mark.parametrize(
@@ -153,26 +123,6 @@ def test_segments_that_cannot_be_joined_are_told_of_and_the_update_stands(tmp_pa
     assert folders(searcher) - {"xdg-cache"} == set(searcher.opened.manifest.folders)
 
 
-def test_segments_stay_few_and_large_ones_are_seldom_copied(tmp_path: Path) -> None:
-    built: list[int] = []
-
-    class Counting(TermCount):
-        def build(self, items: ItemTable, folder: Path) -> None:
-            built.append(len(items))
-            super().build(items, folder)
-
-    searcher = Searcher([Counting()])
-    searcher.index(documents([f"text {number}" for number in range(100)]), tmp_path)
-    for number in range(24):
-        searcher.add([item(f"n{number}", f"added {number}")])
-        assert searcher.opened.manifest.corpus.n_rows == 101 + number
-        assert len(searcher.opened.manifest.corpus.segments) <= 6
-    assert ids(searcher, "added") == [f"n{number}" for number in range(24)]
-    assert built.count(100) == 1
-    assert max(built[1:]) <= 24
-    assert sum(built[1:]) <= 24 * 8
-
-
 def test_all_is_joined_once_a_quarter_was_deleted_or_half_as_much_was_added(tmp_path: Path) -> None:
     searcher = Searcher([TermCount()])
     searcher.index(documents([f"text {number}" for number in range(100)]), tmp_path)
@@ -216,75 +166,6 @@ def test_an_update_that_is_interrupted_after_it_was_published_stands(
     monkeypatch.undo()
     assert ids(Searcher([TermCount()]).open(path), "omega") == ["n"]
     assert verify_index(path) == []
-
-
-class Guided(TermCount):
-    """Searches with another retriever."""
-
-    name = "guided"
-
-    def parts(self) -> list[BaseRetriever]:
-        return [TermCount()]
-
-
-def test_a_retriever_with_parts_has_to_say_how_it_opens_segments(tmp_path: Path) -> None:
-    searcher = Searcher([Guided()])
-    searcher.index(documents(TEXTS), tmp_path)
-    with pytest.raises(ConfigurationError, match="override load_segments"):
-        searcher.add([item("n", "omega")])
-    assert ids(searcher, "alpha") == ["d0", "d3"]
-
-
-def in_another_process(script: str, *arguments: object) -> str:
-    """Run a script that sees these engines; returns its standard output."""
-    tests = Path(__file__).parents[2]
-    preamble = f"import sys; sys.path.insert(0, {str(tests)!r})\nfrom core.engines import *\n"
-    command = [sys.executable, "-c", preamble + textwrap.dedent(script), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("engine", ["LinkGraphRetriever([Bm25Retriever()])", "FaissRetriever(encoder=HashedWords())"])
-def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(tmp_path: Path, engine: str) -> None:
-    """At any number of files that may be open, an index opens, is searched and read, or says what it lacks."""
-    script = f"""
-        import os, resource, sys
-        from hashed_words import HashedWords
-        from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
-        from core.engines import TermCount
-        searcher = Searcher([{engine}])
-        item = lambda name: SearchableItem(item_id=name, content="alpha beta " + name, metadata={{"title": "Omega " + name}})
-
-        def build():
-            searcher.index([item(f"d{{n}}") for n in range(5)], sys.argv[1])
-            for n in range(3):
-                searcher.add([item(f"n{{n}}")], auto_compact=False)
-            searcher.search(["alpha"], k=3)
-
-        def look(left):
-            used = len(os.listdir("/proc/self/fd"))
-            resource.setrlimit(resource.RLIMIT_NOFILE, (used + left, used + left))
-            try:
-                searcher.open(sys.argv[1])
-                searcher.search(["alpha"], k=3)
-                assert len(list(searcher.opened.items.stream())) == 8
-                print("read", flush=True)
-            except Exception as error:
-                print(type(error).__name__, error, flush=True)
-
-        for do, *given in (build,), *((look, left) for left in (1, 6, 11, 18, 26, 34, 200)):
-            if (child := os.fork()) == 0:  # which has imported what the others have, and opened nothing
-                do(*given)
-                os._exit(0)
-            assert os.waitpid(child, 0)[1] == 0
-    """
-    said = in_another_process(script, tmp_path).splitlines()
-    assert len(said) == 7
-    assert said[-1] == "read"
-    for text in said:
-        assert text == "read" or ("IndexStateError" in text and "ulimit -n" in text), text
 
 
 def test_a_retriever_is_dropped_with_its_files_and_where_there_is_no_index_no_folder_is_made(
