@@ -53,7 +53,6 @@ from nlp_retrieval.loaders.tables import CsvLoader as CsvLoader
 from nlp_retrieval.loaders.tables import JsonlLoader as JsonlLoader
 from nlp_retrieval.loaders.topics import TopicsLoader as TopicsLoader
 from nlp_retrieval.processors.entity_phrases import EntityPhrases as EntityPhrases
-from nlp_retrieval.processors.rules import Chain as Chain
 from nlp_retrieval.processors.rules import ClauseSplit as ClauseSplit
 from nlp_retrieval.processors.rules import KeywordExpansion as KeywordExpansion
 from nlp_retrieval.processors.with_model import ClaimPhrases as ClaimPhrases

@@ -1,7 +1,6 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
 from nlp_retrieval.processors.entity_phrases import EntityPhrases as EntityPhrases
-from nlp_retrieval.processors.rules import Chain as Chain
 from nlp_retrieval.processors.rules import ClauseSplit as ClauseSplit
 from nlp_retrieval.processors.rules import KeywordExpansion as KeywordExpansion
 from nlp_retrieval.processors.signatures import ClaimDecomposition as ClaimDecomposition

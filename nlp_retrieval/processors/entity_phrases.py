@@ -75,16 +75,7 @@ class EntityPhrases(BaseUserQueryProcessor):
     def index_identity(self) -> Config:
         return super().index_identity() | ({} if self._spacy is None else self._spacy.identity("spacy_pipeline"))
 
-    def subqueries_per_query(self) -> int:
-        return self.max_phrases + self.keep_query
-
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return, per query, the query (if ``keep_query``) and its phrases, most specific first; distinct, at least one.
-
-        Raises:
-            DependencyError: spaCy is needed and not installed.
-            ModelError: the spaCy pipeline does not load, or recognises no entities.
-        """
         mentions = self._spacy.find(nlqs) if self._spacy is not None else [mentions_by_rules(nlq) for nlq in nlqs]
         return [self._sub_queries(nlq, mentioned) for nlq, mentioned in zip(nlqs, mentions, strict=True)]
 

@@ -1,19 +1,16 @@
-"""Processors without a model: clauses of a query, keywords added to it, and processors one after another."""
+"""Processors without a model: clauses of a query, and keywords added to it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import chain
-from math import prod
 from typing import Annotated
 
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor
-from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.queries import check_processed, has_no_words
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.text.mentions import normalize
 
@@ -53,9 +50,6 @@ class ClauseSplit(BaseUserQueryProcessor):
         self.min_words = min_words
         self.max_clauses = max_clauses
         self.keep_query = keep_query
-
-    def subqueries_per_query(self) -> int:
-        return self.max_clauses + self.keep_query
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         return [list(dict.fromkeys(([nlq] if self.keep_query else []) + self._clauses(nlq))) for nlq in nlqs]
@@ -104,23 +98,15 @@ class KeywordExpansion(BaseUserQueryProcessor):
     ) -> None:
         triggers = keywords if isinstance(keywords, Mapping) else {"": keywords}
         for trigger, added in triggers.items():
-            if isinstance(keywords, Mapping) and not normalize(trigger):
-                raise ConfigurationError(
-                    f"KeywordExpansion: the trigger {trigger!r} has no word in it; name a word or a phrase"
-                )
-            blank = [keyword for keyword in added if not normalize(keyword)]
-            if blank or not added:
-                fault = f"the keyword {blank[0]!r} has no word in it" if blank else f"the trigger {trigger!r} has no keywords"
+            wrong = [word for word in [*([trigger] if isinstance(keywords, Mapping) else []), *added] if not normalize(word)]
+            if wrong or not added:
+                fault = f"{wrong[0]!r} has no word in it" if wrong else f"the trigger {trigger!r} has no keywords"
                 raise ConfigurationError(f"KeywordExpansion: {fault}; leave it out")
         self.keywords = keywords
         self.keep_query = keep_query
         self._added = [(normalize(trigger), list(words)) for trigger, words in triggers.items()]
 
-    def subqueries_per_query(self) -> int:
-        return 1 + self.keep_query
-
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return, per query, the query (if ``keep_query``) and the expanded query; distinct, at least one."""
         return [self._sub_queries(nlq) for nlq in nlqs]
 
     def _sub_queries(self, nlq: str) -> list[str]:
@@ -137,59 +123,3 @@ class KeywordExpansion(BaseUserQueryProcessor):
             return [nlq]
         expanded = " ".join([nlq.rstrip(), *added.values()])
         return [nlq, expanded] if self.keep_query else [expanded]
-
-
-# Several processors in sequence: each works on the sub-queries of the one before it.
-
-
-class Chain(BaseUserQueryProcessor):
-    """Runs processors one after another, each on every sub-query of the one before; repeats are dropped, order is kept.
-
-    Each processor is called once per batch, with the sub-queries of all queries, so that a processor that asks a model
-    still does so in batches.
-
-    Args:
-        processors: at least one, in the order in which they run.
-
-    Examples:
-        >>> chain = Chain([ClauseSplit(min_words=2, keep_query=False), KeywordExpansion(["krill"], keep_query=False)])
-        >>> chain.process(["whales eat, and foxes hunt"])
-        [['whales eat krill', 'and foxes hunt krill']]
-    """
-
-    name = "chain"
-    manifest_may_set = may_set("processors")
-
-    def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor | ByName], Field(min_length=1)]) -> None:
-        components = resolve_components(self, Chain, processors=processors)
-        self.processors: list[BaseUserQueryProcessor] = components["processors"]
-
-    def calls_per_query(self) -> int | None:
-        calls = 0
-        n_queries: int | None = 1
-        for processor in self.processors:
-            calls_each, n_subqueries = processor.calls_per_query(), processor.subqueries_per_query()
-            if calls_each is None or (calls_each and n_queries is None):
-                return None
-            calls += calls_each * (n_queries or 0)
-            n_queries = None if n_queries is None or n_subqueries is None else n_queries * n_subqueries
-        return calls
-
-    def subqueries_per_query(self) -> int | None:
-        most = [processor.subqueries_per_query() for processor in self.processors]
-        known = [number for number in most if number is not None]
-        return prod(known) if len(known) == len(most) else None
-
-    def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return, per query, the sub-queries of the last processor.
-
-        Raises:
-            QueryError: a processor did not return one list of strings per sub-query.
-        """
-        subqueries = [[nlq] for nlq in nlqs]
-        for processor in self.processors:
-            # a sub-query that several queries share is processed once
-            distinct = list(dict.fromkeys(chain.from_iterable(subqueries)))
-            processed = dict(zip(distinct, check_processed(processor.process(distinct), len(distinct)), strict=True))
-            subqueries = [list(dict.fromkeys(chain.from_iterable(processed[sub] for sub in subs))) for subs in subqueries]
-        return subqueries

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
@@ -15,7 +15,6 @@ from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import ByKey
 from nlp_retrieval.core.queries import check_queries, has_no_words
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram, load_program, read_program
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
@@ -139,9 +138,6 @@ class ClaimPhrases(CompiledProcessor[list[str]]):
         self.max_words = max_words
         self._take_program(program)
 
-    def subqueries_per_query(self) -> int:
-        return self.max_phrases + self.keep_query
-
     def subqueries(self, nlq: str, answer: list[str] | None) -> list[str]:
         if answer is None:
             return [nlq]
@@ -191,11 +187,10 @@ class HyDE(CompiledProcessor[str]):
         keep_query: whether the query is searched too, before the passage; otherwise the passage replaces it.
         max_words: a longer passage is cut after this many words.
         program: the JSON file of a compiled program; by default the plain signature.
-        form: ``separate`` searches for query and passage separately, ``concatenated`` for both as one text, the query first.
 
     Raises:
         SourceError: there is no such file, or it is not JSON.
-        ConfigurationError: it is not the state of a DSPy program, or of another program; or nothing is kept to concatenate.
+        ConfigurationError: it is not the state of a DSPy program, or of another program.
 
     Examples:
         >>> Searcher(["faiss"], processor=HyDE(LanguageModel("openai/gpt-4o-mini"), max_words=80))
@@ -203,7 +198,7 @@ class HyDE(CompiledProcessor[str]):
     """
 
     name = "hyde"
-    manifest_may_set = may_set("lm", "keep_query", "max_words", "form", program=READS_FILE)
+    manifest_may_set = may_set("lm", "keep_query", "max_words", program=READS_FILE)
 
     def __init__(
         self,
@@ -211,18 +206,11 @@ class HyDE(CompiledProcessor[str]):
         keep_query: bool = True,
         max_words: Annotated[int, Field(ge=1)] = 150,
         program: str | Path | None = None,
-        form: Literal["separate", "concatenated"] = "separate",
     ) -> None:
         self.lm: LanguageModel = resolve_components(self, HyDE, lm=lm)["lm"]
-        self.form = form
         self.keep_query = keep_query
         self.max_words = max_words
-        if form == "concatenated" and not keep_query:
-            raise ConfigurationError("HyDE: form='concatenated' joins the query to the passage; leave out keep_query=False")
         self._take_program(program)
-
-    def subqueries_per_query(self) -> int:
-        return 1 + (self.keep_query and self.form == "separate")
 
     def expand(self, queries: Sequence[str]) -> list[ExpandedQuery]:
         """Return each query with its hypothetical answer; all are asked in one batch.
@@ -244,8 +232,6 @@ class HyDE(CompiledProcessor[str]):
     def subqueries(self, nlq: str, answer: str | None) -> list[str]:
         if answer is None:
             return [nlq]
-        if self.form == "concatenated":
-            return [f"{nlq} {answer}"]
         return [nlq, answer] if self.keep_query else [answer]
 
     def read(self, question: Mapping[str, Any], answer: object) -> str | None:

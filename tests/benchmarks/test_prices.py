@@ -20,9 +20,9 @@ from nlp_retrieval.benchmarks.cost import (
     unpriced,
 )
 from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.rules import Chain
 from nlp_retrieval.reports.figures import price_columns
 
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
@@ -44,6 +44,22 @@ def test_a_table_that_is_none_is_refused_in_a_sentence(value: object, said: str)
     with pytest.raises(ConfigurationError) as caught:
         read_prices(value, "sweep.yaml: prices")
     assert said in str(caught.value)
+
+
+class Both(BaseUserQueryProcessor):
+    """A processor after another."""
+
+    name = "both"
+
+    def __init__(self, first: BaseUserQueryProcessor, then: BaseUserQueryProcessor) -> None:
+        self.first = first
+        self.then = then
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        found = self.first.process(nlqs)
+        distinct = list(dict.fromkeys(phrase for phrases in found for phrase in phrases))
+        then = dict(zip(distinct, self.then.process(distinct), strict=True))
+        return [[sub for phrase in phrases for sub in then[phrase]] for phrases in found]
 
 
 def test_a_price_is_that_of_the_tokens_of_each_model() -> None:
@@ -79,7 +95,7 @@ def two_models(server: ChatServer, folder: Path) -> dict[str, Searcher]:
         LanguageModel(f"openai/{name}", base_url=server.url, cache_dir=folder / "answers", endpoint={"backoff": 0.001})
         for name in ("small", "large")
     )
-    processor = Chain([ClaimPhrases(small, keep_query=False), HyDE(large, keep_query=False)])
+    processor = Both(ClaimPhrases(small, keep_query=False), HyDE(large, keep_query=False))
     return {"bm25": Searcher([Bm25Retriever()]), "chain": Searcher([Bm25Retriever()], processor)}
 
 

@@ -6,7 +6,7 @@ import pytest
 from chat_server import asked, fields, model, server
 
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
-from nlp_retrieval.processors.rules import Chain, ClauseSplit, KeywordExpansion
+from nlp_retrieval.processors.rules import ClauseSplit, KeywordExpansion
 from nlp_retrieval.processors.with_model import ClaimPhrases, HyDE
 from nlp_retrieval.testing import ProcessorRules
 
@@ -30,9 +30,6 @@ TestPhrasesWithoutTheQuery = soak(
 TestKeywordExpansion = configured(ProcessorRules, KeywordExpansion, lambda _: KeywordExpansion(KEYWORDS))
 TestKeywordsForEveryQuery = soak(
     configured(ProcessorRules, KeywordExpansion, lambda _: KeywordExpansion(["novel", "glacier"], keep_query=False))
-)
-TestChain = configured(
-    ProcessorRules, Chain, lambda _: Chain([ClauseSplit(min_words=2), KeywordExpansion(["novel"]), EntityPhrases()])
 )
 
 

@@ -6,7 +6,7 @@ import pytest
 from chat_server import asked, fields
 
 from nlp_retrieval.core.context import collected_notes
-from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import QueryError, RetrievalWarning
 from nlp_retrieval.processors.with_model import ExpandedQuery, HyDE
 
 
@@ -66,11 +66,3 @@ def test_a_query_is_expanded_into_three_fields_in_one_batch(server, model):
     assert HyDE(lm).expand([]) == []
     with pytest.raises(QueryError):
         HyDE(lm).expand([5])
-
-
-def test_concatenated_query_and_passage_are_searched_as_one(server, model):
-    one = HyDE(model(), form="concatenated")
-    assert one.process(["red fox", "?!"]) == [["red fox It is known of red fox that it is so."], ["?!"]]
-    assert (one.subqueries_per_query(), HyDE(model()).subqueries_per_query()) == (1, 2)
-    with pytest.raises(ConfigurationError, match="keep_query"):
-        HyDE(model(), keep_query=False, form="concatenated")

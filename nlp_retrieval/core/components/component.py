@@ -405,7 +405,3 @@ class BaseUserQueryProcessor(Component, ABC):
     @abstractmethod
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return the sub-queries of each query, in order; an empty list means that nothing is searched."""
-
-    def subqueries_per_query(self) -> int | None:
-        """Return the most sub-queries that one query can become; None if unknown."""
-        return None

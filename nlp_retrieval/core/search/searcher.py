@@ -516,8 +516,7 @@ def _followed(x: Any, y: Any) -> Searcher:
         raise _no_meaning(x, ">>", y, f"after >> comes a reranker; {cure}")
     searcher = _searcher(y, where)
     if searcher.processor is not None:
-        cure = "join the two by Chain([a, b])"
-        raise _no_meaning(x, ">>", y, f"{_name(y)} has the processor {searcher.processor.name} already; {cure}")
+        raise _no_meaning(x, ">>", y, f"{_name(y)} has the processor {searcher.processor.name} already; write one of both")
     return _changed(searcher, processor=x)
 
 
