@@ -31,21 +31,11 @@ class DspyRetriever:
         self.where = where
 
     def __call__(self, query: str, k: int | None = None, where: Where | None = None) -> list[Any]:
-        """Return passages, best first: examples with ``long_text``, ``pid``, ``score``, ``signals`` and ``metadata``.
-
-        Args:
-            query: the query text.
-            k: overrides the default.
-            where: overrides the default.
-        """
+        """Return passages, best first: examples with ``long_text``, ``pid``, ``score``, ``signals`` and ``metadata``."""
         (results,) = self.searcher.search([query], self.k if k is None else k, where=self.where if where is None else where)
         return [
             Example(
-                long_text=result.item.text,
-                pid=result.item.item_id,
-                score=result.score,
-                signals=result.signals,
-                metadata=result.item.metadata,
+                long_text=hit.item.text, pid=hit.item.item_id, score=hit.score, signals=hit.signals, metadata=hit.item.metadata
             )
-            for result in results
+            for hit in results
         ]

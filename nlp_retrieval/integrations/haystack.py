@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nlp_retrieval.core.files.records import as_id, make_item
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import DependencyError, SourceError
 
@@ -16,7 +15,7 @@ try:
 except ImportError:
     raise DependencyError("a searcher in Haystack needs haystack-ai: pip install haystack-ai") from None
 
-__all__ = ["HaystackRetriever", "to_documents", "to_items"]
+__all__ = ["HaystackRetriever", "to_items"]
 
 
 @component
@@ -36,59 +35,23 @@ class HaystackRetriever:
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, top_k: int | None = None, where: dict[str, Any] | None = None) -> dict[str, list[Document]]:
-        """Search.
-
-        Args:
-            query: the query text.
-            top_k: overrides the component's own.
-            where: overrides the component's own.
-        """
-        (results,) = self.searcher.search(
-            [query], self.top_k if top_k is None else top_k, where=self.where if where is None else where
-        )
-        return {"documents": to_documents(results)}
-
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self, query: str, top_k: int | None = None, where: dict[str, Any] | None = None
-    ) -> dict[str, list[Document]]:
-        """Search in a thread, as :meth:`run` does.
-
-        Args:
-            query: the query text.
-            top_k: overrides the component's own.
-            where: overrides the component's own.
-        """
-        documents: dict[str, list[Document]] = await asyncio.to_thread(self.run, query, top_k, where)
-        return documents
-
-
-def to_documents(results: Iterable[RetrievalResult]) -> list[Document]:
-    """Return results as Haystack documents, with the ``signals`` in their ``meta``.
-
-    Args:
-        results: the results of one query.
-    """
-    return [
-        Document(
-            id=result.item.item_id,
-            content=result.item.content,
-            meta=result.item.metadata | {"signals": result.signals},
-            score=result.score,
-        )
-        for result in results
-    ]
+        """Search; ``top_k`` and ``where`` override the component's own. The ``signals`` are in the ``meta`` of documents."""
+        k, where = self.top_k if top_k is None else top_k, self.where if where is None else where
+        (results,) = self.searcher.search([query], k, where=where)
+        documents = [
+            Document(
+                id=hit.item.item_id,
+                content=hit.item.content,
+                meta=hit.item.metadata | {"signals": hit.signals},
+                score=hit.score,
+            )
+            for hit in results
+        ]
+        return {"documents": documents}
 
 
 def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
-    """Yield Haystack's documents as items, one at a time.
-
-    Args:
-        documents: text documents.
-
-    Raises:
-        SourceError: a document has no text, an empty id, or metadata that is not JSON.
-    """
+    """Yield Haystack's text documents as items; a SourceError if one has no text, an empty id, or metadata that is not JSON."""
     for number, document in enumerate(documents, 1):
         label = f"document {number}"
         if document.content is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nlp_retrieval.core.files.records import as_id, make_item
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import DependencyError
 
@@ -18,14 +18,14 @@ try:
 except ImportError:
     raise DependencyError("a searcher in LangChain needs langchain-core: pip install langchain-core") from None
 
-__all__ = ["LangChainRetriever", "to_documents", "to_items"]
+__all__ = ["LangChainRetriever", "to_items"]
 
 
 class LangChainRetriever(BaseRetriever):
     """Searches an opened index for a LangChain chain.
 
-    ``invoke(query, k=..., where=...)`` overrides the settings for one call; ``ainvoke`` and ``batch`` search in threads. See
-    :func:`to_documents` for what it returns.
+    ``invoke(query, k=..., where=...)`` overrides the settings for one call; ``ainvoke`` and ``batch`` search in threads. The
+    ``score`` and the ``signals`` are in the metadata of documents.
 
     Args:
         searcher: a searcher with an opened index.
@@ -42,34 +42,18 @@ class LangChainRetriever(BaseRetriever):
     ) -> list[Document]:
         del run_manager
         (results,) = self.searcher.search([query], self.k if k is None else k, where=self.where if where is None else where)
-        return to_documents(results)
-
-
-def to_documents(results: Iterable[RetrievalResult]) -> list[Document]:
-    """Return results as LangChain documents, with the ``score`` and the ``signals`` in their metadata.
-
-    Args:
-        results: the results of one query.
-    """
-    return [
-        Document(
-            id=result.item.item_id,
-            page_content=result.item.content,
-            metadata=result.item.metadata | {"score": result.score, "signals": result.signals},
-        )
-        for result in results
-    ]
+        return [
+            Document(
+                id=hit.item.item_id,
+                page_content=hit.item.content,
+                metadata=hit.item.metadata | {"score": hit.score, "signals": hit.signals},
+            )
+            for hit in results
+        ]
 
 
 def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
-    """Yield LangChain's documents as items, one at a time.
-
-    Args:
-        documents: documents with ids; text splitters do not set any.
-
-    Raises:
-        SourceError: a document has no id, or metadata that is not JSON.
-    """
+    """Yield LangChain's documents as items; a SourceError if one has no id, as from text splitters, or metadata that is not JSON."""
     for number, document in enumerate(documents, 1):
         label = f"document {number}"
         yield make_item(label, as_id(label, "id", document.id), document.page_content, document.metadata)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from nlp_retrieval.core.files.records import as_id, make_item
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import DependencyError
 
@@ -17,11 +17,11 @@ try:
 except ImportError:
     raise DependencyError("a searcher in LlamaIndex needs llama-index-core: pip install llama-index-core") from None
 
-__all__ = ["LlamaIndexRetriever", "to_items", "to_nodes"]
+__all__ = ["LlamaIndexRetriever", "to_items"]
 
 
 class LlamaIndexRetriever(BaseRetriever):
-    """Searches an opened index for a LlamaIndex query engine.
+    """Searches an opened index for a LlamaIndex query engine; models do not see the ``signals`` in the metadata of nodes.
 
     Args:
         searcher: a searcher with an opened index.
@@ -37,43 +37,26 @@ class LlamaIndexRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         (results,) = self.searcher.search([query_bundle.query_str], self.k, where=self.where)
-        return to_nodes(results)
+        return [
+            NodeWithScore(
+                node=TextNode(
+                    id_=hit.item.item_id,
+                    text=hit.item.content,
+                    metadata=hit.item.metadata | {"signals": hit.signals},
+                    excluded_llm_metadata_keys=["signals"],
+                    excluded_embed_metadata_keys=["signals"],
+                ),
+                score=hit.score,
+            )
+            for hit in results
+        ]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
-def to_nodes(results: Iterable[RetrievalResult]) -> list[NodeWithScore]:
-    """Return results as LlamaIndex nodes; ``signals`` are in the metadata, but hidden from models.
-
-    Args:
-        results: the results of one query.
-    """
-    hidden = ["signals"]
-    return [
-        NodeWithScore(
-            node=TextNode(
-                id_=result.item.item_id,
-                text=result.item.content,
-                metadata=result.item.metadata | {"signals": result.signals},
-                excluded_llm_metadata_keys=hidden,
-                excluded_embed_metadata_keys=hidden,
-            ),
-            score=result.score,
-        )
-        for result in results
-    ]
-
-
 def to_items(nodes: Iterable[BaseNode]) -> Iterator[SearchableItem]:
-    """Yield LlamaIndex's nodes or documents as items, one at a time.
-
-    Args:
-        nodes: text nodes.
-
-    Raises:
-        SourceError: a node has an empty id, or metadata that is not JSON.
-    """
+    """Yield LlamaIndex's nodes or documents as items; a SourceError if one has an empty id, or metadata that is not JSON."""
     for number, node in enumerate(nodes, 1):
         label = f"node {number}"
         yield make_item(label, as_id(label, "id_", node.node_id), node.get_content(MetadataMode.NONE), node.metadata)

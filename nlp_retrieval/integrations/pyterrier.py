@@ -38,11 +38,7 @@ class _OfTransformer:
 
     @classmethod
     def of(cls, transformer: Any) -> Self:
-        """Make a component of a transformer.
-
-        Args:
-            transformer: a ``pt.Transformer``, or a pipeline of several.
-        """
+        """Make a component of a ``pt.Transformer``, or of a pipeline of several."""
         made = cls(f"{transformer!r:.80} {uuid4().hex[:12]}")
         made.transformer = transformer
         return made
@@ -71,8 +67,7 @@ class _OfTransformer:
 class PyTerrierRetriever(_OfTransformer, BaseRetriever):
     """A transformer that turns queries into ranked documents, as a retriever; its docnos are the ids of the items.
 
-    It searches its own index, which must hold the items that the searcher indexes. Terrier reads queries in its query
-    language: begin the pipeline with ``pt.rewrite.tokenise()``.
+    It searches its own index, of the same items. Terrier reads queries in its query language: begin the pipeline with ``pt.rewrite.tokenise()``.
 
     Examples:
         >>> searcher = Searcher([PyTerrierRetriever.of(bm25), "faiss"])  # doctest: +SKIP
@@ -100,19 +95,11 @@ class PyTerrierReranker(_OfTransformer, BaseReranker):
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> Any:
         """Reorder the results of each query."""
         rows = [
-            (str(number), nlqs[number], rank, result) for number, hits in enumerate(results) for rank, result in enumerate(hits)
+            (str(number), nlqs[number], hit.item.item_id, hit.item.content, hit.item.title, rank, hit.score)
+            for number, hits in enumerate(results)
+            for rank, hit in enumerate(hits)
         ]
-        frame = pd.DataFrame(
-            {
-                "qid": [qid for qid, *_ in rows],
-                "query": [query for _, query, *_ in rows],
-                "docno": [result.item.item_id for *_, result in rows],
-                "text": [result.item.content for *_, result in rows],
-                "title": [result.item.title for *_, result in rows],
-                "rank": [rank for _, _, rank, _ in rows],
-                "score": [result.score for *_, result in rows],
-            }
-        )
+        frame = pd.DataFrame(rows, columns=["qid", "query", "docno", "text", "title", "rank", "score"])
         return [hits[:k] for hits in self._ranked(frame, len(nlqs))]
 
 
@@ -139,14 +126,7 @@ class PyTerrierTransformer(pt.Transformer):
         return f"PyTerrierTransformer({self.searcher!r}, {self.num_results})"
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Search.
-
-        Args:
-            inp: topics, with ``qid`` and ``query``; their further columns are kept.
-
-        Returns:
-            A row per document, with ``docno``, ``rank`` from 0 and ``score``.
-        """
+        """Return a row per document, with ``docno``, ``rank`` from 0 and ``score``, beside the columns of the topics."""
         pt.validate.query_frame(inp, extra_columns=["query"])
         topics = inp.reset_index(drop=True)
         pairs = list(zip(topics["qid"].astype(str), topics["query"], strict=True))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from haystack import Document, Pipeline
 from haystack.components.joiners import DocumentJoiner
@@ -44,13 +42,6 @@ def test_a_pipeline_joins_two_of_them(searcher: Searcher) -> None:
     assert {document.id for document in found} == {"oslo", "bergen", japan}
 
 
-def test_awaited_it_finds_the_same(searcher: Searcher) -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("search", HaystackRetriever(searcher, top_k=2))
-    found = asyncio.run(pipeline.run_async({"search": {"query": QUERY}}))["search"]["documents"]
-    assert found == HaystackRetriever(searcher, top_k=2).run(QUERY)["documents"]
-
-
 def test_documents_become_the_items_that_they_were_made_of(items: list[SearchableItem]) -> None:
     documents = [Document(id=item.item_id, content=item.content, meta=item.metadata) for item in items]
     assert list(to_items(documents)) == items
@@ -61,10 +52,9 @@ def test_a_document_that_is_no_item_is_named() -> None:
         list(to_items([Document(id="a")]))
 
 
-def test_a_pipeline_is_recorded_by_one_line_awaited_or_not(searcher: Searcher) -> None:
+def test_a_pipeline_is_recorded_by_one_line(searcher: Searcher) -> None:
     pipeline = Pipeline()
     pipeline.add_component("search", HaystackRetriever(searcher))
     with recording() as session:
         pipeline.run({"search": {"query": QUERY}})
-        asyncio.run(HaystackRetriever(searcher).run_async("temples"))
-    assert [step.query for step in session.steps] == [QUERY, "temples"]
+    assert [step.query for step in session.steps] == [QUERY]

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from nlp_retrieval import SearchableItem, Searcher
 from nlp_retrieval.agents import recording
 from nlp_retrieval.errors import QueryError, SourceError
-from nlp_retrieval.integrations.langchain import LangChainRetriever, to_documents, to_items
+from nlp_retrieval.integrations.langchain import LangChainRetriever, to_items
 
 from .conftest import QUERY
 
@@ -50,7 +50,6 @@ def test_a_chain_runs_over_it_in_batches_and_awaited(searcher: Searcher) -> None
 def test_documents_become_the_items_that_they_were_made_of(items: list[SearchableItem]) -> None:
     documents = [Document(id=item.item_id, page_content=item.content, metadata=item.metadata) for item in items]
     assert list(to_items(documents)) == items
-    assert to_documents([]) == []
 
 
 def test_a_document_that_is_no_item_is_named(items: list[SearchableItem]) -> None:
