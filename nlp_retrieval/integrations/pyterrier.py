@@ -67,7 +67,8 @@ class _OfTransformer:
 class PyTerrierRetriever(_OfTransformer, BaseRetriever):
     """A transformer that turns queries into ranked documents, as a retriever; its docnos are the ids of the items.
 
-    It searches its own index, of the same items. Terrier reads queries in its query language: begin the pipeline with ``pt.rewrite.tokenise()``.
+    It searches its own index, of the same items. Terrier reads queries in its query language: begin the pipeline with
+    ``pt.rewrite.tokenise()``.
 
     Examples:
         >>> searcher = Searcher([PyTerrierRetriever.of(bm25), "faiss"])  # doctest: +SKIP
