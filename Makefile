@@ -35,7 +35,6 @@ test-built: dist $(BASE_VENV)/.base  ## the wheel and the sdist, each installed 
 	grep -qs amx_bf16 /proc/cpuinfo || ONEDNN_MAX_CPU_ISA=AVX2 $(PYTEST) \
 		tests/encoders/test_sentence_transformer.py tests/encoders/test_colbert.py tests/cli/test_demo.py
 
-# each parser is fuzzed for a minute; for ten: make soak FUZZ_SECONDS=600
 soak: $(VENV)/.soak  ## all tests, with the long part: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
 	$(BIN)/python -m pytest --soak
 

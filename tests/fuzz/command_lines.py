@@ -10,7 +10,7 @@ import json
 import random
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -185,33 +185,18 @@ def hostile_settings(chance: random.Random) -> dict[str, Any]:
     return made
 
 
-def command_line(
-    command: str,
-    chance: random.Random,
-    good: Mapping[str, list[list[str]]] = GOOD,
-    more: Sequence[str] = (),
-    always: Sequence[str] | None = None,
-) -> list[str]:
-    """Return a command and its words, up to three of them not as they should be.
-
-    Args:
-        command: of these.
-        chance: decides.
-        good: command lines by command.
-        more: words for this command alone.
-        always: put behind it.
-    """
-    words = list(chance.choice(good[command]))
-    strange = [*WORDS, *more, *more]
+def command_line(command: str, chance: random.Random) -> list[str]:
+    """Return a command and its words, up to three of them not as they should be."""
+    words = list(chance.choice(GOOD[command]))
     for _ in range(chance.randint(0, 3)):
         place, kind = chance.randint(0, len(words)), chance.random()
         if kind < 0.75 and place < len(words):
-            words[place] = chance.choice(strange)
+            words[place] = chance.choice(WORDS)
         elif kind < 0.85:
-            words.insert(place, chance.choice(strange))
+            words.insert(place, chance.choice(WORDS))
         else:
             del words[place : place + chance.randint(1, 2)]
-    return [*command.split(), *words, *(_ALWAYS.get(command, []) if always is None else always)]
+    return [command, *words, *_ALWAYS.get(command, [])]
 
 
 def ended(words: Sequence[str], typed: bytes = b"") -> Ended:

@@ -43,19 +43,6 @@ _TOPICS = [
     '{"id": 301, "text": "Crime", "family": "f"}\n',
 ]
 _JUDGED = "301 0 d1 1\n301 0 d2 0\n302 0 d1 2\n"
-_EMBEDDINGS = [
-    {"data": [{"index": 1, "embedding": [0.5, -1]}, {"index": 0, "embedding": [2e-3, 0]}], "usage": {"prompt_tokens": 3}},
-    {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}], "usage": None},
-]
-_RERANKINGS = [
-    {"results": [{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": -2e-3}], "usage": {"total_tokens": 3}},
-    {"results": [{"index": 0, "relevance_score": 1, "document": {"text": "x"}}], "meta": {"tokens": {"input_tokens": 3.0}}},
-]
-_FILTERS = [
-    {"country": "Japan", "year": {"gte": 2015, "lt": 1e300}},
-    {"or": [{"tags": {"in": ["a", "and"]}}, {"not": {"score": {"lte": 0.0}}}], "metadata.open": True},
-    {"year": {"exists": False}},
-]
 _SEARCHER = """retrievers: [{name: bm25, k1: 1.2}, {name: faiss, encoder: some/model}]
 fusion: {name: rrf, k: 60}
 reranker: overlap
@@ -79,10 +66,6 @@ grid:
   skip: [{"retrievers.0.k1": 1.2}]
   sample: 2
 """
-_CHECKPOINTS = [
-    [[{"type": "sentence_transformers.models.Dense"}, {"type": "x.MultiVectorMask"}], {"query_prefix": "[Q]"}, {}],
-    [None, {}, {"architectures": ["HF_ColBERT"]}],
-]
 _PROGRAM = {
     "generate": {
         "traces": [], "train": [], "lm": None, "demos": [{"claim": "a", "queries": "b"}],
@@ -97,7 +80,6 @@ _ANSWERS = [
     'Sure! {"queries": ["fox", "tree"]} Done.',
     "\U0001f600 null",
 ]
-_ANSWER = {"answer": "Two foxes [1.2]", "reasoning": "Because\nit says so.", "citations": ["1.1", "passage 2, sentence 1", 3]}
 _PROFILE = """name: foxes
 subject: country
 groups: {size: [weight, "body length"], food: [mouse]}
@@ -110,7 +92,6 @@ top_k: 5
 n_per_document: 2
 language: english
 """
-_TITLES = ["Martin_O'Neill", "AT&amp;amp;T", "Heat (1995 Film)", "Web 2.0 F.C.", "\u0130\u0307\u1e9e", "!!!", "&#x26;lt;"]
 _TEXTS = [
     "Stanley Kubrick filmed the novel of A. Burgess, and J. R. R. Tolkien did not. Who (1995 film) was it?",
     "\u6771\u4eac\u306f\u65e5\u672c\u3002 e\u0301t\u00e9 \u0130stanbul \u00dcber-Mensch's",
@@ -140,12 +121,6 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "json_list": lambda: [json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b" [ ] "],
     "trec_run": lambda: ["q1 Q0 d1 1 2.5 tag\nq1 Q0 %:d%202 2 2.5 tag\nq2\tQ0\td1\t1\t-1e-3\ttag\n"],
     "trec_qrels": lambda: ["q1 0 d1 1\nq1 0 %:d%202 -1\nq2\t0\td1\t3\n"],
-    "qrels": lambda: [
-        "query-id,corpus-id,score\nq1,d1,1\nq1,d 2,-1\n",
-        "q1\t0\td1\t1\n",
-        "q1\td1\t2\n",
-        '{"query_id": 1, "doc_id": "d1", "relevance": 2}\n',
-    ],
     "csv": lambda: [
         _CSV,
         f"\ufeff{_CSV}",
@@ -153,23 +128,16 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
         gzip.compress(_CSV.encode(), mtime=0),
         _CSV.replace(",", ";"),
     ],
-    "tsv": lambda: ['0\t"Hello" he said\n1\topen\n', '0\t"a ""b"""\r\n1\tb\r\n'],
     "parquet": _corpora,
     "topics": lambda: [SEPARATOR.join(part.encode() for part in (asked, _JUDGED)) for asked in _TOPICS],
-    "filters": each(*_FILTERS),
-    "titles": lambda: _TITLES,
     "texts": lambda: _TEXTS,
     "answers": lambda: _ANSWERS,
-    "embeddings": each(*_EMBEDDINGS),
-    "rerankings": each(*_RERANKINGS),
     "programs": each(_PROGRAM),
     "prices": each({"openai/gpt-4o-mini": {"input": 0.15, "output": 0.6}, "currency": "EUR"}),
     "sweep": lambda: [_SWEEP],
     "searcher": lambda: [_SEARCHER],
     "options": lambda: ["path=a b\nk=[1, two]\nx={a: 1}", "x=1", "faiss:encoder=a/b,nprobe=[1,2]"],
     "urls": lambda: ["postgresql://me:se%20cret@host/db?sslmode=require&password=x", "mysql+pymysql://a:b@h"],
-    "checkpoint": lambda: [SEPARATOR.join(json.dumps(part).encode() for part in files) for files in _CHECKPOINTS],
-    "cited_answer": each(_ANSWER),
     "profiles": lambda: [_PROFILE, profile_path("guidelines").read_bytes()],
     "bodies": each({"query": "fox", "k": 5.0, "where": {"year": {"gte": 2015}}}, {"queries": ["fox", "tree"], "k": 3}),
 }

@@ -12,16 +12,14 @@ from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.console import parse_component, parse_options
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
-from nlp_retrieval.encoders.colbert import is_multi_vector
-from nlp_retrieval.errors import ConfigurationError, ModelError, SourceError
+from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile
 from nlp_retrieval.service.endpoints import faults_of
 from nlp_retrieval.service.index_service import SearchBody
 
-from .inputs import a_file, a_folder, as_text, parts
+from .inputs import a_file, as_text
 
-CHECKPOINT = ("modules.json", "config_sentence_transformers.json", "config.json")
 REFUSED = (ConfigurationError, SourceError)
 SECRET = "sk-0123456789abcdefghij"
 
@@ -64,18 +62,6 @@ def urls(data: bytes) -> bool:
     with suppress(SourceError):
         resolve(url)
     return shown != url
-
-
-def checkpoint(data: bytes) -> bool:
-    """The settings of a model folder."""
-    files = dict(zip(CHECKPOINT, parts(data, len(CHECKPOINT)), strict=True))
-    folder = a_folder("model", files)
-    for name in [name for name, content in files.items() if not content]:
-        (folder / name).unlink()
-    try:
-        return is_multi_vector(folder)
-    except ModelError:
-        return False
 
 
 def profiles(data: bytes) -> bool:
@@ -129,4 +115,4 @@ def _check_same(read: object, given: object) -> None:
         assert read == given
 
 
-BY_USERS = [sweep, searcher, options, urls, checkpoint, profiles, bodies]
+BY_USERS = [sweep, searcher, options, urls, profiles, bodies]

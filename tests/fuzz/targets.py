@@ -1,7 +1,7 @@
 """One function for each parser: it takes any bytes, and lets through nothing but the project's own errors.
 
 An error that escapes, an oracle that disagrees, a hang, a crash of the interpreter and memory that grows without bound are
-findings. ``run.py`` drives the targets by coverage; ``test_regressions.py`` runs each of them in every test run.
+findings.
 """
 
 from __future__ import annotations

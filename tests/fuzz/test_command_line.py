@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import re
 import shutil
-from collections.abc import Callable
-from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -26,21 +24,12 @@ _LINES = 20
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an index and a finished run beside what good and bad command lines name."""
-    return made_world(tmp_path_factory.mktemp("lines"), make_world)
-
-
-def made_world(folder: Path, make: Callable[[Path], object], *steps: list[str]) -> Path:
-    """Make files, an index and a run in a folder, and take further steps."""
-    made = folder / "a" / "b" / "world"
+    made = tmp_path_factory.mktemp("lines") / "a" / "b" / "world"
     made.mkdir(parents=True)
-    make(made)
+    make_world(made)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
-        for words in (
-            ["index", "corpus.jsonl", "index", "-r", "bm25"],
-            ["benchmark", "sweep.yaml", "--output", "run"],
-            *steps,
-        ):
+        for words in (["index", "corpus.jsonl", "index", "-r", "bm25"], ["benchmark", "sweep.yaml", "--output", "run"]):
             done = ended(words)
             assert done.code == 0, done.err
     shutil.copy(made / "run" / "trec" / "bm25.trec", made / "other.trec")
@@ -63,19 +52,6 @@ def complaint(done: Ended) -> str:
 def test_a_hostile_command_line_is_told_in_words(
     command: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effort: int, figures: Figures
 ) -> None:
-    check_told(command, partial(command_line, command), world, tmp_path, monkeypatch, _LINES * effort, figures)
-
-
-def check_told(
-    command: str,
-    lines: Callable[[random.Random], list[str]],
-    world: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tried: int,
-    figures: Figures,
-) -> None:
-    """Run hostile lines of a command in copies of a world, and check that each ends with words."""
     here = tmp_path / "a" / "b" / "world"
     shutil.copytree(world, here, symlinks=True)
     monkeypatch.chdir(here)
@@ -83,7 +59,7 @@ def check_told(
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setattr(LimitedCalls, "_delay_next_request", lambda *_: None)  # before a retry
     monkeypatch.setattr(calls, "_sleep", lambda _: None)
-    chance = random.Random(f"lines of {command}")
+    tried, chance = _LINES * effort, random.Random(f"lines of {command}")
     wrong = []
     for number in range(tried):
         if number % 20 == 19:  # what the commands before left of it
@@ -92,7 +68,7 @@ def check_told(
             monkeypatch.chdir(here)
         hostile = hostile_settings(chance)
         (here / "hostile.yaml").write_text(yaml.safe_dump(hostile))
-        words, typed = lines(chance), chance.choice(TYPED)
+        words, typed = command_line(command, chance), chance.choice(TYPED)
         done = ended(words, typed)
         if said := complaint(done):
             told = f"\n  hostile.yaml: {hostile!r:.600}" if "hostile.yaml" in words else ""

@@ -5,23 +5,19 @@ A case is a file under ``cases/<target>``; what it showed stands in its name.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from soaking import Figures, mostly_soaked
+from soaking import mostly_soaked
 
-from .run import cases_of, fuzz
 from .seeds import seeds_of
 from .targets import TARGETS, feed
 
 _EXAMPLES = 20
-_SECONDS = int(os.environ.get("FUZZ_SECONDS", "60"))
-"""Of fuzzing each target, in the long part."""
+CASES = Path(__file__).parent / "cases"
 
 PIECES = [
     b"", b"[", b"]", b"{", b"}", b'"', b"\\", b"\\ud800", b"1e999", b"NaN", b"null", b"true", b"-1", b"0.5", b"9" * 20,
@@ -50,7 +46,7 @@ def test_a_seed_is_taken(subtests: pytest.Subtests) -> None:
 
 
 def test_what_once_went_wrong_does_not(subtests: pytest.Subtests) -> None:
-    for case in sorted(cases_of("fuzz").glob("*/*")):
+    for case in sorted(CASES.glob("*/*")):
         with subtests.test(case=f"{case.parent.name}/{case.name}"):
             feed(case.parent.name, case.read_bytes())
 
@@ -60,12 +56,6 @@ def test_what_once_went_wrong_does_not(subtests: pytest.Subtests) -> None:
 def test_a_damaged_input_is_refused_by_an_error_of_the_project_or_taken(data: st.DataObject) -> None:
     target = data.draw(st.sampled_from(sorted(TARGETS)))
     feed(target, data.draw(damaged(seeds_of(target))))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("target", TARGETS)
-def test_many_damaged_inputs_are_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
-    check_damaged(partial(feed, target), seeds_of(target), effort)
 
 
 def check_damaged(parse: Callable[[bytes], object], seeds: list[bytes], effort: int) -> None:
@@ -84,19 +74,3 @@ def test_a_bomb_does_not_go_off(bomb: bytes, subtests: pytest.Subtests) -> None:
     for target in TARGETS:
         with subtests.test(target=target):
             feed(target, bomb)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("target", TARGETS)
-def test_fuzzing_finds_nothing(target: str, figures: Figures, tmp_path: Path) -> None:
-    check_fuzzing(target, "fuzz", figures, tmp_path)
-
-
-def check_fuzzing(target: str, package: str, figures: Figures, tmp_path: Path) -> None:
-    """Fuzz a target of a package."""
-    outcome = fuzz(target, _SECONDS, tmp_path, package)
-    right = outcome.executions - len(outcome.findings)
-    figures.add("Fuzzing", target, outcome.executions, right, f"{_SECONDS} s, {outcome.coverage:,} branches")
-    assert outcome.complete, (tmp_path / "log").read_text("utf-8", "replace")[-3000:]
-    assert not outcome.findings, "\n".join(outcome.findings)
-    assert outcome.executions > 0

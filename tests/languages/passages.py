@@ -55,51 +55,6 @@ SAMPLES = {
         "Loire",
         "Les bateaux descendent la Loire au printemps.",
     ),
-    "es": Sample(
-        (
-            "El farero enciende la lámpara cada noche.",
-            "Un río ancho cruza la ciudad antigua.",
-            "Por la mañana la niña bebe té con leche.",
-        ),
-        "Río de la Plata",
-        "El barco entró en el Río de la Plata ayer.",
-    ),
-    "it": Sample(
-        (
-            "Il guardiano accende la lampada ogni sera.",
-            "Un fiume largo attraversa la città vecchia.",
-            "La mattina lei beve il tè con il latte.",
-        ),
-        "Lago Maggiore",
-        "Passano l'estate sul Lago Maggiore con amici.",
-    ),
-    "pt": Sample(
-        (
-            "O faroleiro acende a lâmpada todas as noites.",
-            "Um rio largo atravessa a cidade antiga.",
-            "De manhã ela bebe chá com pão.",
-        ),
-        "São Paulo",
-        "Ela mora em São Paulo desde criança.",
-    ),
-    "nl": Sample(
-        (
-            "De wachter steekt elke avond de lamp aan.",
-            "Een brede rivier stroomt door de oude stad.",
-            "In de ochtend drinkt zij thee met melk.",
-        ),
-        "IJsselmeer",
-        "Wij zeilen op het IJsselmeer in mei.",
-    ),
-    "sv": Sample(
-        (
-            "Vakten tänder lampan varje kväll.",
-            "En bred flod rinner genom den gamla staden.",
-            "På morgonen dricker hon te med mjölk.",
-        ),
-        "Vänern",
-        "De fiskar i Vänern varje sommar.",
-    ),
     "fi": Sample(
         (
             "Vartija sytyttää lampun joka ilta.",
@@ -109,24 +64,6 @@ SAMPLES = {
         "Saimaa",
         "Kesällä vene ylittää järven nimeltä Saimaa hitaasti.",
     ),
-    "hu": Sample(
-        (
-            "Az őr minden este meggyújtja a lámpát.",
-            "Széles folyó szeli át a régi várost.",
-            "Reggel tejes teát iszik a konyhában.",
-        ),
-        "Balaton",
-        "A gyerekek szerint a Balaton nyáron meleg.",
-    ),
-    "pl": Sample(
-        (
-            "Latarnik zapala lampę każdego wieczoru.",
-            "Szeroka rzeka płynie przez stare miasto.",
-            "Rano ona pije herbatę z mlekiem.",
-        ),
-        "Śniardwy",
-        "Latem jezioro Śniardwy jest ciepłe.",
-    ),
     "ru": Sample(
         (
             "Смотритель зажигает лампу каждый вечер.",
@@ -135,15 +72,6 @@ SAMPLES = {
         ),
         "Байкал",
         "Зимой озеро Байкал покрыто льдом.",
-    ),
-    "uk": Sample(
-        (
-            "Доглядач запалює лампу щовечора.",
-            "Широка річка тече через старе місто.",
-            "Уранці сім'я п'є чай із молоком.",
-        ),
-        "Дніпро",
-        "Весною річка Дніпро виходить із берегів.",
     ),
     "el": Sample(
         (
@@ -181,15 +109,6 @@ SAMPLES = {
         "ים המלח",
         "בקיץ ים המלח חם מאוד.",
     ),
-    "fa": Sample(
-        (
-            "نگهبان هر شب چراغ را روشن می\u200cکند.",
-            "رودخانه پهن از شهر قدیمی می\u200cگذرد.",
-            "او صبح چای با شیر می\u200cنوشد.",
-        ),
-        "دریای خزر",
-        "باران در دریای خزر می\u200cبارد.",
-    ),
     "hi": Sample(
         (
             "पहरेदार हर शाम दीपक जलाता है।",
@@ -207,24 +126,6 @@ SAMPLES = {
         ),
         "ทะเลสาบสงขลา",
         "นกมากมายบินมาที่ทะเลสาบสงขลาในฤดูหนาว",
-    ),
-    "vi": Sample(
-        (
-            "Người gác đèn thắp đèn mỗi buổi tối.",
-            "Một con sông rộng chảy qua thành phố cổ.",
-            "Buổi sáng cô ấy uống trà với sữa.",
-        ),
-        "Hồ Tây",
-        "Buổi chiều họ đi dạo quanh Hồ Tây rất lâu.",
-    ),
-    "id": Sample(
-        (
-            "Penjaga menyalakan lampu setiap malam.",
-            "Sungai lebar mengalir melalui kota tua.",
-            "Pagi hari ia minum teh dengan susu.",
-        ),
-        "Danau Toba",
-        "Kami berlibur di Danau Toba setiap tahun.",
     ),
     "zh": Sample(
         (

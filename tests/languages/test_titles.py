@@ -8,13 +8,11 @@ import pytest
 from hashed_words import items_of
 
 from languages.passages import SAMPLES
-from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.index.items import ItemTable, write_items
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions
 from nlp_retrieval.text.mentions import entities_by_rules
 from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of
-from nlp_retrieval.text.titles import normalize_title
 
 TITLES = [sample.title for sample in SAMPLES.values()]
 TEXTS = [sample.mention for sample in SAMPLES.values()]
@@ -37,18 +35,6 @@ def test_each_text_links_to_the_passage_that_it_names_and_to_no_other(tmp_path: 
     write_items(items, tmp_path)
     links = TitleMentions().extract(ItemTable(tmp_path / "items.arrow"))
     assert list(zip(links.sources.tolist(), links.targets.tolist(), strict=True)) == [(n + row, row) for row in range(n)]
-
-
-def test_a_title_that_joins_an_index_is_found_in_the_passages_that_are_there(tmp_path: Path) -> None:
-    sample = SAMPLES["ja"]
-    text, title, *linked = items_of(
-        [sample.mention, "about it", "about it", SAMPLES["en"].mention], ["Report", sample.title, SAMPLES["en"].title, "News"]
-    )
-    searcher = Searcher([LinkGraphRetriever([Bm25Retriever()], encoder=None, links=[TitleMentions()])])
-    searcher.index([text, *linked], tmp_path)
-    searcher.add([title], auto_compact=False)
-    (hits,) = searcher.search([sample.mention.split()[0] if " " in sample.mention else sample.mention[:2]], 2)
-    assert {hit.item.item_id for hit in hits} == {"d0", "d1"}
 
 
 @pytest.mark.parametrize(
@@ -83,17 +69,6 @@ def test_of_two_titles_in_a_script_without_spaces_the_longer_one_is_meant() -> N
 )
 def test_names_are_found_by_quotation_marks_and_capitals_of_any_script(text: str, names: set[str]) -> None:
     assert entities_by_rules(text) == names
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("東京（曲）", "東京 (曲)"),
-        ("हिन्दी_भाषा", "हिन्दी भाषा"),
-    ],
-)
-def test_these_are_one_title(one: str, other: str) -> None:
-    assert normalize_title(one) == normalize_title(other)
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,9 @@ from nlp_retrieval.text.words import LANGUAGES, Words, stop_words
 LUCENE_FINDS_LESS = {
     # stop words of Lucene's where bm25s has no list, and in Persian a prefix that is one
     "fi": "joka hän kanssa",
-    "hu": "Az a minden át",
-    "uk": "через із",
     "tr": "bir",
     "ar": "كل مع في",
-    "fa": "هر را می\u200cکند از می\u200cگذرد او با می\u200cنوشد",
     "hi": "है से वह",
-    "id": "setiap melalui ia dengan",
     "ja": "は を が",
     # single characters: Lucene's pairs hold none
     "zh": "点 灯 的 河 她 喝 茶",
@@ -59,11 +55,6 @@ def words_of(code: str) -> list[tuple[str, int]]:
         for word in of_text
         if not has_no_words(word) and any(words.term(part) is not None for part in words.split(word))
     ]
-
-
-def test_there_are_twenty_languages_and_more() -> None:
-    assert len(SAMPLES) >= 20
-    assert set(SAMPLES) <= set(LANGUAGES)
 
 
 @pytest.mark.parametrize("code", mostly_soaked(list(SAMPLES), SHORT))
@@ -157,21 +148,6 @@ def test_a_pattern_says_what_a_word_is(tmp_path: Path) -> None:
 def test_a_language_that_is_unknown_is_an_error_that_names_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="did you mean 'en'"):
         Bm25Retriever(**{"language": "eng"})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"stemmer": "porters"}, "there is no stemmer 'porters'"),
-        ({"pattern": "("}, r"pattern '\(' does not compile"),
-        ({"pattern": "a*"}, "matches the empty text"),
-    ],
-)
-def test_settings_that_cannot_be_are_errors_before_anything_is_indexed(
-    tmp_path: Path, settings: dict[str, str], message: str
-) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        Bm25Retriever(**settings).index(items_of(["a"]), tmp_path)  # type: ignore[arg-type]
 
 
 def test_other_words_are_another_index(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from attacks.growth import UNENDING, measure
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.numbers import Number, agreeing, compare_numbers, decimal_mark, numbers_of, plain_digits
+from nlp_retrieval.text.numbers import Number, agreeing, compare_numbers, numbers_of, plain_digits
 from nlp_retrieval.text.quantities import quantities_of
 
 SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
@@ -137,19 +137,6 @@ def test_what_may_be_the_same_is_named_as_unclear(claim: str, source: str) -> No
     ((number, other),) = compare_numbers(claim, source)
     assert other is not None
     assert number.others or other.others
-
-
-@pytest.mark.parametrize(
-    ("text", "decimal"),
-    [
-        ("It has 1,234 of them.", "."),
-        ("Es waren 1.234 Personen.", ","),
-        ("1.234", ""),
-        ("The sum is fine. Die Stadt und der Hafen waren alt.", ""),
-    ],
-)
-def test_a_text_tells_its_decimal_mark_or_does_not(text: str, decimal: str) -> None:
-    assert decimal_mark(text) == decimal
 
 
 @pytest.mark.parametrize("text", ["1e9999", "1,234" * 4_000, "10^99999"])

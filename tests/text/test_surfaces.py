@@ -19,13 +19,6 @@ from nlp_retrieval.text.surfaces import (
 )
 
 
-def mentioned(text: str, *titles: str) -> list[tuple[str, str]]:
-    """The title and the words of each mention."""
-    surfaces = [(row, surface) for row, title in enumerate(titles) if (surface := surface_of(title, 1)) is not None]
-    matcher = SurfaceMatcher(surfaces)
-    return [(titles[matcher.rows[matcher.offsets[number]]], text[start:end]) for number, start, end in matcher.mentions(text)]
-
-
 @pytest.mark.parametrize(
     ("title", "words"),
     [
@@ -52,43 +45,6 @@ def test_a_surface_is_the_words_of_a_title_without_its_qualifier(title: str, wor
 )
 def test_titles_that_would_be_mentioned_by_chance_or_have_no_words_do_not_count(title: str) -> None:
     assert surface_of(title) is None
-
-
-def test_a_title_in_lower_case_may_be_mentioned_in_any_case() -> None:
-    assert mentioned("An iPod, an Ipod, an IPOD, an ipod.", "iPod") == [
-        ("iPod", word) for word in "iPod Ipod IPOD ipod".split()
-    ]
-    assert mentioned("the heat of the Heat", "Heat") == [("Heat", "Heat")]
-
-
-def test_the_longest_mention_counts_and_mentions_do_not_overlap() -> None:
-    titles = ["New York", "New York City", "City Hall", "York"]
-    assert [words for _, words in mentioned("New York City Hall in New York, York", *titles)] == [
-        "New York City",
-        "New York",
-        "York",
-    ]
-
-
-@pytest.mark.parametrize("text", ["KUBRICK\u2019S", "(Kubrick)", "Ku\u0308brick", "_Kubrick_"])
-def test_a_mention_is_found_without_case_accents_possessives_and_punctuation(text: str) -> None:
-    ((_, words),) = mentioned(f"By {text} himself", "Kubrick")
-    assert words == text.strip("(_)-…").removesuffix("'s").removesuffix("\u2019S")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Abraham Lincoln met Mary.", ["Mary"]),
-        ("In Lincoln, Abraham", ["Lincoln", "Abraham"]),
-        ("September 4, 4 September, in September", ["September"]),
-        ("Lincoln-Douglas, Anti-Lincoln", []),
-        ("Lincoln's Mary", ["Lincoln", "Mary"]),
-    ],
-)
-def test_a_title_of_one_word_is_no_mention_inside_a_longer_name(text: str, expected: list[str]) -> None:
-    titles = ["Lincoln", "Abraham", "Mary", "September", "Mary Todd Lincoln"]
-    assert [words for _, words in mentioned(text, *titles)] == expected
 
 
 def test_aliases_are_surfaces_as_titles_are_and_anything_else_is_none() -> None:

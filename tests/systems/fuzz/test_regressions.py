@@ -6,16 +6,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fuzz.run import cases_of
 from fuzz.seeds import seeds_of
 from fuzz.targets import feed
-from fuzz.test_regressions import BOMBS, check_damaged, check_fuzzing
-from soaking import Figures, mostly_soaked
+from fuzz.test_regressions import BOMBS, check_damaged
+from soaking import mostly_soaked
 
 from .seeds import SEEDS
 from .targets import TARGETS
 
-PACKAGE = "systems.fuzz"
+CASES = Path(__file__).parent / "cases"
 
 
 def test_a_seed_is_taken(subtests: pytest.Subtests) -> None:
@@ -25,7 +24,7 @@ def test_a_seed_is_taken(subtests: pytest.Subtests) -> None:
 
 
 def test_what_once_went_wrong_does_not(subtests: pytest.Subtests) -> None:
-    for case in sorted(cases_of(PACKAGE).glob("*/*")):
+    for case in sorted(CASES.glob("*/*")):
         with subtests.test(case=f"{case.parent.name}/{case.name}"):
             feed(case.parent.name, case.read_bytes(), TARGETS)
 
@@ -41,9 +40,3 @@ def test_a_bomb_does_not_go_off(bomb: bytes, subtests: pytest.Subtests) -> None:
     for target in TARGETS:
         with subtests.test(target=target):
             feed(target, bomb, TARGETS)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("target", TARGETS)
-def test_fuzzing_finds_nothing(target: str, figures: Figures, tmp_path: Path) -> None:
-    check_fuzzing(target, PACKAGE, figures, tmp_path)
