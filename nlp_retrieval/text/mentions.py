@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
@@ -196,9 +196,8 @@ class SpacyMentions:
     @property
     def files(self) -> ModelFiles:
         """The pipeline's files at the time of first use."""
-        if self._files is None:
-            with _reading:  # threads that ask at the same time get the same fingerprint
-                self._files = self._files or ModelFiles.of(_folder_of(self._pipeline))
+        with _reading:  # threads that ask at the same time get the same fingerprint
+            self._files = self._files or ModelFiles.of(_folder_of(self._pipeline))
         return self._files
 
     def identity(self, parameter: str) -> Config:
@@ -238,8 +237,6 @@ def _opened(pipeline: str, folder: Path) -> Any:
     import spacy
 
     try:
-        for config in sorted(folder.rglob("config.cfg")):
-            _require_own_components(config, spacy.util.load_config(config))
         opened = spacy.load(pipeline if _is_package(pipeline) else folder)
     except (OSError, ValueError) as error:
         raise _does_not_load(pipeline, str(error).splitlines()[0]) from error
@@ -247,16 +244,6 @@ def _opened(pipeline: str, folder: Path) -> Any:
         names = ", ".join(opened.pipe_names) or "nothing"
         raise ModelError(f"the spaCy pipeline {pipeline!r} recognises no entities (it has: {names})")
     return opened
-
-
-def _require_own_components(file: Path, config: Any) -> None:
-    """Refuse components that spaCy would take from another pipeline: this one's files lack their weights."""
-    for name, settings in config.get("components", {}).items():
-        if isinstance(settings, Mapping) and "source" in settings:
-            raise ModelError(
-                f"{file} takes its component {name!r} from another pipeline, {settings['source']!r}, whose files are not part "
-                "of this one; load it with spaCy, save it again (nlp.to_disk), and pass that folder"
-            )
 
 
 def _does_not_load(pipeline: str, reason: str) -> ModelError:

@@ -184,27 +184,26 @@ class Number:
         return value, self.percent, self.exact, self.unit, self.size, self.others, self.falls, unreadable, parts
 
 
-def numbers_of(text: str, language: str | None = None) -> list[Number]:
+def numbers_of(text: str) -> list[Number]:
     """Return the numbers of a text, in order; at most 400.
 
     Args:
         text: any text. Digits that belong to a name ("COVID-19", "H2O", "p53") are not numbers.
-        language: of the text, as a code ("de"); None if unknown: then the text itself decides.
 
     Examples:
         >>> [number.value for number in numbers_of("Emissions fell by 12.5% to 3,400 tonnes.")]
         [12.5, 3400.0]
     """
-    return list(islice(_numbers(text, language), _MOST))
+    return list(islice(_numbers(text), _MOST))
 
 
-def _numbers(text: str, language: str | None) -> Iterable[Number]:
-    return _of_known(text, language) if len(text) <= _LONGEST_KNOWN else read_numbers(text, language)
+def _numbers(text: str) -> Iterable[Number]:
+    return _of_known(text) if len(text) <= _LONGEST_KNOWN else read_numbers(text)
 
 
 @lru_cache(maxsize=32)  # a claim is compared with many passages, and a passage asked several things
-def _of_known(text: str, language: str | None) -> tuple[Number, ...]:
-    return tuple(read_numbers(text, language))
+def _of_known(text: str) -> tuple[Number, ...]:
+    return tuple(read_numbers(text))
 
 
 def agreeing(one: Number, other: Number) -> bool:
@@ -247,7 +246,7 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
     parts = {position: dict(enumerate(number.parts)) for position, number in missing.items() if number.parts}
     maybe: dict[int, Number] = {}
     seen: set[tuple[object, ...]] = set()
-    for other in _numbers(passage, None):
+    for other in _numbers(passage):
         if other.key in seen:
             continue
         seen.add(other.key)
@@ -328,11 +327,11 @@ class _Digits(NamedTuple):
         return self._replace(value=self.value * factor, exact=exact * factor, end=end, others=others, factor=factor)
 
 
-def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
+def read_numbers(text: str) -> Iterator[Number]:
     """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too."""
     plain = plain_digits(text)
     waiting: Number | None = None
-    for single, factor, bare in _single(text, plain, decimal_mark(plain, language)):
+    for single, factor, bare in _single(text, plain, decimal_mark(plain)):
         number = single
         if waiting is not None:
             first = _ranged(plain, waiting, number, factor)
@@ -710,8 +709,6 @@ def _plain(char: str) -> str:
 
 
 _READ = 20_000
-_COMMA = frozenset("de fr es it pt nl pl ru uk bg sr cs sk sl hr ro hu fi sv da no tr id el vi ca lt lv et be kk az".split())
-_POINT = frozenset("en zh ja ko hi bn ta te mr ne th he ar fa ur sw ms de-ch de-li it-ch es-mx es-us es-419".split())
 _WORDS_OF_MARK = {
     ".": "the of and to is was were for with by on that from at it are has have an this had be not or which than",
     ",": "der die das und ist mit für im den dem ein eine nicht auf sind hat waren bei le la les des et est du un une pour "
@@ -725,12 +722,8 @@ _SURE_COMMA = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:\.\d{3}){1,6},\d|\d{1,3}(?:\.
 _SURE_POINT = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3}){1,6}\.\d|\d{1,3}(?:,\d{3}){2,6}(?![.,]?\d)|\d{1,3}\.\d{1,2}\s?%)")
 
 
-def decimal_mark(text: str, language: str | None = None) -> str:
+def decimal_mark(text: str) -> str:
     """Return the decimal mark of a text: "." or ","; empty if it is unknown, and "1.234" may mean 1.234 or 1,234."""
-    if language:
-        code = language.replace("_", "-").lower()
-        base = code.partition("-")[0]
-        return "." if code in _POINT or base in _POINT else "," if base in _COMMA else ""
     head = text[:_READ]
     comma, point = _SURE_COMMA.search(head) is not None, _SURE_POINT.search(head) is not None
     if comma != point:

@@ -18,7 +18,7 @@ from typing import Literal
 from nlp_retrieval.text.numbers import Number, read_numbers
 from nlp_retrieval.text.sentences import sentences_of
 
-__all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_measure", "same_value", "years_of"]
+__all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_value", "years_of"]
 
 _MOST = 400
 _MOST_READ = 20_000
@@ -145,21 +145,6 @@ def quantities_of(text: str) -> list[Quantity]:
     scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
     begins = [begin for begin, _ in sentences_of(text)]
     return list(islice(_quantities(text, years, scenarios, begins), _MOST))
-
-
-def same_measure(one: Quantity, other: Quantity) -> bool:
-    """Return whether two quantities have the same unit, year and baseline, so that their values can be compared.
-
-    Args:
-        one: a quantity.
-        other: another.
-
-    Examples:
-        >>> (one,), (other,) = quantities_of("5 km"), quantities_of("3 tonnes")
-        >>> same_measure(one, other)
-        False
-    """
-    return (one.unit, one.year, one.baseline) == (other.unit, other.year, other.baseline)
 
 
 def same_value(one: Quantity, other: Quantity) -> bool:

@@ -23,8 +23,8 @@ from nlp_retrieval.core.unicode import normalize
 __all__ = ["normalize_title"]
 
 # With the semicolon only: html.unescape alone would read "&copy" in "cut&copy" as a sign.
-_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);\Z")
-_LONGEST_ENTITY = 40
+_ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{0,32});")
+_MOST_ESCAPED = 9
 _QUALIFIER = re.compile(r"[(\uff08]([^()\uff08\uff09]*)[)\uff09]\s*\Z")
 # "Web 2.0" is not "Web 20", while "F.C." is "FC".
 _FULL_STOP = re.compile(r"(?<!\d)\.|\.(?!\d)")
@@ -90,19 +90,13 @@ def normalize_title(title: str) -> str:
 
 
 def _unescape(title: str) -> str:
-    """Resolve HTML entities, even if escaped several times (``&amp;amp;``, as in dumps of dumps), in linear time."""
-    if "&" not in title or ";" not in title:
-        return title
-    *parts, rest = title.split(";")
-    resolved: list[str] = []
-    for part in parts:
-        resolved += [*part, ";"]
-        while resolved[-1:] == [";"] and (entity := _ENTITY.search("".join(resolved[-_LONGEST_ENTITY:]))):
-            character = unescape(entity.group())
-            if character == entity.group():
-                break
-            resolved[-len(entity.group()) :] = character
-    return "".join(resolved) + rest
+    """Resolve HTML entities, even if escaped several times (``&amp;amp;``, as in dumps of dumps)."""
+    for _ in range(_MOST_ESCAPED):
+        resolved = _ENTITY.sub(lambda entity: unescape(entity[0]), title)
+        if resolved == title:
+            break
+        title = resolved
+    return title
 
 
 def _fold(text: str) -> str:

@@ -64,7 +64,6 @@ grid:
   searcher: {retrievers: [{name: bm25, k1: 0.9}]}
   vary: {"retrievers.0.k1": [0.5, 1.2], "retrievers.0.b": {low: 0.1, high: 0.4}}
   skip: [{"retrievers.0.k1": 1.2}]
-  sample: 2
 """
 _PROGRAM = {
     "generate": {
