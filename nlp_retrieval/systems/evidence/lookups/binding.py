@@ -19,7 +19,7 @@ from typing import NamedTuple
 from nlp_retrieval.systems.evidence.lookups.names import names_of
 from nlp_retrieval.systems.evidence.lookups.numbers import are_of_one_kind, is_year
 from nlp_retrieval.systems.evidence.lookups.opposites import numbered_things
-from nlp_retrieval.systems.evidence.lookups.words import pattern, stemmed
+from nlp_retrieval.systems.evidence.lookups.words import stemmed
 from nlp_retrieval.text import Number, agreeing, dates_of, numbers_of, sentences_of
 
 _ENDS = (
@@ -28,7 +28,6 @@ _ENDS = (
     re.compile(r"\b(?:and|or|to|after|before|from|und|oder|et|ou|y)\b"),
 )
 """Where what belongs to one number ends, and to the next begins, the clearest first."""
-_AFTERWARDS = re.compile(r"[;!?]|\b(?:while|whereas|but|although|versus|than|compared (?:with|to))\b")
 _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\s[\w-]{1,20})?(?:,\s|,?\s(?:and|or)\s)(?:[$\u20ac\u00a3])?")
 _TO = re.compile(r"[^.;:,]{0,20}\sto\s(?:[$\u20ac\u00a3])?")
@@ -62,27 +61,17 @@ def misplaced(claim: str, passage: str) -> list[Misplaced]:
         if _TO.fullmatch(claim[one.number.end : other.number.begin])
         for number in (one, other)
     }
-    found: dict[Bound, Bound] = {}
-    held: set[Bound] = set()
+    found: dict[Misplaced, None] = {}
     for mine in claimed:
         agreed = [other for other in there if agreeing(mine.number, other.number)]
-        agreed = [other for other in agreed if other.number.value == mine.number.value] or agreed  # 0.4, and not .41
         rivals = [other for other in there if agreed and are_of_one_kind(mine.number, other.number)]
         rivals = [other for other in rivals if not agreeing(mine.number, other.number)]
         # "free under 16; adults pay 14 euros"
         rivals = [other for other in rivals if not other.number.unit.isupper() or any(own.number.unit for own in agreed)]
         instead = [_best(mine, [rival for rival in rivals if _is_said_of(mine, rival, own)]) for own in agreed]
         if instead and instead[0] and all(instead) and mine not in in_range:
-            found[mine] = instead[0]
-        elif any(_is_said_of(mine, own, rival) for own in agreed for rival in rivals):
-            held.add(mine)
-    # a number whose words the claim leaves to it is not another's, where the claim has both
-    pairs = {
-        (mine.number.written, rival.number.written): None
-        for mine, rival in found.items()
-        if not any(agreeing(one.number, rival.number) for one in held)
-    }
-    return [Misplaced(*pair) for pair in pairs]
+            found[Misplaced(mine.number.written, instead[0].number.written)] = None
+    return list(found)
 
 
 def _best(mine: Bound, rivals: Sequence[Bound]) -> Bound | None:
@@ -152,9 +141,8 @@ def _in_sentence(text: str, begin: int, end: int, heads: Sequence[Number]) -> It
         stops.append(places[-1].start() if places else other.begin)
     listed = _listed_names(text, begin, end, heads) if len(heads) > 1 else []
     for number, start, stop, name in zip(heads, starts, [*stops, end], listed or [()] * len(heads), strict=True):
-        after = _AFTERWARDS.split(text[number.end : stop])[0]
-        left = _AFTERWARDS.split(text[start : number.begin])[-1]
-        yield Bound(number, name or _beside(left, backwards=True), _beside(after), begin)
+        left = name or _beside(text[start : number.begin], backwards=True)
+        yield Bound(number, left, _beside(text[number.end : stop]), begin)
 
 
 def _listed_names(text: str, begin: int, end: int, heads: Sequence[Number]) -> list[tuple[str, ...]]:
@@ -168,21 +156,15 @@ def _listed_names(text: str, begin: int, end: int, heads: Sequence[Number]) -> l
 
 
 def _beside(text: str, *, backwards: bool = False) -> tuple[str, ...]:
-    """Return the words next to a number: names and years first, then the nearest, without verbs of figures.
-
-    What a number tells apart from others is one word: "line 2".
-    """
-    numbered = {begin: " ".join(thing) for thing, (begin, _) in numbered_things(text).items()}
-    words: list[tuple[bool, str]] = []
-    for match in re.finditer(r"[^\W_]+(?:['\u2019-][^\W_]+)*", text):
-        stems = [numbered[match.start()]] if match.start() in numbered else stemmed(match[0])
-        is_name = match[0][0].isupper() or _YEAR.fullmatch(match[0]) is not None
-        words += [(not is_name, stem) for stem in stems if is_name or not pattern("figures", "(?:{})").fullmatch(stem)]
+    """Return the words next to a number, the nearest first: stems of content words, names, years, and "line 2" as one."""
+    numbered = {begin: [" ".join(thing)] for thing, (begin, _) in numbered_things(text).items()}
     words = [
-        (order, stem) for order, stem in words if _YEAR.fullmatch(stem) or (stem[0].isalpha() and (len(stem) > 2 or not order))
+        stem
+        for match in re.finditer(r"[^\W_]+(?:['\u2019-][^\W_]+)*", text)
+        for stem in numbered.get(match.start()) or stemmed(match[0])
+        if _YEAR.fullmatch(stem) or (stem[0].isalpha() and (len(stem) > 2 or match[0][0].isupper()))
     ]
-    nearest = words[::-1] if backwards else words
-    return tuple(dict.fromkeys(stem for _, stem in sorted(nearest[:_WORDS_BESIDE], key=lambda word: word[0])))
+    return tuple(dict.fromkeys((words[::-1] if backwards else words)[:_WORDS_BESIDE]))
 
 
 def _in_tables(text: str, heads: Sequence[Number]) -> Iterator[tuple[Number, Bound]]:

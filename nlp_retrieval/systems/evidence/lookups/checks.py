@@ -6,7 +6,6 @@ citations and the verdict on a claim for what overrules a verifier.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -118,23 +117,21 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
     things = replaced_things(claim, read)
     if things and says_more:
         things = replaced_things(claim, whole)
-    all_names = (*names, *(thing.word for thing in things))
-    findings = [
-        *_numbers(claim, figures, all_names, checks),
-        *_binding(claim, read, whole if says_more else read),
-        *_denial(checks.denial),
-        *_opposite(checks.opposite),
-        *(
-            Objection("who", "contradicted", f"the source says this {how}", True, at)
-            for at, how in filter(None, [checks.other_way])
-        ),
-        *(
-            Objection("quotations", "quote not found", f"the source does not have these words: \u201c{words}\u201d")
-            for words in missing_quotations(claim, whole, all_quoted=quoted)
-        ),
-    ]
+    all_names = (*names, *things)
+    findings = [*_numbers(claim, figures, all_names, checks), *_binding(claim, read, whole if says_more else read)]
+    if denied := checks.denial.says:
+        at = checks.denial.sentence
+        findings.append(Objection("negation", "contradicted", f"the source says {denied}", checks.denial.same, at))
+    if checks.opposite:
+        findings.append(_opposite(checks.opposite))
+    if checks.other_way:
+        at, how = checks.other_way
+        findings.append(Objection("who", "contradicted", f"the source says this {how}", True, at))
+    for words in missing_quotations(claim, whole, all_quoted=quoted):
+        detail = f"the source does not have these words: \u201c{words}\u201d"
+        findings.append(Objection("quotations", "quote not found", detail))
     around = _around(content(claim).difference(*map(content, all_names)), sentences(read)) if all_names else 0.0
-    if any(thing.in_place for thing in things) or (things and around >= _AROUND_NAME):
+    if things:
         findings.append(Objection("kinds", "other entity", f"the source does not name {listed(all_names)}"))
     if names and around >= _AROUND_NAME:
         findings.append(Objection("names", "other entity", f"the source does not name {listed(all_names)}"))
@@ -178,19 +175,11 @@ def _binding(claim: str, read: str, whole: str) -> list[Objection]:
     return [Objection("binding", "other number", says, True)] if found else []
 
 
-def _denial(found: Denial) -> list[Objection]:
-    if not found.says:
-        return []
-    return [Objection("negation", "contradicted", f"the source says {found.says}", found.same, found.sentence)]
-
-
-def _opposite(found: Opposite | None) -> list[Objection]:
-    if found is None:
-        return []
+def _opposite(found: Opposite) -> Objection:
     says = f"with '{found.other}' in place of '{found.word}'"
     same = found.around >= _SAME_MATTER
     detail = f"the source says this {says}" if same else f"the source has something close to this, {says}"
-    return [Objection("opposites", "contradicted", detail, same, found.sentence)]
+    return Objection("opposites", "contradicted", detail, same, found.sentence)
 
 
 def listed(words: Sequence[str]) -> str:
@@ -200,9 +189,8 @@ def listed(words: Sequence[str]) -> str:
 
 
 def _nearest(wanted: frozenset[str], there: Sequence[Sentence]) -> Sentence | None:
-    """Return the sentence with the largest share of the claim's words, rarer ones counting more; a heading only if no other."""
-    weight = {word: 1 / (1 + math.log1p(sum(word in sentence.content for sentence in there))) for word in wanted}
-    ranked = [(math.fsum(weight[word] for word in wanted & one.content), -number, one) for number, one in enumerate(there)]
+    """Return the sentence with most of a claim's words; a heading only if there is no other."""
+    ranked = [(len(wanted & one.content), -number, one) for number, one in enumerate(there)]
     stated = [entry for entry in ranked if entry[0] and not entry[2].is_heading]
     return max(stated or ranked, key=lambda entry: entry[:2])[2] if ranked else None
 

@@ -8,20 +8,17 @@ from functools import cache
 from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.lookups.words import Sentence, clauses_of, content, is_form, pattern, share, stemmed
-from nlp_retrieval.text import as_latin, sentences_of
+from nlp_retrieval.text import as_latin
 
 _NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
-_IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\bnot only\b|\brather than\b", re.IGNORECASE)
-"""A claim that denies one thing and says another: a source contradicts it only by the other way round."""
 _WITH = re.compile(r"\bwith\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
 )
 _COMPARED = frozenset("statistical statistic measur no frequent common likel often".split())
 _NEXT = 40
-_WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
+_WITHOUT, _WITH_NEGATION = "this without the negation", "this with a negation"
 _SAME_MATTER, _SAME_MATTER_DENIED, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
-_FEWEST_DENIED = 3
 
 
 class Denial(NamedTuple):
@@ -44,12 +41,12 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     """Return the sentence nearest to a claim that denies it, or what it denies; it says most of what the claim says."""
     wanted = frozenset(word for word in content(claim) if not word.isdigit())  # a date may be elsewhere
     mine = negated(claim)
-    denying = content(" ".join(claim[begin:end] for begin, end in sentences_of(claim) if negated(claim[begin:end])))
-    if len(denying) >= _FEWEST_DENIED and denying != wanted:  # one of several sentences of the claim denies something
-        wanted = denying
     best, alike = Denial(), 0.0
-    for number, sentence in enumerate(sentences):
-        says, common = ("", 0.0) if sentence.is_heading else _compared(claim, mine, wanted, sentences, number)
+    before = frozenset[str]()
+    for sentence in sentences:
+        refers = sentence.content | before if _POINTS_BACK.match(sentence.text) else sentence.content
+        says, common = ("", 0.0) if sentence.is_heading else _compared(claim, mine, wanted, sentence, refers)
+        before = sentence.content
         if not says:
             alike = max(alike, common)
         elif best.sentence is None or common > best.ahead:
@@ -65,16 +62,12 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
 
 
 def _compared(
-    claim: str, mine: set[str], wanted: frozenset[str], sentences: Sequence[Sentence], number: int
+    claim: str, mine: set[str], wanted: frozenset[str], sentence: Sentence, refers: frozenset[str]
 ) -> tuple[str, float]:
     """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
-    sentence = sentences[number]
     common, theirs = share(wanted, sentence.content), negated(sentence.text)
     if denies_change(sentence.text):
         rest, clause = _unchanging(wanted), _denying_clause(sentence.text)
-        refers = sentence.content
-        if number and _POINTS_BACK.match(sentence.text):
-            refers = refers | sentences[number - 1].content
         of_clause = _unchanging(content(clause))
         about = share(rest, refers) if not of_clause or of_clause & wanted else 0.0
         if of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]:  # "Prices did not change."
@@ -85,18 +78,11 @@ def _compared(
             return f"that this is not so: \u201c{clause}\u201d", about
     if "" in mine & theirs:
         mine, theirs = mine - {""}, theirs - {""}
-    turned = theirs - {""}
-    in_part = _IN_PART.search(claim) is not None
-    if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
-        return (_TURNED if in_part else ""), common  # "farmers, not cities" and "cities, not farmers"
     left, negates = mine - theirs, bool(theirs - mine) and _negates(wanted, sentence)
-    if left and not negates and not in_part and (left == mine or _has(sentence.content, left)):
+    if left and not negates and (left == mine or _has(sentence.content, left)):
         return _WITHOUT, common
     if negates and not mine and ("" in theirs or _has(wanted, theirs)):
         return _WITH_NEGATION, common
-    if mine & theirs:
-        clauses = [content(clause) for clause in clauses_of(sentence.text) if mine & negated(clause)]
-        common = max([common, *(1.0 for clause in clauses if share(clause, wanted) >= _SAME_MATTER_DENIED)])
     return "", common
 
 

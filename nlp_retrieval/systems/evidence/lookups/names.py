@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from nlp_retrieval.systems.evidence.lookups.opposites import numbered_things
 from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, numbers_of, sentences_of, spans_of, words_of
 
 _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
@@ -18,9 +17,7 @@ _TOKEN = re.compile(r"[^\W_][\w'\u2019.&+#-]*[\w+#]|[^\W_]")
 _PART = re.compile(r"[^\W_]+")
 _JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
 _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
-_WITH_SIGN = re.compile(r"\b[A-Z][+#]+")
 _MOST = 100
-_AUTHORS_IN_BRACKETS = re.compile(r"\([^()]*(?:\bet al\b|[a-z],\s?(?:19|20)\d\d[a-z]?\b)[^()]*\)")
 _GERMAN = re.compile(
     r"\b(?:der|die|das|dem|den|des|und|ist|sind|war|waren|wurden?|ein|eine[nmrs]?|im|zum|zur|vom|von|mit|f\u00fcr|auf|bei|nicht|sich"
     r"|auch|haben?|hatten?|als|nach|aus|\u00fcber|zwischen|ohne)\b"
@@ -33,12 +30,9 @@ def names_of(claim: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     begin = end = -1
     tokens = list(_TOKEN.finditer(claim))
-    shouting = sum(_is_capital(token[0]) for token in tokens) > max(3, 0.8 * len(tokens))
     starts = {start for start, _ in sentences_of(claim)}
     for number, token in enumerate(tokens):
         word = token[0]
-        if shouting and not word.isupper():
-            continue
         apart = begin >= 0 and _BREAK.search(claim, end, token.start())
         begins = number == 0 or token.start() in starts
         plain = begins and _is_common(word) and not _begins_name(claim, tokens[number : number + 2])
@@ -59,38 +53,32 @@ def names_of(claim: str) -> list[tuple[int, int]]:
 def missing_names(claim: str, passage: str) -> list[str]:
     """Return the names of a claim with a word that a passage lacks.
 
-    The first word of a claim is not looked up, since it may be capitalised only as such, nor the month of a whole date, a unit,
-    or the authors of a reference in brackets.
+    The first word of a claim is not looked up, since it may be capitalised only as such, nor the month of a whole date.
     """
     there = words_of(passage)
     stems, joined = frozenset().union(*map(_name_stems, there)), "".join(there)
     months = months_named(passage)
     dates = [(date.begin, date.end) for date in dates_of(claim) if date.is_full]
-    apart = [match.span() for match in _AUTHORS_IN_BRACKETS.finditer(claim)]
-    apart += [(number.end, number.until + 1) for number in numbers_of(claim) if number.unit]
-    numbered = [span for thing, span in numbered_things(claim).items() if thing in numbered_things(passage)]
+    units = [(number.end, number.until + 1) for number in numbers_of(claim) if number.unit]
     claimed = list(zip(words_of(claim), spans_of(claim), strict=True))
 
     def has(word: str, span: tuple[int, int]) -> bool:
-        month, written = month_of(word), claim[slice(*span)]
+        month = month_of(word)
         return (
             not stems.isdisjoint(_name_stems(word))
             or (len(word) > 3 and word in joined)
-            or (written.isupper() and _abbreviated(written, passage))
             or (month is not None and (month in months or any(begin <= span[0] < end for begin, end in dates)))
-            or any(begin <= span[0] < end for begin, end in numbered)  # "World War II" is "the Second World War"
         )
 
     missing = []
     for begin, end in names_of(claim):
-        if any(first < begin and end <= last for first, last in apart):
+        if any(first < begin and end <= last for first, last in units):
             continue
         parts = _parts_to_find(claim, begin, end)
         words = [(word, span) for word, span in claimed if len(word) > 1 and any(_meet(span, part) for part in parts)]
         lacking = [word for word, span in words if not has(word, span)]
         name = claim[begin:end]
-        signed = [token for token in _WITH_SIGN.findall(name) if token not in passage]  # C#, beside C and C++
-        if signed or (lacking and not _abbreviated(name, passage)):
+        if lacking and not _abbreviated(name, passage):
             missing.append(name)
     return missing
 

@@ -11,11 +11,10 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.lookups.words import pattern
-from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, month_of, numbers_of
+from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, numbers_of
 
 
 class MissingFigures(NamedTuple):
@@ -37,16 +36,15 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
     wanted = [date for date in dates_of(claim) if date.is_full]
     dates = dates_of(passage) if wanted else []
     missing = [date for date in wanted if not any(date.agrees(other) for other in dates)]
-    with_days = [other for other in dates if any(reading.days for reading in other.readings)]
-    named = [date for date in wanted if any(date.agrees(other) for other in with_days)]
     lacking = dict(compare_numbers(claim, passage))
     others = {number for number in numbers_of(claim) if number not in lacking and _is_of_other(claim, number, passage)}
     lacking |= dict.fromkeys(others)
     lacking = {
         number: other
         for number, other in lacking.items()
-        if not _within(number, missing) and not (number.value <= 31 and _within(number, named))
-        if not _is_no_figure(claim, number, passage) and (other is None or number.written != other.written)
+        if not _within(number, missing)
+        and not _is_no_figure(claim, number)
+        and (other is None or number.written != other.written)
     }
     there = numbers_of(passage) if None in lacking.values() else []
     how = {n: found_otherwise(claim, n, there) for n, other in lacking.items() if other is None and n not in others}
@@ -68,15 +66,9 @@ def _within(number: Number, dates: list[Date]) -> bool:
 
 _BEFORE_NUMBER = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
 _PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+[23\u00b2\u00b3]?)")
-_OVER = re.compile(r"\s?([^\W\d_]{1,5})/[^\W\d_]")
 _SYMBOL = re.compile(r"\s?([A-Za-z]{2,4})\b")
-_COMPASS = re.compile(
-    r"(?:\s?[\u00b0\u00ba](?:\s?\d{1,2}['\u2019\u2032])?)?\s?([NSEW])\b"
-    r"|(?:\s?[\u00b0\u00ba]|\sdegrees?)\s(?:of\s)?(north|south|east|west)"
-)
-_NOON = re.compile(r"\s?([ap])\.?\s?m\b|\sin the (?:(morning)|(?:afternoon|evening))\b", re.IGNORECASE)
-_OR_MORE = re.compile(r"\+|(?:\s[^\W\d_]+)?\sor\s(?:more|above|over|older)\b")
-_OR_LESS = re.compile(r"(?:\s[^\W\d_]+)?\sor\s(?:less|fewer|below|under|younger)\b")
+_COMPASS = re.compile(r"(?:\s?[\u00b0\u00ba](?:\s?\d{1,2}['\u2019\u2032])?)?\s?([NSEW])\b")
+_NOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
 _MORE, _LESS = re.compile(r"[>\u2265]\s?=?\s?\Z"), re.compile(r"[<\u2264]\s?=?\s?\Z")
 _NAMED = re.compile(r"\b([A-Z][\w+#]*|version|release|section|chapter|table|figure)\s(?:v\.?)?\Z")
 
@@ -99,18 +91,15 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
     found = {}
     if match := _PER.match(text, end):
         found["per"] = next((f"{one.unit} {one.size}" for one in numbers_of(f"1 {match[1]}") if one.unit), match[1].lower())
-    if match := _OVER.match(text, number.end):
-        found["over"] = number.unit or match[1].lower()
     if match := _SYMBOL.match(text, number.end):
         found[f"symbol {match[1].lower()}"] = match[1]
     if match := _COMPASS.match(text, end):
-        way = (match[1] or match[2])[0].upper()
-        found["latitude" if way in "NS" else "longitude"] = way
+        found["latitude" if match[1] in "NS" else "longitude"] = match[1]
     if match := _NOON.match(text, number.end):
-        found["noon"] = "a" if match[2] else (match[1] or "p").lower()
+        found["noon"] = match[1].lower()
     bounds = {}  # "no fewer than" begins before "fewer than"
-    for bound, sign, after in (("at most", _LESS, _OR_LESS), ("at least", _MORE, _OR_MORE)):
-        if match := sign.search(before) or pattern(bound, _BEFORE_NUMBER).search(before) or after.match(text, number.end):
+    for bound, sign in (("at most", _LESS), ("at least", _MORE)):
+        if match := sign.search(before) or pattern(bound, _BEFORE_NUMBER).search(before):
             bounds[bound] = match.start()
     if bounds:
         found["bound"] = min(bounds, key=bounds.__getitem__)
@@ -131,32 +120,17 @@ def _conflict(mine: dict[str, str], other: dict[str, str], *, known: bool) -> bo
 _POINTED_AT = re.compile(r"\b(?:the|these|those|all|its|their|his|her|our|other|first|last|next|past|both)\s\Z", re.IGNORECASE)
 _ALWAYS_SMALL = frozenset({"one", "once", "both", "single"})
 _LARGEST_SMALL = 10
-_BEGAN_BEFORE = re.compile(r"\b(?:was|were|that|which|who|had|has)\s\Z", re.IGNORECASE)
-_BEGAN = re.compile(r"\s(?!hundred)(?:[a-z]+ed|began|seen|found|made|built|held|shown|came|took|known|set|sold|won|sung)\b")
-_AUTHOR = re.compile(r"\([^()]{0,200}(?:et al\b[^()]*|[A-Z][\w-]+,\s)\Z")
-_MARK_BEFORE = re.compile(r"\[(?:\d{1,3}[,\u2013-]\s?){0,8}\Z")
-_MARK_AFTER = re.compile(r"(?:[,\u2013-]\s?\d{1,3}){0,8}\]")
-_NAME_BEFORE = re.compile(r"(?:\b|\S\s)([A-Z]\w{1,29})[\s/-]\Z")
 
 
-def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
-    """Return whether a number is a word ("one other city", "both"), a mark ("[49]", "(1)") or part of a name ("Phase 2")."""
-    word, before, after = number.written.lower(), claim[max(0, number.begin - 240) : number.begin], claim[number.end :][:40]
-    if word == "half" and re.match(r"\san?\s", after):  # "half a year"
-        return True
-    if word.isalpha() and not number.percent:
-        began = word == "first" and _BEGAN_BEFORE.search(before) and _BEGAN.match(after)
-        return word in _ALWAYS_SMALL or bool(began or (number.value <= _LARGEST_SMALL and _POINTED_AT.search(before)))
-    if not word.isdigit() or number.unit:
+def _is_no_figure(claim: str, number: Number) -> bool:
+    """Return whether a number is a word that says nothing to look up: "one other city", "both", "the two towns"."""
+    word = number.written.lower()
+    if not word.isalpha() or number.percent:
         return False
-    if is_year(number):
-        return _AUTHOR.search(before) is not None and re.match(r"[a-z]?[;)]", after) is not None
-    in_list = before.endswith("(") and after.startswith(")") and "(1)" in claim
-    in_brackets = _MARK_BEFORE.search(before) is not None and _MARK_AFTER.match(after) is not None
-    named = _NAME_BEFORE.search(before)
-    if named is None or month_of(named[1]) or re.match(r"\s[a-z]", after):
-        return in_list or in_brackets
-    return named[1] in passage and re.search(rf"\b{re.escape(named[1])}[\s/-]\d", passage) is None
+    if word == "half" and re.match(r"\san?\s", claim[number.end :]):
+        return True
+    before = claim[max(0, number.begin - _REACH) : number.begin]
+    return word in _ALWAYS_SMALL or (number.value <= _LARGEST_SMALL and _POINTED_AT.search(before) is not None)
 
 
 # Numbers that a source has in another form.
@@ -218,33 +192,26 @@ def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterat
     figures = [other for other in there if not is_year(other) and other.unit != "date" and not other.others]
     end = max(number.end, number.until)
     around = _BOUND.sub(" ", claim[max(0, number.begin - _CONTEXT) : number.end + _CONTEXT])
-    up, down = (pattern(way).search(around) is not None for way in ("up", "down"))
-    changes = up or down or pattern("difference").search(around) is not None or _BESIDE.match(claim, end) is not None
+    words_of_change = any(pattern(way).search(around) for way in ("up", "down", "difference"))
+    changes = words_of_change or _BESIDE.match(claim, end) is not None
     if _TIMES.match(claim, number.end):
         yield from _ratios(claim, number, figures)
     if number.percent or number.is_share or _EVERY.search(claim, max(0, number.begin - _REACH), number.begin):
-        yield from _shares(claim, number, figures, changes=changes, rises=up, falls=down)
+        yield from _shares(claim, number, figures)
     yield from _differences(claim, number, figures, changes=changes)
     if pattern("sum").search(claim) and not number.percent:
         yield from _sums(claim, number, [other for other in figures if are_of_one_kind(number, other)])
 
 
-def _shares(claim: str, number: Number, figures: Sequence[Number], *, changes: bool, rises: bool, falls: bool) -> Iterator[str]:
-    """Yield two figures of which one is the share of the other that a claim says, or by which one exceeds the other."""
-    in_words = not number.percent
-    if in_words:
+def _shares(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
+    """Yield two figures of which one is the share of the other that a claim says."""
+    if not number.percent:
         value = number.value if number.is_share else 1 / max(number.value, 1)  # "every third"
         number = replace(number, value=100 * value, exact=_SHARE_WITHIN, percent=True)
-    for one, other in _pairs(figures):
-        if not one.value or not other.value or not are_of_one_kind(one, other):
-            continue
-        low, high = sorted((one, other), key=lambda figure: abs(figure.value))
-        before, after = (one, other) if rises == falls else (low, high) if rises else (high, low)
-        change = 100 * abs(after.value - before.value) / abs(before.value)
-        if changes and not in_words and _is_rounded(claim, number, change):
-            yield f"from {before.written} to {after.written}"
-        is_share = in_words or (_SHARE_OF.match(claim, number.end) and not one.percent)
-        if is_share and not one.percent and _is_rounded(claim, number, 100 * low.value / high.value):
+    elif not _SHARE_OF.match(claim, number.end):
+        return
+    for low, high in _ordered(figures):
+        if high.value and not low.percent and _is_rounded(claim, number, 100 * low.value / high.value):
             yield f"{low.written} of {high.written}"
 
 
@@ -266,13 +233,9 @@ def _differences(claim: str, number: Number, figures: Sequence[Number], *, chang
 
 
 def _sums(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
-    groups = [list(pair) for pair in _pairs(figures)]
-    for count in (3, 4):
-        runs = [figures[first : first + count] for first in range(min(_MOST, len(figures) - count + 1))]
-        groups += [list(run) for run in runs if all(right.begin - left.end <= _NEAR for left, right in pairwise(run))]
-    nearest = min(groups, key=lambda group: abs(sum(figure.value for figure in group) - number.value), default=[])
-    if nearest and _is_rounded(claim, number, sum(figure.value for figure in nearest)):
-        yield " + ".join(figure.written for figure in nearest)
+    for one, other in _pairs(figures):
+        if _is_rounded(claim, number, one.value + other.value):
+            yield f"{one.written} + {other.written}"
 
 
 def _is_rounded(claim: str, number: Number, value: float) -> bool:

@@ -8,18 +8,9 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.lookups.numbers import are_of_one_kind
 from nlp_retrieval.systems.evidence.lookups.words import Sentence, content, known, lines_of, share, stemmed
-from nlp_retrieval.text import FUNCTION_WORDS, Number, agreeing, as_latin, numbers_of, stems_of_language, words_of
+from nlp_retrieval.text import FUNCTION_WORDS, as_latin, stems_of_language, words_of
 
-_OTHER_MEANING = frozenset("activity activities objective objectives underlying".split())
-"""Words that share a stem with one that has an opposite (activate, object), and none of its meaning."""
-_AGAINST = re.compile(
-    r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)"
-    r"\w*\s+(?:\w+\s+){0,2}?against\b|\bagainst\s+(?:the\s+)?(?:advice|recommendations?|wish(?:es)?|will|requests?)\b",
-    re.IGNORECASE,
-)
-"""Words that mean the opposite of a recommendation; the verb alone may mean one."""
 _THAN = re.compile(r"\bthan\b", re.IGNORECASE)
 _REACH, _AROUND = 4, 0.6
 
@@ -52,8 +43,7 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
     It is in the word's place: the next word before or after both is the same, and another near both, or most of the rest.
     """
     said = _by_stem(claim)
-    looked_for = {stem for stem in said.keys() & opposites().keys() if said[stem].lower() not in _OTHER_MEANING}
-    wanted, figures = content(claim), numbers_of(claim)
+    looked_for, wanted = said.keys() & opposites().keys(), content(claim)
     best: Opposite | None = None
     for sentence in sentences if looked_for else ():
         if _THAN.search(claim) and _THAN.search(sentence.text):  # "more men than women" is "fewer women than men"
@@ -61,7 +51,7 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
         stems = _by_stem(sentence.text) if wanted & sentence.content else {}
         pairs = ((word, one) for word in sorted(looked_for - stems.keys()) for one in sorted(opposites()[word]))
         for stem, other in pairs:
-            if other not in stems or other in said or stems[other].lower() in _OTHER_MEANING:
+            if other not in stems or other in said:
                 continue
             rest = wanted - content(said[stem])
             around = share(rest, sentence.content)
@@ -69,7 +59,7 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
             is_next = any(one[:1] == two[:1] != [] for one, two in zip(ours, theirs, strict=True))
             near = {*ours[0][:_REACH], *ours[1][:_REACH]} & {*theirs[0][: 2 * _REACH], *theirs[1][: 2 * _REACH]}
             in_place = around >= _AROUND or (is_next and len(near) > 1)
-            if in_place and (best is None or around > best.around) and not _of_another_event(figures, sentence.text):
+            if in_place and (best is None or around > best.around):
                 best = Opposite(said[stem], stems[other], sentence, around)
     if best is None or any(
         _has_word(best.word, sentence) for sentence in sentences if share(wanted, sentence.content) >= best.around
@@ -82,13 +72,6 @@ def _has_word(word: str, sentence: Sentence) -> bool:
     return stems_of_language("english").stem(word) in _by_stem(sentence.text)
 
 
-def _of_another_event(figures: Sequence[Number], sentence: str) -> bool:
-    """Return whether a sentence has other figures than a claim, of the same kind."""
-    there = numbers_of(sentence) if figures else []
-    agreed = any(agreeing(figure, other) for figure in figures for other in there)
-    return not agreed and any(are_of_one_kind(figure, other) for figure in figures for other in there)
-
-
 def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
     """Return the stems of the content words before the first place of a word and after it, the nearest first."""
     said = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
@@ -97,7 +80,7 @@ def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
 
 def _by_stem(text: str) -> dict[str, str]:
     stems = stems_of_language("english")
-    return {stems.stem(word): word for word in reversed(stems.as_written(_AGAINST.sub("against", as_latin(text))))}
+    return {stems.stem(word): word for word in reversed(stems.as_written(as_latin(text)))}
 
 
 # Things of one kind, of which each excludes the others: "supplemental hydrogen" beside "supplemental oxygen".
@@ -106,36 +89,19 @@ _ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
 _ORDINALS = {word: str(number) for number, word in enumerate("first second third fourth fifth sixth seventh eighth".split(), 1)}
 _OF_TEXTS = frozenset("table figure fig page section part article chapter".split())
 """Things that a text has numbers for, whatever it is about."""
-_NEXT = 40
 
 
-class Replaced(NamedTuple):
-    """A thing of a claim that a passage lacks, which has another of its kind; and whether that has the same word beside it."""
-
-    word: str
-    in_place: bool
-
-
-def replaced_things(claim: str, passage: str) -> list[Replaced]:
+def replaced_things(claim: str, passage: str) -> list[str]:
     """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
     numbered, others_there = numbered_things(claim), numbered_things(passage)
     kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()} - _OF_TEXTS
-    next_there = {word for _, end in others_there.values() for word in stemmed(passage[end : end + _NEXT])[:1]}
-    found = [
-        Replaced(claim[begin:end], not next_there.isdisjoint(stemmed(claim[end : end + _NEXT])[:1]))
-        for (kind, _), (begin, end) in numbered.items()
-        if kind in kinds
-    ]
+    found = [claim[begin:end] for (kind, _), (begin, end) in numbered.items() if kind in kinds]
     words = [word for word in words_of(claim) if word not in FUNCTION_WORDS]
-    stems, there = ["", *stemmed(claim), ""], ["", *stemmed(passage), ""]
-    for number, stem in enumerate(stems):
+    stems, there = stemmed(claim), content(passage)
+    for word, stem in zip(words, stems, strict=True):
         thing, others = _things().get(stem, (frozenset[str](), frozenset[str]()))
-        others = others.intersection(there)
-        if others and others.isdisjoint(stems) and thing.isdisjoint(there):
-            before, after = stems[number - 1], stems[number + 1]
-            places = [place for place, other in enumerate(there) if other in others]
-            in_place = any(there[place - 1] == before != "" or there[place + 1] == after != "" for place in places)
-            found.append(Replaced(words[number - 1], in_place))
+        if others & there and others.isdisjoint(stems) and thing.isdisjoint(there):
+            found.append(word)
     return list(dict.fromkeys(found))
 
 

@@ -26,12 +26,11 @@ _SINGLE = (
 _QUOTED = re.compile(f"{_DOUBLE}|{_SINGLE}")
 _ENDED = re.compile(r"\A([^\u201c\u201d\u201e\u00ab\u00bb\"\u300c]*)(?<!\s)[\u201d\u00bb\u300d](?!\w)")
 """The end of a quotation that began in an earlier sentence."""
-_LEFT_OUT = re.compile(r"[\[(]\s?(?:\.\s?\.\s?\.|\u2026|sic!?)\s?[\])]|\[[^\[\]]{0,200}\]|\u2026+|\.\s?\.\s?\.(?:\s?\.)*|\x00")
-_CHANGED_LETTER = re.compile(r"\[([^\W\d_])\](?=\w)")
+_LEFT_OUT = re.compile(r"[\[(]\s?(?:\.\s?\.\s?\.|\u2026|sic!?)\s?[\])]|\[[^\[\]]{0,200}\]|\u2026+|\.\s?\.\s?\.(?:\s?\.)*")
 _ATTRIBUTION = re.compile(r"(?:^|\s)(?:[\u2014\u2015]|--)\s?")
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST_QUOTATIONS, _MOST_PARTS, _MOST_PLACES = 50, 40, 20
-_LONG_WORD, _FEWEST_WORDS, _FEWEST_IN_PART = 4, 3, 2
+_LONG_WORD, _FEWEST_WORDS = 4, 3
 _NEAR = 1_000
 """Most characters of a source between two parts of a quotation; parts farther apart are not one quotation."""
 
@@ -39,10 +38,9 @@ _NEAR = 1_000
 def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) -> tuple[str, ...]:
     """Return the quotations of a sentence that a source does not contain word for word, in order.
 
-    A quotation may omit words ("...") or insert some in brackets. The parts around these must be in the source in this order
-    and near each other, and parts of two words or more must have at least half of the words. Fewer than three words may be
-    scare quotes, and capitalised words the title of a work: these are not quotations. The case of the first letter does not
-    matter.
+    A quotation may omit words ("...") or insert some in brackets; the parts around these must be in the source in this order
+    and near each other. Fewer than three words may be scare quotes, and capitalised words the title of a work: these are not
+    quotations. The case of the first letter does not matter.
     """
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST_QUOTATIONS)))
     if all_quoted and not quotations:
@@ -77,18 +75,11 @@ def _count(text: str) -> float:
 
 def _is_quoted(quotation: str, source: FoldedText) -> bool:
     """Return whether a source contains the parts of a quotation in order, near each other."""
-    pieces = _LEFT_OUT.split(_CHANGED_LETTER.sub("\x00\\1", quotation))
+    pieces = _LEFT_OUT.split(quotation)
     parts = [part for part in (piece.strip(" ,;:.!?\u3001\u3002\uff0c") for piece in pieces) if words_of(part)]
-    counts = [_count(part) for part in parts]
-    if len(parts) > 1 and 2 * sum(count for count in counts if count >= _FEWEST_IN_PART) < sum(counts):
-        return False
     if not parts or len(parts) > _MOST_PARTS:
         return not parts
-    longest = max(range(len(parts)), key=lambda number: (len(parts[number]), -number))
-    return any(
-        _follow(parts[longest + 1 :], source, end) and _precede(parts[:longest], source, begin)
-        for begin, end in _spans(parts[longest], source, 0, len(source.text))
-    )
+    return any(_follow(parts[1:], source, end) for _, end in _spans(parts[0], source, 0, len(source.text)))
 
 
 def _follow(parts: list[str], source: FoldedText, position: int) -> bool:
@@ -97,15 +88,6 @@ def _follow(parts: list[str], source: FoldedText, position: int) -> bool:
         if span is None:
             return False
         position = span[1]
-    return True
-
-
-def _precede(parts: list[str], source: FoldedText, position: int) -> bool:
-    for part in reversed(parts):
-        spans = _spans(part, source, max(0, position - _NEAR - len(part)), position)
-        if not spans:
-            return False
-        position = spans[-1][0]
     return True
 
 

@@ -100,7 +100,7 @@ def test_a_sentence_and_its_source_are_decided_alike_in_an_audit_and_in_a_verdic
     index: EvidenceIndex, claim: str, status: str, word: str
 ) -> None:
     url = SOURCES[0][1]
-    (row,) = CitationAuditor(index, LexicalVerifier()).audit([{"text": claim, "cited_url": url}])
+    (row,) = CitationAuditor(index, LexicalVerifier()).audit([{"text": claim, "cited_url": url}]).rows
     verdict = ClaimVerifier(index, LexicalVerifier()).verify(claim)
     sides = (verdict.supporting_evidence, verdict.weak_evidence, verdict.contradicting_evidence, verdict.neutral_evidence)
     found = {each.decision.verdict for side in sides for each in side if each.passage.url == url}

@@ -71,8 +71,3 @@ def test_support_of_which_the_verifier_is_not_sure_is_weak() -> None:
     claim, source = "The choir sings in the old mill.", "In the old mill, songs are practised by the choir."
     words = [_decided(claim, source, _Believer(support)).verdict for support in (0.45, 0.52, 0.69, 0.7, 0.95)]
     assert words == ["not found", "weak", "weak", "supported", "supported"]
-
-
-def test_words_alone_make_no_contradiction() -> None:
-    decision = _decided("The trams of Orsk closed in 1962.", "The tram museum of Orsk opened in 1974.", LexicalVerifier())
-    assert decision.verdict == "not found"
