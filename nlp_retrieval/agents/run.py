@@ -13,8 +13,7 @@ from nlp_retrieval.agents.searchers import Label
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
-from nlp_retrieval.core.files.checksums import sha256_of
-from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.core.files.opening import expanded, sha256_of
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 

@@ -18,9 +18,8 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
-from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.core.files.frames import BaseLoader
-from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.core.files.opening import expanded, sha256_of
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemsDigest
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem

@@ -26,8 +26,9 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, Entrant
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.atomic import file_names
-from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
 from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.opening import sha256_of
+from nlp_retrieval.core.index.generation import FileRecord
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, SourceError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation

@@ -40,7 +40,6 @@ from nlp_retrieval.core.files.atomic import write_output as write_output
 from nlp_retrieval.core.files.cache import ContentCache as ContentCache
 from nlp_retrieval.core.files.cache import cache_folder as cache_folder
 from nlp_retrieval.core.files.cache import digest_of_key as digest_of_key
-from nlp_retrieval.core.files.checksums import sha256_of as sha256_of
 from nlp_retrieval.core.files.columns import CURE as CURE
 from nlp_retrieval.core.files.columns import Stream as Stream
 from nlp_retrieval.core.files.columns import check_numbers as check_numbers
@@ -59,6 +58,7 @@ from nlp_retrieval.core.files.json_text import parse_json as parse_json
 from nlp_retrieval.core.files.json_text import read_json_file as read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles as ModelFiles
 from nlp_retrieval.core.files.opening import expanded as expanded
+from nlp_retrieval.core.files.opening import sha256_of as sha256_of
 from nlp_retrieval.core.files.yaml_text import check_keys as check_keys
 from nlp_retrieval.core.files.yaml_text import parse_yaml as parse_yaml
 from nlp_retrieval.core.files.yaml_text import read_yaml as read_yaml

@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from nlp_retrieval.core.files.checksums import is_settled, sha256_of, state_of
 from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.opening import is_settled, sha256_of, state_of
 from nlp_retrieval.errors import ModelError
 
 __all__ = ["ModelFiles"]

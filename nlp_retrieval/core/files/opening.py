@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import io
 import os
 import stat
+import time
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
@@ -40,6 +42,9 @@ _FOREIGN = {
     BOM_UTF16_BE: _UTF16,
 }
 
+_TICK = 100_000_000
+"""Nanoseconds within which two writes may get the same time of change."""
+
 _LIMITS = [os.strerror(number) for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)]
 _LIMIT_CURE = "raise the limit (ulimit -n), or open fewer files; compact() gives an index fewer"
 
@@ -61,6 +66,27 @@ def open_regular(path: Path) -> io.BufferedReader:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return os.fdopen(descriptor, "rb")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal.
+
+    Examples:
+        >>> sha256_of(Path("qrels.txt"))[:12]
+        '903cb6345d45'
+    """
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def state_of(status: os.stat_result) -> tuple[int, ...]:
+    """Return a state that changes on every write: device, inode, size and times. The time of change cannot be set back."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def is_settled(*statuses: os.stat_result) -> bool:
+    """Return whether all files were written long enough ago that another write would change their state."""
+    return max((status.st_ctime_ns for status in statuses), default=0) < time.time_ns() - _TICK
 
 
 @contextmanager

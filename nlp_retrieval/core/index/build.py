@@ -23,7 +23,6 @@ from filelock import FileLock, Timeout
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make_folder, publish_folder, sync
-from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.index.checkpoint import Checkpoints
 from nlp_retrieval.core.index.generation import (
@@ -39,6 +38,7 @@ from nlp_retrieval.core.index.generation import (
     index_directory,
     manifest_state,
     read_manifest,
+    record_folder,
     write_manifest,
 )
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items

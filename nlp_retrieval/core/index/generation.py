@@ -24,12 +24,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.files.atomic import write_atomically
-from nlp_retrieval.core.files.checksums import FileRecord, check_file
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular, sha256_of
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
-from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
 MANIFEST_FILE = "manifest.json"
@@ -46,6 +44,13 @@ _PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FileRecord(_Record):
+    """Expected size and SHA-256 of a file."""
+
+    bytes: int
+    sha256: str
 
 
 class FolderRecord(_Record):
@@ -181,7 +186,7 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
 
 def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
-    if not isinstance(path, str | PathLike) or find_lone_surrogate(str(path)) is not None or "\0" in str(path):
+    if not isinstance(path, str | PathLike) or "\0" in str(path):
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
     return Path(path)
 
@@ -264,6 +269,25 @@ class SegmentFolder:
     def rows(self) -> slice:
         """Its rows in the index."""
         return slice(self.first_row, self.end_row)
+
+
+def record_folder(folder: Path) -> dict[str, FileRecord]:
+    """Record every file of a flat folder."""
+    return {file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file)) for file in sorted(folder.iterdir())}
+
+
+def check_file(path: Path, record: FileRecord, *, content: bool = False) -> None:
+    """Raise an IndexDamagedError if the size of a file, or its whole content, is not that of its record."""
+    try:
+        with explain_file_limit(path), open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            actual = hashlib.file_digest(file, "sha256").hexdigest() if content and size == record.bytes else record.sha256
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if size != record.bytes:
+        raise damaged(path, f"it has {size} bytes, the manifest says {record.bytes}")
+    if actual != record.sha256:
+        raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")
 
 
 def check_folder(directory: Path, record: FolderRecord, *, contents: bool = False) -> None:

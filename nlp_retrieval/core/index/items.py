@@ -33,7 +33,7 @@ from nlp_retrieval.core.index.masks import mask_of
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
-from nlp_retrieval.core.unicode import normalize, refuse_lone_surrogates
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError
 
 ITEMS_FILE = "items.arrow"
@@ -105,9 +105,10 @@ class ItemsDigest:
         whole = {key: int(value) for key, value in metadata.items() if isinstance(value, float) and value.is_integer()}
         if whole:
             stated = canonical_json(metadata | whole)
-        told = f"{canonical_json([item.item_id, item.content])}{stated}\n"
-        refuse_lone_surrogates(told, f"item {item.item_id!r:.80}", ItemError)
-        self._digest.update(told.encode())
+        try:
+            self._digest.update(f"{canonical_json([item.item_id, item.content])}{stated}\n".encode())
+        except UnicodeEncodeError:
+            raise ItemError(f"item {item.item_id!r:.80} holds half of a surrogate pair, which is not text") from None
         return metadata, text
 
     def passing(self, items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from nlp_retrieval.core.files.cache import make_own
-from nlp_retrieval.core.files.checksums import FileRecord, check_file, record_folder
+from nlp_retrieval.core.index.generation import FileRecord, check_file, record_folder
 from nlp_retrieval.errors import IndexDamagedError
 
 CONTENT = b"some bytes" * 1000
