@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import pickle
 import re
 import sys
-import time
 
 import numpy as np
 from hashed_words import HashedWords
-from sparse_models import HashedTerms
 
 from nlp_retrieval import Gold, Query, SearchableItem
 from nlp_retrieval.core import (
@@ -35,12 +32,10 @@ from nlp_retrieval.testing import (
     QueryLoaderRules,
     RerankerRules,
     RetrieverRules,
-    SparseEncoderRules,
 )
 
 from .breaking import breaks, broken_in
 
-_counter = itertools.count()
 _WORD = re.compile(r"\w+")
 
 # settings, constructors and registration, of a processor
@@ -75,39 +70,13 @@ class Unregistered(Quiet):
 Unregistered.name = "nobody"
 
 
-@breaks(ProcessorRules, "test_every_parameter_is_described", "loud")
-class Undescribed(Quiet):
-    """Does something.
-
-    Args:
-        lower: whether in lower case.
-    """
-
-    def __init__(self, lower: bool = False, loud: bool = False) -> None:
-        super().__init__(lower)
-
-
 # batches, of a processor
-
-
-@breaks(ProcessorRules, "test_there_is_one_answer_each_in_their_order", "5 for")
-class AnswersFive(Quiet):
-    def process(self, nlqs):
-        return [[nlq] for nlq in nlqs[:5]]
 
 
 @breaks(ProcessorRules, "test_an_answer_does_not_depend_on_the_rest_of_the_batch")
 class NumbersItsQueries(Quiet):
     def process(self, nlqs):
         return [[nlq, f"{nlq} {number}"] if number else [nlq] for number, nlq in enumerate(nlqs)]
-
-
-@breaks(ProcessorRules, "test_threads_get_the_answers_of_one")
-class SharesItsList(Quiet):
-    def process(self, nlqs):
-        self.nlqs = nlqs
-        time.sleep(0.001)
-        return [[nlq] for nlq in self.nlqs]
 
 
 # answerers
@@ -139,13 +108,6 @@ class CitesBeyondTheEnd(BaseAnswerer):
 class Doubles(HashedWords):
     def encode_passages(self, passages):
         return super().encode_passages(passages).astype(np.float64)
-
-
-@breaks(SparseEncoderRules, "test_every_text_gets_terms_in_order_with_weights_above_0", "encode_passages")
-class WeightsBelowNothing(HashedTerms):
-    def encode_passages(self, passages):
-        given = super().encode_passages(passages)
-        return given._replace(weights=-given.weights)
 
 
 # fusions
@@ -226,12 +188,6 @@ class Rearranged(Shared):
         return [self.change(one) for one in super().rerank(nlqs, results, k)]
 
 
-@breaks(RerankerRules, "test_candidates_are_reordered_and_none_is_added_or_lost", "lost")
-class DropsTheLowest(Rearranged):
-    def change(self, one):
-        return [hit for hit in one if hit.score > 0.2]
-
-
 @breaks(RerankerRules, "test_signals_are_kept_and_the_own_score_joins_them", "retriever.rank")
 class ForgetsSignals(Rearranged):
     def change(self, one):
@@ -292,33 +248,12 @@ class Words(BaseRetriever):
 # answers
 
 
-@breaks(RetrieverRules, "test_what_is_found_matches_says_something_and_is_as_it_was_indexed")
-class FindsWhatHasNoText(Words):
-    by_words = True  # so that the framework does not leave it out
-
-    def scores(self, wanted):
-        return 1 + super().scores(wanted)
-
-
-@breaks(RetrieverRules, "test_items_that_are_alike_come_together_and_by_row", "twin-c")
-class LastBit(Words):
-    def scores(self, wanted):
-        scores = super().scores(wanted)
-        return scores * (1 + 1e-15 * np.arange(len(scores)))
-
-
 @breaks(RetrieverRules, "test_a_list_holds_at_most_k_items_once_each_best_first_and_ties_by_row", "k=1")
 class TiesAtTheCut(Words):
     def best(self, scores, k, allowed):
         rows = np.flatnonzero((scores > 0) & (True if allowed is None else allowed))
         rows = rows[np.lexsort((-rows, -scores[rows]))][:k]
         return rows, scores[rows]
-
-
-@breaks(RetrieverRules, "test_the_lists_of_sub_queries_are_merged_and_a_repeated_one_counts_once")
-class FirstSubqueryAlone(Words):
-    def candidates(self, processed, *args, **kwargs):
-        return super().candidates([one[:1] for one in processed], *args, **kwargs)
 
 
 # filters
@@ -332,23 +267,7 @@ class FiltersAfterTheCut(Words):
         return rows[keep], found[keep]
 
 
-@breaks(RetrieverRules, "test_the_engine_returns_only_rows_that_the_mask_allows", "rows")
-class IgnoresTheMask(Words):
-    def best(self, scores, k, allowed):
-        return super().best(scores, k, None)
-
-
 # the index
-
-
-@breaks(RetrieverRules, "test_an_index_is_found_again_by_a_new_object")
-class KeepsItInMemory(Words):
-    def build(self, items, folder):
-        super().build(items, folder)
-        self.kept = True
-
-    def scores(self, wanted):
-        return super().scores(wanted) * (1 if hasattr(self, "kept") else 0.5 + next(_counter) % 7)
 
 
 @breaks(RetrieverRules, "test_the_index_is_a_flat_folder_of_files_that_run_no_code", "pickle")
@@ -356,13 +275,6 @@ class Pickles(Words):
     def build(self, items, folder):
         super().build(items, folder)
         (folder / "words.bin").write_bytes(pickle.dumps(["words"]))
-
-
-@breaks(RetrieverRules, "test_the_index_is_a_flat_folder_of_files_that_run_no_code", "array of objects")
-class ZipsArraysOfObjects(Words):
-    def build(self, items, folder):
-        super().build(items, folder)
-        np.savez(folder / "words", np.array(["words"], object))
 
 
 # updates

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.candidates import Hits
 from nlp_retrieval.errors import EngineError
 
 from .ranked import batch_of, hits_of, in_order, lists_of, ranked_lists
@@ -19,23 +18,6 @@ many = st.lists(ranked_lists(), max_size=5)
 def test_checking_puts_every_list_best_first_with_ties_by_row(lists, random):
     shuffled = [random.sample(one, len(one)) for one in lists]
     assert lists_of(hits_of(shuffled).checked(len(lists), 10, 10, "engine")) == lists
-
-
-def test_empty_places_of_a_matrix_are_left_out():
-    hits = Hits.from_matrix(np.array([[3, -1], [-1, -1], [0, 2]]), np.array([[1.0, -9.0], [0.0, 0.0], [2.0, 1.0]], np.float32))
-    assert lists_of(hits) == [[(3, 1.0)], [], [(0, 2.0), (2, 1.0)]]
-    assert (hits.rows.dtype, hits.scores.dtype) == (np.int64, np.float64)
-
-
-def test_some_queries_get_other_lists_and_the_rest_keep_theirs():
-    hits = hits_of([[(3, 1.0)], [(4, 2.0), (1, 1.0)], [], [(5, 0.5)]])
-    other = (np.array([7]), np.array([9.0]))
-    assert lists_of(hits.with_lists({2: other})) == [[(3, 1.0)], [(4, 2.0), (1, 1.0)], [(7, 9.0)], [(5, 0.5)]]
-
-
-def test_lists_that_each_hold_the_same_item_are_no_repetition():
-    lists = [[(0, 1.0)], [(1, 1.0)], [(0, 1.0), (1, 0.5)], [(1, 1.0), (0, 0.5)]]
-    assert lists_of(hits_of(lists).checked(4, 2, 2, "engine")) == lists
 
 
 @pytest.mark.parametrize(
@@ -51,11 +33,6 @@ def test_lists_that_each_hold_the_same_item_are_no_repetition():
 def test_hits_that_no_engine_may_return_are_told(hits, message):
     with pytest.raises(EngineError, match=message):
         hits.checked(2, 10, 2, "engine")
-
-
-@given(many, st.integers(1, 10))
-def test_the_head_of_every_list_is_its_best_k(lists, k):
-    assert lists_of(batch_of(lists, "x").head(k)) == [one[:k] for one in lists]
 
 
 @given(many, st.integers(0, 2**32 - 1))

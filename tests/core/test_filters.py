@@ -244,39 +244,6 @@ def test_what_is_no_filter_is_said_with_its_place(index: Path, where: Any, said:
         Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, where)
 
 
-MIXED = [
-    {"year": 2015, "author": {"name": "Ada"}, "country": "Japan", "date": "2015-03-01", "none": None, "ok": True},
-    {"year": None, "author": {"name": "Bea"}, "country": "Peru", "date": "2018-01-01", "ok": False},
-    {"year": 2020, "country": "Peru", "tags": ["sea", "ice"], "mixed": "n.d."},
-    {"year": 2021, "mixed": 7},
-]
-
-
-@pytest.fixture(scope="module")
-def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("mixed")
-    made = [SearchableItem(item_id=str(n), content="fox", metadata=row) for n, row in enumerate(MIXED)]
-    Searcher([Bm25Retriever()]).index(made, folder)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("where", "said"),
-    [
-        ({"year": "2015"}, "year holds number.* '2015' is a text; give one of its kind"),
-        ({"author": "Ada"}, "author holds object"),
-        ({"author.name": "Ada"}, "'author.name'; a value inside 'author' cannot be reached by a path"),
-        ({"none": "x"}, "none holds no value"),
-        ({"date": {"$gte": "2015"}}, "no operator '\\$gte'"),
-    ],
-)
-def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, where: Any, said: str) -> None:
-    with pytest.raises(QueryError, match=said):
-        Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where)
-    with pytest.raises(QueryError, match=said):
-        Bm25Retriever().retrieve([["fox"]], mixed, 5, where)
-
-
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_a_key_is_the_same_in_every_form_of_unicode(tmp_path: Path, form: Any) -> None:
     made = [{"id": "a", "text": "fox", unicodedata.normalize("NFC", "Größe"): 3}]

@@ -48,20 +48,6 @@ def test_it_is_brute_force_with_ties_by_row(n_queries, n_items, k, n_values, sha
     assert lists_of(hits) == wanted
 
 
-def test_all_scores_equal():
-    k = 10
-    engine = Engine(np.ones((2, 1000), np.float32), np.ones((2, 1000), bool))
-    assert lists_of(search_past_ties(engine, 2, k, 1000)) == [[(row, 1.0) for row in range(min(k, 1000))]] * 2
-
-
-def test_only_queries_with_a_tie_at_the_cut_are_asked_again():
-    scores = np.stack([np.arange(100), np.ones(100), np.arange(100)[::-1]]).astype(np.float32)
-    engine = Engine(scores, np.ones((3, 100), bool))
-    search_past_ties(engine, 3, 5, 100)
-    assert engine.asked[0][0] == [0, 1, 2]
-    assert {query for numbers, _ in engine.asked[1:] for query in numbers} == {1}
-
-
 @given(st.integers(1, 5), st.integers(1, 80), st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_scores_of_ones_own_decide_where_the_engine_rounds_them(n_queries, n_items, k, n_values, seed):
     random = np.random.default_rng(seed)

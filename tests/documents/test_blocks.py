@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,20 +12,6 @@ from .blocks import LANGUAGES, PAGES, ROOT, Block, blocks, lines_of, read_settin
 from .worlds import world
 
 FOUND = {path.relative_to(ROOT).as_posix(): blocks(path.read_text("utf-8")) for path in PAGES}
-REASONS = {
-    "sets up an environment of its own",
-    "asks a language model",
-    "asks a search engine and fetches pages",
-    "waits for requests",
-    "sends runs to a server",
-    "fetches a model",
-    "trains a model",
-    "needs collections, and takes hours",
-    "needs plans of many countries in PostgreSQL",
-    "needs Docker",
-    "needs a corpus and a model",
-    "makes a release",
-}
 ELSEWHERE = {
     "docs/COMPARE.md": LANGUAGES,  # tests/test_compare_page.py, with the data frames
     "docs/POLICY.md": ("console",),  # tests/systems/policy/test_ask.py; it takes a minute or two
@@ -85,24 +69,3 @@ def test_every_name_of_another_description_has_an_example_that_runs() -> None:
     assert len(examples) == len(re.findall("^## ", page, re.MULTILINE)) == 5
     assert sum(len(block.content.splitlines()) for block in examples) == len(rows) > 25
     assert len(page.split()) <= 980
-
-
-def test_blocks_that_are_not_run_are_few_and_each_says_why() -> None:
-    marked = {page: [block for block in found if block.not_run] for page, found in FOUND.items()}
-    for page, found in marked.items():
-        assert {block.not_run for block in found} <= REASONS, page
-        marks = re.findall("^<!-- not run", (ROOT / page).read_text("utf-8"), re.MULTILINE)
-        assert len(marks) == len(found), f"{page}: a mark without a block behind it"
-    of_all = [block for found in FOUND.values() for block in found if block.language in LANGUAGES]
-    assert {block.not_run for found in marked.values() for block in found} == REASONS
-    assert sum(map(len, marked.values())) < len(of_all) / 4
-
-
-@pytest.mark.parametrize("page", [page for page, found in FOUND.items() if any(block.not_run for block in found)])
-def test_python_that_is_not_run_names_what_there_is(page: str) -> None:
-    for block in FOUND[page]:
-        if block.not_run and block.language == "python":
-            for node in ast.walk(ast.parse(block.content)):
-                if isinstance(node, ast.ImportFrom):
-                    module = import_module(str(node.module))
-                    assert [name.name for name in node.names if not hasattr(module, name.name)] == []

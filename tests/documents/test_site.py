@@ -5,15 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-
-import nlp_retrieval
-from nlp_retrieval._public_names import modules_of
 
 from .blocks import ROOT
 
@@ -72,28 +68,3 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
         text = style.read_text("utf-8")
         assert "@import" not in text, style.name
         assert "url(http" not in text.replace('"', "").replace("'", ""), style.name
-
-
-def test_the_reference_describes_every_public_name(site: Path) -> None:
-    described = set().union(*(anchors(page) for page in (site / "docs/site/reference").glob("*.html")))
-    assert {f"nlp_retrieval.{name}" for name in nlp_retrieval.__all__ if name != "__version__"} <= described
-    for system in entry_points(group="nlp_retrieval.systems"):
-        assert {f"nlp_retrieval.{system.name}.{name}" for name in modules_of(system.value)} <= described
-
-
-def test_names_in_the_pages_lead_to_their_description(site: Path) -> None:
-    described = "site/reference/searching.html#nlp_retrieval.core.BaseRetriever"
-    assert parsed(site / "docs/COMPONENTS.html").find("a", href=described) is not None
-
-
-def test_the_commands_are_described(site: Path) -> None:
-    page = parsed(site / "docs/site/reference/command_line.html").get_text()
-    for words in ("Usage: nlp-retrieval benchmark", "Usage: nlp-retrieval evidence audit", "--dry-run"):
-        assert words in page
-
-
-def test_all_reports_of_measurements_are_in_the_navigation(site: Path) -> None:
-    home = parsed(site / "docs" / "site" / "index.html")
-    led_to = {str(link["href"]) for link in home.select(".sidebar-tree a[href]")}
-    assert {f"../../bench/{path.stem}.html" for path in (ROOT / "bench").glob("[A-Z]*.md")} <= led_to
-    assert {f"../{path.stem}.html" for path in (ROOT / "docs").glob("*.md")} <= led_to

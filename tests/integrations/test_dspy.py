@@ -33,12 +33,6 @@ def test_a_program_retrieves_with_it(searcher: Searcher) -> None:
         assert Asking()(question=QUERY).context == [result.item.text for result in searcher.search(QUERY, 2)[0]]
 
 
-def test_k_and_filter_hold_for_all_calls_or_for_one(searcher: Searcher) -> None:
-    retriever = DspyRetriever(searcher, k=1, where={"country": "Japan"})
-    assert [passage.metadata["country"] for passage in retriever(QUERY)] == ["Japan"]
-    assert {passage.pid for passage in retriever(QUERY, k=5, where={"country": "Norway"})} == {"oslo", "bergen"}
-
-
 def test_a_program_is_recorded_by_one_line_and_in_threads_by_one_inside_of_them(searcher: Searcher) -> None:
     retriever = DspyRetriever(searcher, k=2)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.components.joiners import DocumentJoiner
+from haystack import Document
 
 from nlp_retrieval import SearchableItem, Searcher
-from nlp_retrieval.agents import recording
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.integrations.haystack import HaystackRetriever, to_items
 
@@ -30,18 +28,6 @@ def test_k_and_filter_hold_for_all_runs_or_for_one(searcher: Searcher) -> None:
     assert {document.id for document in found} == {"oslo", "bergen"}
 
 
-def test_a_pipeline_joins_two_of_them(searcher: Searcher) -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("norway", HaystackRetriever(searcher, where={"country": "Norway"}))
-    pipeline.add_component("japan", HaystackRetriever(searcher, where={"country": "Japan"}))
-    pipeline.add_component("join", DocumentJoiner())
-    pipeline.connect("norway.documents", "join.documents")
-    pipeline.connect("japan.documents", "join.documents")
-    found = pipeline.run({"norway": {"query": QUERY}, "japan": {"query": QUERY, "top_k": 1}})["join"]["documents"]
-    japan = searcher.search(QUERY, 1, where={"country": "Japan"})[0][0].item.item_id
-    assert {document.id for document in found} == {"oslo", "bergen", japan}
-
-
 def test_documents_become_the_items_that_they_were_made_of(items: list[SearchableItem]) -> None:
     documents = [Document(id=item.item_id, content=item.content, meta=item.metadata) for item in items]
     assert list(to_items(documents)) == items
@@ -50,11 +36,3 @@ def test_documents_become_the_items_that_they_were_made_of(items: list[Searchabl
 def test_a_document_that_is_no_item_is_named() -> None:
     with pytest.raises(SourceError, match="document 1: 'a' has no content"):
         list(to_items([Document(id="a")]))
-
-
-def test_a_pipeline_is_recorded_by_one_line(searcher: Searcher) -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("search", HaystackRetriever(searcher))
-    with recording() as session:
-        pipeline.run({"search": {"query": QUERY}})
-    assert [step.query for step in session.steps] == [QUERY]

@@ -13,7 +13,6 @@ from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import MetadataMode
 
 from nlp_retrieval import SearchableItem, Searcher
-from nlp_retrieval.agents import recording
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.integrations.llama_index import LlamaIndexRetriever, to_items
 
@@ -29,11 +28,6 @@ def test_nodes_are_the_results_of_a_search_with_scores(searcher: Searcher) -> No
     for node, result in zip(found, results, strict=True):
         assert (node.node_id, node.text, node.score) == (result.item.item_id, result.item.content, result.score)
         assert node.metadata == result.item.metadata | {"signals": result.signals}
-
-
-def test_k_and_filter_hold_for_all_calls(searcher: Searcher) -> None:
-    found = LlamaIndexRetriever(searcher, k=1, where={"country": "Japan"}).retrieve(QUERY)
-    assert [node.metadata["country"] for node in found] == ["Japan"]
 
 
 def test_awaited_it_finds_the_same(searcher: Searcher) -> None:
@@ -69,10 +63,3 @@ def test_documents_and_nodes_become_items(items: list[SearchableItem], searcher:
 def test_a_document_that_is_no_item_is_named() -> None:
     with pytest.raises(SourceError, match='node 1: "id_" is empty'):
         list(to_items([Document(id_=" ", text="x")]))
-
-
-def test_it_is_recorded_by_one_line_awaited_or_not(searcher: Searcher) -> None:
-    with recording() as session:
-        LlamaIndexRetriever(searcher, k=2).retrieve(QUERY)
-        asyncio.run(LlamaIndexRetriever(searcher, k=2).aretrieve("temples"))
-    assert [step.query for step in session.steps] == [QUERY, "temples"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 
-from nlp_retrieval import Bm25Retriever, OverlapReranker, SearchableItem, Searcher, evaluate
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher, evaluate
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.integrations.pyterrier import PyTerrierReranker, PyTerrierRetriever, PyTerrierTransformer
 
@@ -67,24 +67,12 @@ def test_a_row_has_the_hit_its_rank_from_0_and_what_the_topic_had(searcher: Sear
     assert PyTerrierTransformer(searcher)(TOPICS[:0]).empty
 
 
-def test_it_is_part_of_a_pipeline(searcher: Searcher) -> None:
-    frame = (PyTerrierTransformer(searcher, text=True) % 3 >> Longest()).search(QUERY)
-    best = [hit.item.item_id for hit in searcher.search(QUERY, 3)[0]]
-    assert frame.sort_values("rank")["docno"].tolist() == by_length(best)
-
-
 def test_a_transformer_retrieves_for_a_searcher(items: list[SearchableItem], tmp_path: Path) -> None:
     searcher = Searcher([PyTerrierRetriever.of(Longest())])
     searcher.index(items, tmp_path)
     found = searcher.search(["any", "thing"], 3)
     assert [[hit.item.item_id for hit in hits] for hits in found] == [by_length([c[0] for c in CITIES])[:3]] * 2
     assert [hit.item.item_id for hit in searcher.search("x", 9, where={"country": "Japan"})[0]] == by_length(["kyoto", "osaka"])
-
-
-def test_a_transformer_is_fused_and_reranked_like_any_part(items: list[SearchableItem], tmp_path: Path) -> None:
-    fused = PyTerrierRetriever.of(Longest()) + Bm25Retriever() >> OverlapReranker()
-    fused.index(items, tmp_path)
-    assert {hit.item.item_id for hit in fused.search(QUERY, 9)[0]} == {c[0] for c in CITIES}
 
 
 def test_a_transformer_reranks_for_a_searcher(items: list[SearchableItem], tmp_path: Path) -> None:

@@ -29,19 +29,6 @@ def ran(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dic
     return shell.user_ns, ends
 
 
-def test_there_are_four_in_the_form_of_notebooks_and_without_outputs() -> None:
-    assert len(NOTEBOOKS) == 4
-    for file in NOTEBOOKS:
-        book = json.loads(file.read_text("utf-8"))
-        assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
-        ids = [cell["id"] for cell in book["cells"]]
-        assert len(set(ids)) == len(ids)
-        for cell in book["cells"]:
-            assert set(cell) - {"execution_count", "outputs"} == {"cell_type", "id", "metadata", "source"}
-            assert cell.get("outputs", []) == []
-            assert cell.get("execution_count") is None
-
-
 def test_a_first_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     names, ends = ran("01_first_search", tmp_path, monkeypatch)
     assert [hits[0].item.title for hits in names["results"]] == ["Pluto", "A Kestrel for a Knave"]

@@ -42,8 +42,3 @@ def test_joblib_searches(searcher: Searcher) -> None:
         assert Parallel(n_jobs=2)(delayed(searcher.search)(part, 5) for part in PARTS) == here
     finally:
         get_reusable_executor().shutdown(wait=True, kill_workers=True)
-
-
-def test_joblib_searches_in_threads(searcher: Searcher) -> None:
-    here = [searcher.search(part, 5) for part in PARTS]
-    assert Parallel(n_jobs=2, prefer="threads")(delayed(searcher.search)(part, 5) for part in PARTS) == here

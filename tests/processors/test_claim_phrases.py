@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 
 import dspy
 import pytest
@@ -66,16 +64,6 @@ def test_a_compiled_program_asks_with_its_instructions_and_demonstrations(server
     assert "Name what is to be looked up." not in json.dumps(first)
     assert "Name what is to be looked up." in second["messages"][0]["content"]
     assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
-
-
-def test_a_copy_asks_with_the_program_that_was_read(server, model, tmp_path):
-    save_program(compiled("Name the first."), tmp_path / "program.json")
-    processor = ClaimPhrases(model(), program=tmp_path / "program.json")
-    save_program(compiled("Name the second."), tmp_path / "program.json")
-    for copied in (copy.deepcopy(processor), pickle.loads(pickle.dumps(processor))):
-        assert copied.provenance() == processor.provenance()
-        copied.process([f"red fox {server.calls}"])
-        assert "Name the first." in server.bodies[-1]["messages"][0]["content"]
 
 
 def test_a_program_that_is_missing_or_of_another_signature_is_an_error_before_any_call(server, model, tmp_path):

@@ -44,14 +44,6 @@ def test_clauses_keep_every_word_in_order_and_are_long_and_few_enough(query: str
 TRIGGERED = {"film": ["movie", "cinema"], "New York": ["Manhattan"], "Köln": ["Cologne", "Rhein"]}
 
 
-def test_a_list_is_added_to_every_query_and_the_query_comes_first() -> None:
-    found = KeywordExpansion(["Wikipedia", "encyclopedia"]).process(["who wrote Lolita", "red fox"])
-    assert found == [
-        ["who wrote Lolita", "who wrote Lolita Wikipedia encyclopedia"],
-        ["red fox", "red fox Wikipedia encyclopedia"],
-    ]
-
-
 def test_keywords_of_a_trigger_are_added_where_the_query_holds_it_as_a_whole_word_or_phrase() -> None:
     expansion = KeywordExpansion(TRIGGERED, keep_query=False)
     assert expansion.process(["the film of 1968", "filmed in new york", "a new film, York", "koln", "nothing"]) == [
@@ -61,11 +53,6 @@ def test_keywords_of_a_trigger_are_added_where_the_query_holds_it_as_a_whole_wor
         ["koln Cologne Rhein"],
         ["nothing"],
     ]
-
-
-def test_what_the_query_has_already_is_not_added() -> None:
-    assert KeywordExpansion(TRIGGERED).process(["the film, a Movie"]) == [["the film, a Movie", "the film, a Movie cinema"]]
-    assert KeywordExpansion(["movie"]).process(["Movies' movie's end"]) == [["Movies' movie's end"]]
 
 
 @given(queries=st.lists(st.text(max_size=30), max_size=5), include=st.booleans())

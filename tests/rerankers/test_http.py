@@ -113,11 +113,8 @@ def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[s
     ("answer", "message"),
     [
         (lambda body: Raw(b"<html>welcome</html>"), "not that of rerank: "),
-        (lambda body: Raw(b"[1]"), "Input should be an object"),
         (lambda body: {"results": []}, 'its 0 "results" do not have each "index" from 0 to 5 once'),
         (each(lambda entry: {"index": 0}), 'its 6 "results" do not have each "index"'),
-        (each(lambda entry: {"index": -1}), 'its 6 "results" do not have each "index"'),
-        (each(lambda entry: {"relevance_score": "0.5"}), "relevance_score: Input should be a valid number"),
         (each(lambda entry: {"relevance_score": float("nan")}), "not that of rerank"),
         (lambda body: Raw(b"x" * 2**20), "longer than"),
     ],

@@ -6,12 +6,10 @@ import zlib
 
 import numpy as np
 import pytest
-from colbert_checkpoints import save_bert, save_stanford
 
 from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
-from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 
 
@@ -85,18 +83,3 @@ def test_each_query_and_each_passage_is_encoded_once_passages_of_like_length_tog
     assert encoder.queries == ["red", "fox"]
     assert sorted(encoder.passages) == sorted(TEXTS)
     assert [len(text) for text in encoder.passages] == sorted(map(len, TEXTS), reverse=True)
-
-
-@pytest.fixture(scope="module")
-def colbert(tmp_path_factory: pytest.TempPathFactory) -> ColbertEncoder:
-    folder = tmp_path_factory.mktemp("models")
-    return ColbertEncoder(str(save_stanford(save_bert(folder / "bert"), folder / "colbert")), precision="float32", device="cpu")
-
-
-def test_empty_passages_are_reranked_last_by_a_colbert_checkpoint(colbert: ColbertEncoder) -> None:
-    texts = ["", "red fox", " \n", "a blue whale"]
-    found = scores_of(LateInteractionReranker(colbert), "red fox", texts)
-    blank = [f"d{row}" for row, text in enumerate(texts) if not text.strip()]
-    assert list(found)[-len(blank) :] == blank
-    assert [key for key, score in found.items() if score == -1.0] == blank
-    assert set(scores_of(LateInteractionReranker(colbert), "", texts).values()) <= {0.0, -1.0}

@@ -70,19 +70,6 @@ def test_any_texts_give_parts_between_0_and_1_and_a_document_equal_to_the_claim_
     assert same == (float(bool(found.entities)), float(bool(found.proper_nouns)), float(bool(found.phrases)))
 
 
-def test_the_score_is_the_weighted_sum_and_every_part_is_a_signal_beside_the_earlier_ones() -> None:
-    claim = "Stanley Kubrick won gold medals in London"
-    items = [document("nothing here", item_id="a"), document("Kubrick won gold medals", "London", "b")]
-    reranker = OverlapReranker(entity_weight=0.5, proper_noun_weight=2, phrase_weight=1, blend="replace")
-    hits = reranker.rerank([claim], [results(items)], 5)[0]
-    assert [hit.item.item_id for hit in hits] == ["b", "a"]
-    for hit in hits:
-        e, p, f = (hit.signals[f"overlap.{part}"] for part in PARTS)
-        assert hit.signals["overlap.score"] == pytest.approx(0.5 * e + 2 * p + f)
-        assert hit.score == hit.signals["overlap.score"]
-    assert (hits[0].signals["bm25.rank"], hits[0].signals["bm25.score"]) == (2.0, 9.0)
-
-
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import spacy

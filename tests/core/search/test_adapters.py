@@ -122,14 +122,6 @@ def test_what_is_no_list_of_hits_is_refused_with_what_was_returned(returned, sai
         search(Returning(), tmp_path)
 
 
-def test_filters_are_exact_although_the_method_knows_none(tmp_path):
-    searcher = Searcher([Counting()])
-    items = [{"id": str(at), "text": "krill " * (50 - at), "even": at % 2 == 0} for at in range(50)]
-    searcher.index(items, tmp_path / "index")
-    (hits,) = searcher.search("krill", k=5, where={"even": False})
-    assert [hit.item.item_id for hit in hits] == ["1", "3", "5", "7", "9"]
-
-
 def test_another_process_indexes_again_what_is_only_in_the_object_and_says_so(tmp_path):
     module = tmp_path / "mine.py"
     module.write_text(

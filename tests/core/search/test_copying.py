@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from hashed_words import HashedWords
 from soaking import mostly_soaked
 
 import nlp_retrieval.errors
-from core.engines import Brief, SplitAt, TermCount, documents
+from core.engines import Brief, SplitAt
 from nlp_retrieval import (
     Bm25Retriever,
     FaissRetriever,
@@ -24,7 +23,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core.components.component import Component
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.loaders.database import DatabaseLoader
 
 
@@ -59,28 +58,6 @@ def check_copied(searcher: Searcher, copied: Callable[[Searcher], Searcher], tmp
     assert told(other.search(QUERIES, 10)) == told(searcher.search(QUERIES, 10))
     assert other.opened is not searcher.opened
     assert told(copied(copied(other)).search(QUERIES, 10)) == told(searcher.search(QUERIES, 10))
-
-
-def test_another_process_opens_what_is_pickled(tmp_path):
-    searcher = hybrid()
-    searcher.index(pages(), tmp_path / "index")
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.map_async(searcher.search, [QUERIES[:3], QUERIES[3:]]).get(timeout=300)
-    assert [told(part) for part in found] == [told(searcher.search(part)) for part in (QUERIES[:3], QUERIES[3:])]
-
-
-@copied_both_ways
-def test_a_copy_opens_what_the_index_holds_then(copied, tmp_path):
-    searcher = Searcher([TermCount()])
-    searcher.index(documents(["red fox", "blue whale"]), tmp_path / "index")
-    other = copied(copied(searcher))
-    Searcher([TermCount()]).index(documents(["green tree", "red fox"]), tmp_path / "index", replace=True)
-    assert [hit.item.item_id for hit in other.search("fox")[0]] == ["d1"]
-    assert [hit.item.item_id for hit in searcher.search("fox")[0]] == ["d0"], "the first one keeps what it opened"
-    later = copied(searcher)
-    (tmp_path / "index").rename(tmp_path / "elsewhere")
-    with pytest.raises(IndexMissingError):
-        later.search("fox")
 
 
 def test_what_is_pickled_holds_nothing_that_was_opened(tmp_path):

@@ -6,7 +6,6 @@ import math
 import sys
 from decimal import Decimal
 from fractions import Fraction
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -139,31 +138,6 @@ def test_signals_of_every_retriever_are_kept_and_the_fused_score_joins_them(data
 def test_every_fusion_gives_finite_scores(data):
     for make, _ in FUSIONS:
         assert np.isfinite(fuse(make(len(data)), data).scores).all()
-
-
-def test_an_example_of_reciprocal_ranks_by_hand():
-    found = lists_of(fuse(ReciprocalRankFusion(k=1, weights={"a": 1, "b": 3}), [[[(7, 9.0), (8, 1.0)]], [[(8, 0.3)]]]))[0]
-    assert found == [(8, pytest.approx(1 / 3 + 3 / 2)), (7, pytest.approx(1 / 2))]
-
-
-def test_items_with_the_same_ranks_from_three_retrievers_tie_exactly():
-    """Ranks (1, 2, 7) and (7, 2, 1) are worth the same; so is every other order of them, to the last bit."""
-    for ranks in [(1, 2, 7), (1, 2, 11), (3, 5, 29)]:
-        orders = list(permutations(ranks))  # one query per order; row 0 has these ranks, filler rows have the others
-        data = [
-            [
-                in_order(
-                    [(0, -float(order[column]))]
-                    + [(100 + rank, -float(rank)) for rank in range(1, 30) if rank != order[column]]
-                )
-                for order in orders
-            ]
-            for column in range(3)
-        ]
-        exact = {sum(Fraction(1, 60 + rank) for rank in order) for order in orders}
-        assert len(exact) == 1
-        scores = {dict(one)[0] for one in lists_of(fuse(ReciprocalRankFusion(), data))}
-        assert len(scores) == 1, ranks
 
 
 @given(order=st.permutations([0.1, 0.2, 0.3, 0.7]))

@@ -94,34 +94,9 @@ def test_signals_hold_score_rank_and_the_score_in_every_subquery_that_found_the_
             assert signals[row] == wanted
 
 
-@given(case=cases)
-def test_a_candidate_remembers_the_first_subquery_that_found_it_best(case):
-    lists, queries = case
-    places = np.array([place for query in queries for place in query], np.int64)
-    counts = np.array(list(map(len, queries)), np.int64)
-    batch = merge_subqueries(hits_of(lists), places, counts, "max", "e", 100)
-    for owner, row, subquery in zip(batch.owner.tolist(), batch.rows.tolist(), batch.subquery.tolist(), strict=True):
-        scores = [dict(lists[place]).get(row, -np.inf) for place in queries[owner]]
-        assert subquery == scores.index(max(scores))
-
-
 @pytest.mark.parametrize("rule", ["alternate", "max", "rrf", "round_robin"])
 def test_ties_are_broken_by_row_also_at_the_cut(rule):
     lists = [[(5, 1.0), (7, 1.0)], [(2, 1.0), (9, 1.0)]]
     batch = merge_subqueries(hits_of(lists), np.array([0, 1]), np.array([2]), rule, "e", 3)
     wanted = [2, 5, 7] if rule in ("max", "rrf") else [5, 2, 7]
     assert [row for row, _ in lists_of(batch)[0]] == wanted
-
-
-def test_items_whose_ranks_are_the_same_in_another_order_tie_under_rrf():
-    """1/61 + 1/62 + 1/67 is one number, in whatever order the sub-queries gave the ranks."""
-    ranks = [(1, 2, 7), (2, 7, 1), (7, 1, 2), (7, 2, 1)]
-    lists = [[(-1, 0.0)] * 8 for _ in range(3)]
-    for row, places in enumerate(ranks[:3]):
-        for one, place in zip(lists, places, strict=True):
-            one[place] = (row, float(8 - place))
-    filler = iter(range(100, 200))
-    lists = [[pair if pair[0] >= 0 else (next(filler), float(8 - at)) for at, pair in enumerate(one)] for one in lists]
-    merged = lists_of(merge_subqueries(hits_of(lists), np.arange(3), np.array([3]), "rrf", "e", 3))[0]
-    assert [row for row, _ in merged] == [0, 1, 2]
-    assert len({score for _, score in merged}) == 1

@@ -107,9 +107,7 @@ def plain_search(retrievers, query, k, *, scope, depth=None, quota=None, split=F
 
 CASES = [
     {"retrievers": [TermCount()], "k": 5},
-    {"retrievers": [TermCount()], "k": 5, "split": True},
     {"retrievers": [TermCount()], "k": 10, "split": True, "depth": 3},
-    {"retrievers": [TermCount()], "k": 5, "rerank": True},
     {"retrievers": [TermCount()], "k": 5, "rerank": True, "depth": 8},
     {"retrievers": [TermCount(), TermShare()], "k": 5},
     {"retrievers": [TermCount(), TermShare()], "k": 5, "depth": 4, "split": True},
@@ -118,7 +116,6 @@ CASES = [
     {"retrievers": [TermCount()], "k": 21, "split": True, "scope": "per_subquery", "depth": 25, "quota": 7, "rerank": True},
     {"retrievers": [TermCount(), TermShare()], "k": 6, "split": True, "scope": "per_subquery", "depth": 5, "quota": 1},
     {"retrievers": [TermCount(), TermShare()], "k": 40, "split": True, "scope": "per_subquery", "depth": 9, "rerank": True},
-    {"retrievers": [TermShare()], "k": 100, "scope": "per_subquery"},
 ]
 
 
@@ -146,33 +143,6 @@ def test_search_is_what_loops_do(path, case):
             assert isinstance(hit, RetrievalResult)
         if settings["scope"] == "per_subquery":
             assert all(one.score > other.score for one, other in pairwise(hits))
-
-
-def test_the_whole_batch_is_one_call_of_distinct_subqueries_that_are_not_blank(tmp_path):
-    asked = []
-
-    class Watch(TermCount):
-        name = "watch"
-
-        def search_batch(self, queries, k, allowed):
-            asked.append(queries)
-            return super().search_batch(queries, k, allowed)
-
-    searcher = Searcher([Watch()], processor=SplitAt())
-    searcher.index(ITEMS, tmp_path / "index")
-    searcher.search(["alpha;beta", "beta; ;alpha", "gamma"], 5)
-    assert asked == [["alpha", "beta", "gamma"]]
-
-
-# labels
-
-
-def test_two_of_a_name_are_numbered(path):
-    searcher = Searcher([TermCount(), TermCount(boost=2.0), TermShare(), TermCount(boost=3.0)]).open(path)
-    assert list(searcher.retrievers) == ["terms", "terms-2", "share", "terms-3"]
-    hit = searcher.search("alpha", 1)[0][0]
-    assert hit.signals["terms-2.score"] == 2 * hit.signals["terms.score"]
-    assert hit.signals["terms-3.score"] == 3 * hit.signals["terms.score"]
 
 
 @pytest.mark.parametrize(
@@ -218,15 +188,6 @@ def test_a_blank_query_gives_an_empty_list_and_a_warning_that_counts(path, scope
     assert len(caught) == 1
 
 
-# the same again
-
-
-def test_a_query_has_one_answer_alone_and_in_a_batch(path):
-    for scope in ("pooled", "per_subquery"):
-        searcher = Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief(), scope=scope).open(path)
-        assert [searcher.search(query, 9)[0] for query in QUERIES] == searcher.search(QUERIES, 9)
-
-
 # the index
 
 
@@ -235,13 +196,6 @@ def test_without_an_index_the_error_says_what_to_call():
     for call in (lambda: searcher.search("a"), searcher.refresh, lambda: searcher.opened):
         with pytest.raises(IndexMissingError, match=r"index\(items, path\) or open\(path\)"):
             call()
-
-
-def test_an_open_that_fails_leaves_the_searcher_as_it_was(path, tmp_path):
-    searcher = Searcher([TermCount()]).open(path)
-    with pytest.raises(IndexMissingError):
-        searcher.open(tmp_path / "none")
-    assert searcher.search("alpha", 1)[0]
 
 
 def test_a_search_uses_one_generation_throughout(tmp_path):
