@@ -78,7 +78,6 @@ class References:
     unmarked: list[Reference] = field(default_factory=list)
     works: dict[str, Reference] = field(default_factory=dict)
     named: list[Reference] = field(default_factory=list)
-    duplicates: list[Reference] = field(default_factory=list)
     prose: list[TextBlock] = field(default_factory=list)
     _by_year: dict[str, list[_DatedEntry]] | None = field(default=None, init=False, repr=False)
     _by_word: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
@@ -176,11 +175,8 @@ class References:
     def add(self, kind: dict[str, Reference], entry: Reference) -> None:
         """Add an entry; the first one of a mark that has a URL counts, or the first one if none has a URL."""
         kept = kind.setdefault(key_of(entry.mark), entry)
-        if kept is entry:
-            return
         if entry.url and not kept.url:
-            kind[key_of(entry.mark)], entry = entry, kept
-        self.duplicates.append(entry)
+            kind[key_of(entry.mark)] = entry
 
 
 def references_of(report: Document) -> References:

@@ -438,16 +438,9 @@ def states_fact(sentence: str) -> bool:
 
 _MOST_LISTED = 20
 
-MAX_CHARACTERS = 20_000_000
-"""Longest report; nobody writes or reads a longer one."""
-
 
 def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) -> CitedReport:
     """Return every citation of a report with its sentence; keys and authors may name works of a bibliography beside it."""
-    if isinstance(report, str) and len(report) > MAX_CHARACTERS:
-        raise InputError(
-            f"the report has {len(report):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts"
-        )
     text = read_markdown(report, "the report") if isinstance(report, str) else report
     references = references_of(replace(text, blocks=report_blocks(text)))
     references.works = {key_of(entry.mark): entry for entry in bibliography}
@@ -507,7 +500,6 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         ],
         missing,
         [entry for entry in references.entries() if entry not in cited and (entry.mark or entry.url not in addresses)],
-        references.duplicates,
         sentences=flow,
         references=list(references.entries()),
         unit=text.unit,
@@ -526,22 +518,13 @@ def _not_understood(reader: MarkReader) -> list[str]:
 
 def _problem(name: str, references: References) -> str:
     """Return why a mark has no entry, in words."""
-    spread = re.fullmatch(r"\D{0,12}([0-9]{1,9})-([0-9]{1,9})", name)
-    if spread and int(spread[2]) < int(spread[1]):
-        return f"[{name}] is a range that ends before it begins"
-    if spread and int(spread[2]) - int(spread[1]) >= LONGEST_RANGE:
-        return (
-            f"[{name}] is a range of {int(spread[2]) - int(spread[1]) + 1:,} references; at most {LONGEST_RANGE} are expanded"
-        )
-    if name == IBID:
-        return "nothing is cited before this ibid."
+    if re.fullmatch(r"\D{0,12}[0-9]{1,9}-[0-9]{1,9}", name):
+        return f"[{name}] is no range from a number to a higher one, of at most {LONGEST_RANGE} references"
     work = author_and_year(name)
-    if work is None:
+    if work is None or not work[1]:
         return ""
-    entries = references.works_of(*work)
-    if len(entries) > 1:
-        return f"{len(entries)} references are by {name}; tell them apart, as in {work[1]}a and {work[1]}b"
-    return f"no reference begins with {name.rpartition(',')[0] or name} and has the year {work[1]}" if work[1] else ""
+    entries = len(references.works_of(*work))
+    return f"{entries} references are by {name}; tell them apart by letters" if entries else f"no reference is by {name}"
 
 
 def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
@@ -639,7 +622,6 @@ class CitedReport:
     uncited: list[UncitedSentence]
     missing: list[Citation]
     unused: list[Reference]
-    duplicates: list[Reference] = field(default_factory=list)
     sentences: list[ReportSentence] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
     checked: list[CheckedReference] = field(default_factory=list)
@@ -656,16 +638,13 @@ def cited_claims(claims: Sequence[Mapping[str, object]]) -> CitedReport:
     for number, claim in enumerate(claims, start=1):
         where = f"claim {number} of {len(claims)}"
         if not isinstance(claim, Mapping) or not {"text", "cited_url"} <= claim.keys():
-            found = ", ".join(map(repr, claim)) if isinstance(claim, Mapping) else type(claim).__name__
-            raise InputError(f'{where} needs "text" and "cited_url" (found: {found or "an empty dict"})')
+            raise InputError(f'{where} needs "text" and "cited_url"')
         text, cited = claim["text"], claim["cited_url"]
-        urls = list(cited) if isinstance(cited, list | tuple) else [cited]
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f'{where}: "text" is {text!r:.60}; write the sentence to be checked')
-        if wrong := [url for url in urls if url is not None and not isinstance(url, str)]:
-            raise InputError(f'{where}: "cited_url" is {wrong[0]!r:.60}; write a URL, a list of them, or None')
+        urls = [cited or ""] if not isinstance(cited, list | tuple) else cited or [""]
+        if not isinstance(text, str) or not text.strip() or not all(isinstance(url, str) for url in urls):
+            raise InputError(f'{where}: "text" is one sentence, and "cited_url" a URL, a list of them, or None')
         first = len(citations) + 1
-        for url in [str(url or "") for url in urls] or [""]:
+        for url in urls:
             problem = "" if url else "the claim cites no URL"
             citations.append(Citation(len(citations) + 1, str(number), text, url, "", number, problem=problem))
         sentences.append(ReportSentence(text, number, "paragraph", number, tuple(range(first, len(citations) + 1))))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli.commands import refused, run
 
-from .world import CLAIM, SOURCES, make_project
+from .world import CLAIM, make_project
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +26,6 @@ def test_a_claim_is_told_with_its_status_the_rule_and_a_quote(world: Path) -> No
     assert lines[1].startswith("  supports (")
     assert lines[1].endswith(")  Tram in figures  A  https://stats.altbrunn.example/tram")
     assert lines[2] == f"     {CLAIM}"
-
-
-def test_a_claim_that_no_passage_decides_is_told_with_the_nearest(world: Path) -> None:
-    for claim, status, said in (
-        ("It has many stops and a depot in Altbrunn.", "WEAK", "  weakly supports (0."),
-        ("A tram sank last night beneath heavy rain.", "UNVERIFIED", "  inconclusive, the nearest of 1 passage (support 0."),
-    ):
-        lines = run("evidence", "verify", "project", claim, folder=world).stdout.splitlines()
-        assert lines[0].startswith(status), lines
-        assert lines[1].startswith(said)
-        assert lines[2].strip() in SOURCES[0]["content"]
 
 
 def test_the_grade_that_counts_follows_from_the_type_of_the_claim(world: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from cli.commands import refused, run
-from soaking import mostly_soaked
 
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
@@ -71,16 +70,6 @@ def test_sources_are_listed_and_deleted(tmp_path: Path) -> None:
     refused(run("evidence", "delete", "project", stats, folder=tmp_path), 2, "nothing was deleted")
 
 
-def test_what_is_added_without_building_is_kept_and_found_later(tmp_path: Path) -> None:
-    (tmp_path / "page.txt").write_text("The bell of Altbrunn weighs 900 kg.")
-    done = run("evidence", "add", "project", "page.txt", "--no-build", "-r", "bm25", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    index = index_of(tmp_path / "project")
-    assert index.search("bell") == []
-    index.build_index()
-    assert [one.content for one in index.search("bell")] == ["The bell of Altbrunn weighs 900 kg."]
-
-
 def test_a_source_is_deleted_by_any_form_of_its_url_and_all_of_them_or_none(tmp_path: Path) -> None:
     make_project(tmp_path)
     here, nowhere = "http://stats.altbrunn.example/tram/?utm_source=x", "https://nowhere.example/"
@@ -102,18 +91,6 @@ def test_passages_are_printed_with_title_grade_and_url(world: Path) -> None:
     assert "     The tram of Altbrunn carried 2.4 million passengers in 2019. It has 22 stops." in lines
 
 
-def test_a_lowest_grade_and_a_number_of_passages_are_kept_to(world: Path) -> None:
-    graded = run("evidence", "search", "project", "tram", "--min-quality", "B", "--json", folder=world)
-    assert [one["quality"] for one in json.loads(graded.stdout)] == ["A"]
-    one = run("evidence", "search", "project", "tram", "-k", "1", "--json", folder=world)
-    assert len(json.loads(one.stdout)) == 1
-
-
-def test_a_search_that_finds_nothing_says_so(world: Path) -> None:
-    done = run("evidence", "search", "project", "zebra", folder=world)
-    assert (done.returncode, done.stdout) == (0, "nothing found\n")
-
-
 @pytest.mark.parametrize("command", [("search", "bell"), ("verify", "The bell of Altbrunn weighs 900 kg.")])
 def test_nothing_in_a_source_is_obeyed_or_hidden(command: tuple[str, str], tmp_path: Path) -> None:
     index = index_of(tmp_path / "project")
@@ -126,15 +103,6 @@ def test_nothing_in_a_source_is_obeyed_or_hidden(command: tuple[str, str], tmp_p
     assert "900 kg" in done.stdout
     assert "[U+202E]gnp [bold]x[/]" in done.stdout
     assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout)
-
-
-def test_statistics_are_told_in_words_and_in_json(world: Path) -> None:
-    plain = run("evidence", "stats", "project", folder=world)
-    assert plain.returncode == 0
-    assert "document count         2" in plain.stdout
-    figures = json.loads(run("evidence", "stats", "project", "--json", folder=world).stdout)
-    assert (figures["document_count"], figures["passage_count"], figures["unique_domains"]) == (2, 2, 2)
-    assert figures["index_built"] is True
 
 
 @pytest.mark.parametrize(
@@ -152,12 +120,6 @@ def test_what_cannot_be_added_is_told_and_changes_nothing(words: tuple[str, ...]
     before = index_of(world / "project").sources()
     refused(run("evidence", "add", *words, folder=world), 2, said)
     assert index_of(world / "project").sources() == before
-
-
-@pytest.mark.parametrize("words", mostly_soaked([("search", "nowhere", "x"), ("stats", "nowhere"), ("verify", "nowhere", "x")]))
-def test_a_project_that_is_not_there_is_told_and_not_made(words: tuple[str, ...], tmp_path: Path) -> None:
-    refused(run("evidence", *words, folder=tmp_path), 2, "nowhere holds no sources", "nlp-retrieval evidence add nowhere")
-    assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize(
