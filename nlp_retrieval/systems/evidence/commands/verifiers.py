@@ -52,9 +52,10 @@ def train_verifier(
     Held-out families decide when to stop. Use the folder with --verifier pair_model:model=FOLDER.
     """
     from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
-    from nlp_retrieval.systems.evidence.verifiers.training import TrainingSettings, train_verifier
+    from nlp_retrieval.systems.evidence.verifiers.training import train_verifier
 
-    settings = TrainingSettings(epochs=epochs, learning_rate=learning_rate, precision=precision)
-    report = train_verifier(read_pairs(data), base, output, settings, device)
-    typer.echo(f"{report.pairs:,} pairs, {report.held_out:,} held out; loss {report.loss:.4f}")
+    trained, held_out, loss = train_verifier(
+        read_pairs(data), base, output, epochs=epochs, learning_rate=learning_rate, precision=precision, device=device
+    )
+    typer.echo(f"{trained:,} pairs, {held_out:,} held out; loss {loss:.4f}")
     typer.echo(f"model: {output}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -23,47 +22,16 @@ from nlp_retrieval.text import as_latin, words_of
 
 # Independent origins of sources, however many URLs they have.
 #
-# Sources have one origin if they share a registrable domain, if their texts are near duplicates, if their relevant passages
-# share two dozen words in a row, or if they credit the same news agency: one wire story in forty outlets is one origin,
-# whatever each adds to it. This is transitive, with one exception: a text at several domains has one origin with anything
-# that one of them published, but does not merge these publishers. Invisible characters, and Cyrillic or Greek letters that
-# look like Latin ones, do not make a text different.
+# Sources have one origin if they share a registrable domain, if their texts are near duplicates, or if their relevant passages
+# share two dozen words in a row. This is transitive, with one exception: a text at several domains has one origin with
+# anything that one of them published, but does not merge these publishers. Invisible characters, and Cyrillic or Greek
+# letters that look like Latin ones, do not make a text different.
 
 _SHINGLE = 5
 _NEAR = 0.5
 _MOST_WORDS = 20_000
 _COPIED = 20
 """Runs of five words that two passages must share to count as copied: a sentence or two may be in many texts."""
-
-
-_AGENCIES = {
-    "Reuters": r"\bReuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
-    "Associated Press|AP": "", "Agence France-Presse|AFP": r"\bAFP\s+[-\u2013\u2014]", "Deutsche Presse-Agentur|dpa": "",
-    "Press Association|PA Media|PA": "", "United Press International|UPI": "", "Xinhua News Agency|Xinhua": "", "TASS": "",
-    "Bloomberg": "", "EFE": "", "ANSA": "", "PRNewswire": r"/PRNewswire[^/\n]{0,30}/\s*[-\u2013\u2014]", "BUSINESS WIRE": "",
-    "GlobeNewswire|GLOBE NEWSWIRE": "",
-}  # fmt: skip
-"""Names of agencies, with a mark of its own where one has it."""
-
-
-def _wire(names: str, own: str) -> re.Pattern[str]:
-    """Return a pattern for an agency at the end of a dateline, or in a credit; a text that only names it may be original."""
-    dash = r"\.?(?:\s+[-\u2013\u2014_]|--|-(?=\s)|[\u2013\u2014])"
-    marks = [rf"\((?:{names})\){dash}", rf"^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\((?:{names})\)", rf"\A\s*\((?:{names})\)"]
-    marks += [rf"(?<!\S)/(?:{names})(?:-\w+)?/(?![\w/])", rf"\A(?:{names})\s+[-\u2013\u2014]"]
-    marks += [own] if own else []
-    if full := "|".join(name for name in names.split("|") if re.search("[A-Z].*[A-Z][a-z]", name)):
-        credit = rf"(?:[Tt]he )?(?:{full})"
-        marks += [
-            rf"(?:\b[Bb]y|\b[Vv]ia) {credit}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{credit}",
-            rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{credit}",
-            rf"(?:{full}) (?:contributed|reported|[Ww]riter|[Jj]ournalist)",
-        ]
-    return re.compile("|".join(marks), re.MULTILINE)
-
-
-_WIRE = {names.split("|")[0]: _wire(names, own) for names, own in _AGENCIES.items()}
-_HEAD, _TAIL = 1500, 600
 
 
 @dataclass(frozen=True)
@@ -93,14 +61,11 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
             reasons[first] = [*reasons.get(first, []), *reasons.pop(second, []), reason]
 
     shingles = [_shingles(text) for text in texts]
-    agencies = [_agency(text) for text in texts]
     counting = [_shingles(passage) for passage in passages] or [frozenset[int]()] * len(texts)
     for later in range(len(published)):
         for earlier in range(later):
             if len(published[later]) == 1 and published[later] == published[earlier]:
                 join(earlier, later, _one_domain(published[later]))
-            elif agencies[later] and agencies[later] == agencies[earlier]:
-                join(earlier, later, f"one news agency: {agencies[later]}")
             elif _alike(shingles[earlier], shingles[later]):
                 join(earlier, later, "nearly the same text")
             elif len(counting[earlier] & counting[later]) >= _COPIED:
@@ -119,12 +84,6 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
 
 def _one_domain(shared: Set[str]) -> str:
     return f"one domain: {min(shared)}"
-
-
-def _agency(text: str) -> str:
-    """Return the news agency that a text credits near its beginning, or at its end; empty if there is none."""
-    places = text[:_HEAD] + "\n" + text[-_TAIL:]
-    return next((agency for agency, pattern in _WIRE.items() if pattern.search(places)), "")
 
 
 def _shingles(text: str) -> frozenset[int]:
@@ -237,8 +196,7 @@ class ClaimVerdict(ByKey):
         supporting_origins: the independent origins of the supporting passages, as numbers of passages in that list.
         contradicting_origins: those of the contradicting passages.
         verification_status: follows from the numbers of origins alone.
-        rule: the rule that gave it, in words, with the numbers of passages, if any, that the verifier did not judge, or that do
-            not count because something in the claim was looked up and not found.
+        rule: the rule that gave it, in words, with the number of passages, if any, that the verifier did not judge.
         not_judged: number of passages that the verifier did not judge, because the claim is too long for it, or it gave no
             usable answer. They are among the neutral ones.
     """
@@ -412,8 +370,6 @@ class ClaimVerifier:
         if silent := sum(not item.judgement.was_judged for item in judged):
             why = "the claim is too long, or there was no usable answer"
             rule += f"; {silent} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
-        if lacks := _lacking(judged, self._decider.sure):
-            rule += f"; {len(lacks)} of {len(judged)} passages do not support it: {lacks[0].decision.detail}"
         return ClaimVerdict(
             claim,
             claim_type,
@@ -428,17 +384,6 @@ class ClaimVerifier:
             rule,
             silent,
         )
-
-
-def _lacking(items: Sequence[JudgedPassage], threshold: float) -> list[JudgedPassage]:
-    """Return the passages that are alike enough to support the claim, had everything in it been found."""
-    return [
-        item
-        for item in items
-        if item.decision.verdict == "not found"
-        and item.decision.decided_by == "lookups"
-        and item.judgement.support >= threshold
-    ]
 
 
 def _matches_stored_text(judged: JudgedPassage, text: str) -> bool:

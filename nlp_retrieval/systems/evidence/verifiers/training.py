@@ -10,7 +10,6 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -28,109 +27,82 @@ LABELS = ("support", "contradict", "neutral")
 
 _NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
 _PRECISIONS = ("float32", "bfloat16")
-_LONGEST_CLAIM = 1000
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """Settings of the training of a verifier, which reads some windows of each passage."""
-
-    epochs: int = 3
-    learning_rate: float = 1.2e-4
-    batch_size: int = 16
-    max_length: int = 160
-    windows: int = 2
-    window_size: int = 330
-    held_out: float = 0.09
-    seed: int = 0
-    precision: str = "float32"
-
-    def __post_init__(self) -> None:
-        if self.precision not in _PRECISIONS:
-            raise ConfigurationError(f"precision={self.precision!r}; {nearest(self.precision, _PRECISIONS)}")
-
-
-@dataclass(frozen=True)
-class TrainingReport:
-    """Result of a training run."""
-
-    pairs: int
-    held_out: int
-    loss: float
+_LONGEST_CLAIM, _MAX_LENGTH, _WINDOWS, _WINDOW = 1000, 160, 2, 330
+_HELD_OUT, _BATCH = 0.09, 16
 
 
 def train_verifier(
     pairs: Sequence[JudgedPair],
     base: str,
     output: str | Path,
-    settings: TrainingSettings | None = None,
+    *,
+    epochs: int = 3,
+    learning_rate: float = 1.2e-4,
+    precision: str = "float32",
     device: str | None = None,
-) -> TrainingReport:
+) -> tuple[int, int, float]:
     """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
 
-    Held-out families are never trained on; after each pass the model is evaluated on them, and the best is saved.
+    Held-out families are never trained on; after each pass the model is evaluated on them, and the best is saved. Return the
+    numbers of trained and held-out pairs, and the loss on these.
     """
     require_dense_extra()
     require_device(device)
-    chosen, folder = settings or TrainingSettings(), Path(output)
-    if not pairs:
-        raise ConfigurationError("there are no pairs to train on")
-    held_out = held_out_families(pairs, chosen.held_out, chosen.seed)
-    trained, judged = [p for p in pairs if p.family not in held_out], [p for p in pairs if p.family in held_out]
-    if not trained:
-        raise ConfigurationError("every pair is of one family, which cannot be both trained on and held out; add more sources")
+    if precision not in _PRECISIONS:
+        raise ConfigurationError(f"precision={precision!r}; {nearest(precision, _PRECISIONS)}")
+    folder = Path(output)
     if folder.exists() and any(folder.iterdir()):
         raise ConfigurationError(f"{folder} is not empty; name another folder")
-    model = _opened(find_model(base, None).path, chosen, device)
+    held_out = _held_out_families(pairs)
+    trained, judged = [p for p in pairs if p.family not in held_out], [p for p in pairs if p.family in held_out]
+    if not trained:
+        raise ConfigurationError("there are pairs of one family at most, which is held out; add pairs of other sources")
+    model = _opened(find_model(base, None).path, device)
     with TemporaryDirectory() as checkpoints:
-        loss = _train(model, trained, judged, chosen, checkpoints)
+        arguments = {
+            "output_dir": checkpoints,
+            "num_train_epochs": epochs,
+            "learning_rate": learning_rate,
+            "bf16": precision == "bfloat16",
+        }
+        loss = _train(model, trained, judged, arguments)
     model.save_pretrained(str(folder), create_model_card=False)
-    return TrainingReport(len(trained), len(judged), loss)
+    return len(trained), len(judged), loss
 
 
-def held_out_families(pairs: Sequence[JudgedPair], share: float, seed: int) -> set[str]:
-    """Return families that are held out for validation, the same share of each collection's, drawn by the seed."""
+def _held_out_families(pairs: Sequence[JudgedPair]) -> set[str]:
+    """Return families that are held out for validation, the same share of each collection's."""
     families: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         families[pair.collection].add(pair.family)
     kept: set[str] = set()
     for collection, members in sorted(families.items()):
         order = sorted(members)
-        random.Random(f"{seed}/{collection}").shuffle(order)  # noqa: S311  # nothing secret is drawn
-        kept |= set(order[: max(1, round(share * len(order)))])
+        random.Random(f"0/{collection}").shuffle(order)  # noqa: S311  # nothing secret is drawn
+        kept |= set(order[: max(1, round(_HELD_OUT * len(order)))])
     return kept
 
 
-def _rows(pairs: Sequence[JudgedPair], settings: TrainingSettings) -> list[dict[str, Any]]:
-    return [
-        {
-            "claim": pair.claim[:_LONGEST_CLAIM],
-            "windows": [
-                pair.passage[slice(*span)]
-                for span in nearest_windows(
-                    pair.claim, pair.passage, settings.window_size, settings.windows, deciding=pair.rationale
-                )
-            ],
-            "label": _NUMBERS[pair.label],
-        }
-        for pair in pairs
-    ]
+def _row(pair: JudgedPair) -> dict[str, Any]:
+    spans = nearest_windows(pair.claim, pair.passage, _WINDOW, _WINDOWS, deciding=pair.rationale)
+    windows = [pair.passage[slice(*span)] for span in spans]
+    return {"claim": pair.claim[:_LONGEST_CLAIM], "windows": windows, "label": _NUMBERS[pair.label]}
 
 
-def _opened(folder: Path, settings: TrainingSettings, device: str | None) -> Any:
+def _opened(folder: Path, device: str | None) -> Any:
     """Return the base model with a new layer for the labels."""
     import torch
     from sentence_transformers import CrossEncoder
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    torch.manual_seed(settings.seed)
+    torch.manual_seed(0)
     options = {"local_files_only": True, "trust_remote_code": False}
     try:
         model = CrossEncoder(
             str(folder),
             num_labels=len(LABELS),
-            max_length=settings.max_length,
+            max_length=_MAX_LENGTH,
             device=device,
             **options,
             # a base with other labels, or one score, gets a new layer; weights that are stored in 16 bits do not train
@@ -145,9 +117,7 @@ def _opened(folder: Path, settings: TrainingSettings, device: str | None) -> Any
     return model
 
 
-def _train(
-    model: Any, trained: Sequence[JudgedPair], judged: Sequence[JudgedPair], settings: TrainingSettings, checkpoints: str
-) -> float:
+def _train(model: Any, trained: Sequence[JudgedPair], judged: Sequence[JudgedPair], arguments: dict[str, Any]) -> float:
     """Train the model, and return its loss on the held-out pairs."""
     try:
         from accelerate import Accelerator  # noqa: F401  # the trainer needs it, and says so less clearly
@@ -156,17 +126,14 @@ def _train(
         raise DependencyError(f"training a verifier needs accelerate and datasets: {install('training')}") from None
     from sentence_transformers import CrossEncoderTrainer, CrossEncoderTrainingArguments
 
-    arguments = CrossEncoderTrainingArguments(
-        output_dir=checkpoints,
-        num_train_epochs=settings.epochs,
-        learning_rate=settings.learning_rate,
-        per_device_train_batch_size=settings.batch_size,
-        per_device_eval_batch_size=settings.batch_size,
+    settings = CrossEncoderTrainingArguments(
+        **arguments,
+        per_device_train_batch_size=_BATCH,
+        per_device_eval_batch_size=_BATCH,
         warmup_steps=0.1,
         weight_decay=0.01,
-        bf16=settings.precision == "bfloat16",
         use_cpu=model.device.type == "cpu",
-        seed=settings.seed,
+        seed=0,
         eval_strategy="epoch",
         save_strategy="epoch",
         save_total_limit=1,
@@ -177,9 +144,9 @@ def _train(
     )
     trainer = CrossEncoderTrainer(
         model=model,
-        args=arguments,
-        train_dataset=Dataset.from_list(_rows(trained, settings)),
-        eval_dataset=Dataset.from_list(_rows(judged, settings)),
+        args=settings,
+        train_dataset=Dataset.from_list(list(map(_row, trained))),
+        eval_dataset=Dataset.from_list(list(map(_row, judged))),
         loss=_window_loss(model),
     )
     trainer.train()

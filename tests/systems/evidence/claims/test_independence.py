@@ -46,35 +46,6 @@ def test_one_wire_story_in_forty_outlets_is_one_origin() -> None:
     assert origin.reasons == ("nearly the same text",)
 
 
-@pytest.mark.parametrize(
-    "mark",
-    [
-        "DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "(AFP) ", "DAMTOWN, May 3. /TASS/. ",
-        "/PRNewswire/ -- ", "DAMTOWN /PRNewswire-USNewswire/ The", "May 3, 2024/PRNewswire via XYZ/ -- ",
-        "Dam breaks\nReuters - ", "Dam breaks. AFP \u2013 ", "Reporting by Ada Winter; Editing by Bo Frost. ",
-        "By Ada Winter, PA Media\n", "By Ada Winter, GlobeNewswire\n",
-        "By Ada Winter, Associated Press\n", "Source: Xinhua News Agency\n",
-        "Copyright 2024 The Associated Press. All rights. ",
-        "The Associated Press contributed to this report. ", "Nobody knew, United Press International reported. ",
-    ],
-)  # fmt: skip
-def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
-    (origin,) = origins_of([{"a.example"}, {"b.example"}], [mark + STORY, mark + OTHER])
-    assert origin.reasons[0].startswith("one news agency: ")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Action potentials (AP) travel along the axon. ", "The Bloomberg (Bloomberg) tower. ",
-        "The mayor told the Associated Press so. ", "Two photographers of Agence France-Presse were hurt. ",
-        "Its site is https://x.gov/PA/ and grows. ", "See x.gov/2024/AP/. ", "The file is /PA/notes. ",
-    ],
-)  # fmt: skip
-def test_letters_in_parentheses_and_an_agency_that_is_only_named_are_no_mark(words: str) -> None:
-    assert members([{"a.example"}, {"b.example"}], [f"It is so. {words}{STORY}", f"It is so. {words}{OTHER}"]) == [(0,), (1,)]
-
-
 def _outlet(name: str) -> str:
     return " ".join(f"{name} {number} of the {name} {number * 7} that {name} says" for number in range(200))
 

@@ -12,13 +12,9 @@ from soaking import mostly_soaked
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
-from nlp_retrieval.systems.evidence.verifiers.training import (
-    TrainingSettings,
-    train_verifier,
-)
+from nlp_retrieval.systems.evidence.verifiers.training import train_verifier
 
 pytest.importorskip("accelerate")
-SETTINGS = TrainingSettings(epochs=4, learning_rate=1e-2, batch_size=8, max_length=40, held_out=0.2)
 ANIMALS, COLOURS = ["fox", "whale", "tree"], ["red", "blue", "green"]
 
 
@@ -44,9 +40,9 @@ def base(tmp_path: Path) -> str:
 def test_what_can_be_learnt_is_learnt_and_judged_by_the_verifier(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "base"  # stored in 16 bits; a reranker with its head of one score, or a plain encoder
     base = save_bert(folder, dtype="float16") if kind == "bert" else save_encoder_without_types(folder, kind, "float16")
-    report = train_verifier(judged(), str(base), tmp_path / "model", SETTINGS)
-    assert report.loss < 0.4  # chance is 1.1
-    assert (report.pairs, report.held_out) == (240, 60)
+    *counts, loss = train_verifier(judged(), str(base), tmp_path / "model", epochs=6, learning_rate=1e-2)
+    assert loss < 0.4  # chance is 1.1
+    assert counts == [273, 27]
     verifier = PairModelVerifier(str(tmp_path / "model"))
     passages = ["the novel that red wrote", "the film that red wrote", "shining that red wrote"]
     support, contradict, neutral = verifier.judge(["red fox"] * 3, passages)
@@ -59,20 +55,18 @@ def test_a_folder_with_something_in_it_is_left_alone(base: str, tmp_path: Path) 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigurationError, match="is not empty"):
-        train_verifier(judged(), base, tmp_path / "mine", SETTINGS)
+        train_verifier(judged(), base, tmp_path / "mine")
 
 
 def test_what_cannot_be_trained_is_an_error_before_anything_is(base: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no pairs"):
-        train_verifier([], base, tmp_path / "model")
-    with pytest.raises(ConfigurationError, match="every pair is of one family"):
+    with pytest.raises(ConfigurationError, match="one family at most"):
         train_verifier([JudgedPair("a", "b", "support", family="f")], base, tmp_path / "model")
     with pytest.raises(ConfigurationError, match="precision='bf16'"):
-        TrainingSettings(precision="bf16")
+        train_verifier(judged(), base, tmp_path / "model", precision="bf16")
     with pytest.raises(ConfigurationError, match="there is no device 'cuda:7' here"):
-        train_verifier(judged(), base, tmp_path / "model", SETTINGS, device="cuda:7")
+        train_verifier(judged(), base, tmp_path / "model", device="cuda:7")
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="does not load as a model to fine-tune"):
-        train_verifier(judged(), str(tmp_path / "none"), tmp_path / "model", SETTINGS)
+        train_verifier(judged(), str(tmp_path / "none"), tmp_path / "model")
     assert not (tmp_path / "model").exists()
