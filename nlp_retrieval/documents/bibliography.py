@@ -46,13 +46,7 @@ class Bibliography:
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> Bibliography:
-    """Read BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX.
-
-    Raises:
-        InputError: it is of another format, longer than 20 million characters, damaged, an entry has no key, or two have the
-            same; the message says where.
-        DependencyError: a package that it needs is not installed.
-    """
+    """Read BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX."""
     if len(text) > LARGEST_BIBLIOGRAPHY:
         raise InputError(f"{where}: {len(text):,} characters; at most {LARGEST_BIBLIOGRAPHY:,} are read, split it up")
     text = text.removeprefix("\ufeff").lstrip()

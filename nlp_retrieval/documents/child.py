@@ -43,12 +43,7 @@ def read_as(kind: str, data: bytes, where: str) -> Any:
 
 
 def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seconds: float = CHILD_SECONDS) -> Answer:
-    """Read a document or bibliography in a process of its own, and return it as a dataclass.
-
-    Raises:
-        SourceError: it cannot be read, or exceeds the limit of time or memory.
-        EngineError: the child process failed.
-    """
+    """Read a document or bibliography in a process of its own, and return it as a dataclass."""
     # files instead of pipes: no deadlock, and the system itself stops a reply that grows too long
     with TemporaryFile() as order, TemporaryFile() as reply, TemporaryFile() as faults:
         order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)

@@ -47,11 +47,7 @@ _PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr")
 
 
 def read_docx(data: bytes, where: str) -> Document:
-    """Return the text of a DOCX; its lines are paragraphs.
-
-    Raises:
-        SourceError: it is no DOCX, encrypted, damaged, unpacks to far more than a document, declares a DTD, or has no text.
-    """
+    """Return the text of a DOCX; its lines are paragraphs."""
     import mammoth
 
     left: Counter[str] = Counter()

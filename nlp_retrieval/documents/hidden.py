@@ -109,17 +109,7 @@ class _Look:
 
 
 def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
-    """Remove the parts of a page that its readers do not see, in place.
-
-    Struck text (``del``, ``s``, ``line-through``), which its author retracts, is removed as well. ``noscript`` is shown. The
-    root and the body themselves never count as hidden, since many pages hide them until they have loaded.
-
-    Returns:
-        Counts of removed parts, and the removed texts, each after its kind.
-
-    Raises:
-        StylesTooCostlyError: the style sheets of the page take more work than those of ordinary pages.
-    """
+    """Remove the parts of a page that its readers do not see, in place."""
     from lxml import etree
 
     matcher, has_rules, has_others = _sheets(page)

@@ -44,22 +44,14 @@ _SPACES = re.compile(r"\s+")
 
 
 def read_html(text: str, where: str) -> Document:
-    """Return the text of a page; its title is that of the ``title`` element, else the first heading.
-
-    Raises:
-        SourceError: it is empty, no HTML, or nested too deeply, or its style sheets are too complex.
-    """
+    """Return the text of a page; its title is that of the ``title`` element, else the first heading."""
     cleaned, removed = clean_text(text)
     document = document_of(parse_page(cleaned, where), where, is_of_web=True)
     return replace(document, removed=document.removed + removed)
 
 
 def parse_page(text: str, where: str) -> Any:
-    """Return the root of a page of HTML.
-
-    Raises:
-        SourceError: it is empty, no HTML, or nested too deeply.
-    """
+    """Return the root of a page of HTML."""
     from lxml import etree, html
 
     if not text.strip():
@@ -389,10 +381,7 @@ _NAVIGATION = ("aside", "footer", "form", "menu", "search")
 
 
 def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any]) -> list[TextBlock]:
-    """Return blocks, those marked that are outside the main text: navigation, comments of readers, advertisements.
-
-    Of the element that holds most of what trafilatura finds, everything but navigation is main text.
-    """
+    """Return blocks, those marked that are outside the main text: navigation, comments of readers, advertisements."""
     from lxml import etree
     from trafilatura import bare_extraction
     from trafilatura.xpaths import OVERALL_DISCARD_XPATH, REMOVE_COMMENTS_XPATH

@@ -78,11 +78,7 @@ _MOST_NAMED = 20
 
 
 def read_latex(text: str, where: str) -> Document:
-    """Return the text of a document in LaTeX.
-
-    Raises:
-        SourceError: it cannot be parsed, is nested too deeply, or has no text.
-    """
+    """Return the text of a document in LaTeX."""
     from pylatexenc.latexwalker import LatexWalkerError
 
     text, removed = clean_text(text)

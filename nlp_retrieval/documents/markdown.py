@@ -48,11 +48,7 @@ _WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNOREC
 
 @cache
 def markdown_parser() -> MarkdownIt:
-    """Return the parser.
-
-    Raises:
-        DependencyError: it is not installed.
-    """
+    """Return the parser."""
     try:
         from markdown_it import MarkdownIt
         from mdit_py_plugins.footnote import footnote_plugin
@@ -191,10 +187,7 @@ def _as_line(pieces: Sequence[Piece]) -> str:
 
 
 def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str, list[str]]:
-    """Return the YAML before a text by its keys, the text after it, whose lines keep their numbers, and notes.
-
-    What is no plain YAML (tags, too many aliases, a key twice) belongs to the text, and a note says so.
-    """
+    """Return the YAML before a text by its keys, the text after it, whose lines keep their numbers, and notes."""
     block = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT_MATTER)
     if block is None:
         return {}, text, []

@@ -54,11 +54,7 @@ class _Line(NamedTuple):
 
 
 def read_pdf(data: bytes, where: str) -> Document:
-    """Return the text of a PDF; its lines are pages.
-
-    Raises:
-        SourceError: it is damaged, encrypted, unpacks to far more than is usual, has too many pages, or has no text.
-    """
+    """Return the text of a PDF; its lines are pages."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError
 
@@ -207,10 +203,7 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 
 
 def _add(draft: Draft, lines: Sequence[_Line]) -> None:
-    """Add the lines of a paragraph, with words and addresses that were broken at the end of a line made whole.
-
-    ``exam-`` and ``ple`` become ``example``, ``COVID-`` and ``19`` ``COVID-19``; ``well-`` and ``known`` lose their hyphen.
-    """
+    """Add the lines of a paragraph, with words and addresses that were broken at the end of a line made whole."""
     for line, following in zip(lines, [*(line.text for line in lines[1:]), ""], strict=True):
         is_address = bool(following) and _address_goes_on(line.text, following)
         is_broken = line.text[-1:] in _HYPHENS and line.text[-2:-1].isalnum() and following[:1].isalnum() and not is_address
