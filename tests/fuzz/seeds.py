@@ -46,7 +46,7 @@ _JUDGED = "301 0 d1 1\n301 0 d2 0\n302 0 d1 2\n"
 _SEARCHER = """retrievers: [{name: bm25, k1: 1.2}, {name: faiss, encoder: some/model}]
 fusion: {name: rrf, k: 60}
 reranker: overlap
-processor: {name: chain, processors: [clauses, entity_phrases]}
+processor: clauses
 depth: 10
 """
 _SWEEP = """corpus: {loader: beir, path: data}
