@@ -143,12 +143,6 @@ The ~~old~~ line[^1] goes on.
     )
 
 
-def test_plain_text_stays_as_it_is() -> None:
-    text = "# no heading\n\n  <b>no tag</b>  &amp; **no mark**\nsecond line\t1"
-    assert read_document(f"\n{text}\r\n".encode(), "a.TXT").text == text
-    assert read_document(text.encode(), "a.TXT").title == ""
-
-
 @pytest.mark.parametrize("data", [b" \n\t", "\ufeff\u200b ".encode(), b"<html></html>", b"<p hidden>x</p>"])
 def test_a_source_without_text_is_an_error(data: bytes) -> None:
     with pytest.raises(SourceError, match=r"a\.html: (it is empty|it has no visible text|it is not HTML)"):

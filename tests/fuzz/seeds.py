@@ -19,16 +19,6 @@ from .targets import TARGETS
 
 _ROW = {"id": "d1", "content": "A fox. It runs.", "title": "Fox (1995 film)", "metadata": {"year": 1995, "tags": ["a"]}}
 _LINES = json.dumps(_ROW) + '\n\n{"id": 7, "content": "\\u00e9\\n", "x": [1.5e3, null, true]}\r\n'
-_HOVER = [
-    {"uid": "u1", "claim": "A fox.", "supporting_facts": [["Fox", 0], ["Tree", 1]], "num_hops": 2, "hpqa_id": "h",
-     "label": "SUPPORTED"},
-    {"uid": 2, "claim": "", "supporting_facts": [["Fox", 0]]},
-]  # fmt: skip
-_HOTPOT = [
-    {"_id": "q1", "question": "Who?", "answer": "Fox", "supporting_facts": [["Fox", 0]],
-     "context": [["Fox", ["A.", " B."]], ["T", []]]},
-    {"_id": "q2", "question": "?", "supporting_facts": [["T", 0]], "context": [["Fox", ["C"]], ["T", ["D"]]]},
-]  # fmt: skip
 _BEIR = [
     '{"_id": "d1", "text": "fox", "title": "Fox"}\n{"_id": "d2", "text": ""}\n',
     '{"_id": "q1", "text": "fox?", "metadata": {"family": "f"}}\n{"_id": "q2", "text": "x"}\n',
@@ -65,14 +55,6 @@ grid:
   vary: {"retrievers.0.k1": [0.5, 1.2], "retrievers.0.b": {low: 0.1, high: 0.4}}
   skip: [{"retrievers.0.k1": 1.2}]
 """
-_PROGRAM = {
-    "generate": {
-        "traces": [], "train": [], "lm": None, "demos": [{"claim": "a", "queries": "b"}],
-        "signature": {"instructions": "Do.", "fields": [
-            {"prefix": "Claim:", "description": "d"}, {"prefix": "Queries:", "description": "${queries}"}]},
-    },
-    "metadata": {"dependency_versions": {}},
-}  # fmt: skip
 _ANSWERS = [
     "Here are three phrases:\n1. fox hunt\n2) \"tree\"; 'river'\n- phrase 3: castle",
     '```json\n["fox", "tree house", ["x"]]\n```',
@@ -115,8 +97,6 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "lines": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0), b"\xef\xbb\xbf" + _LINES.encode(), "a\rb\x00c"],
     "jsonl": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0)],
     "beir": lambda: [SEPARATOR.join(part.encode() for part in _BEIR)],
-    "hover": each(_HOVER),
-    "hotpotqa": each(_HOTPOT),
     "json_list": lambda: [json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b" [ ] "],
     "trec_run": lambda: ["q1 Q0 d1 1 2.5 tag\nq1 Q0 %:d%202 2 2.5 tag\nq2\tQ0\td1\t1\t-1e-3\ttag\n"],
     "trec_qrels": lambda: ["q1 0 d1 1\nq1 0 %:d%202 -1\nq2\t0\td1\t3\n"],
@@ -131,8 +111,6 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "topics": lambda: [SEPARATOR.join(part.encode() for part in (asked, _JUDGED)) for asked in _TOPICS],
     "texts": lambda: _TEXTS,
     "answers": lambda: _ANSWERS,
-    "programs": each(_PROGRAM),
-    "prices": each({"openai/gpt-4o-mini": {"input": 0.15, "output": 0.6}, "currency": "EUR"}),
     "sweep": lambda: [_SWEEP],
     "searcher": lambda: [_SEARCHER],
     "options": lambda: ["path=a b\nk=[1, two]\nx={a: 1}", "x=1", "faiss:encoder=a/b,nprobe=[1,2]"],

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 from hashed_words import InMemory
 
-from nlp_retrieval.benchmarks.cost import read_prices
 from nlp_retrieval.core.components.component import BaseQueryLoader, canonical_json
 from nlp_retrieval.core.files.frames import BaseLoader
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
-from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
 from nlp_retrieval.loaders.arrow import ParquetLoader
 from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.datasets import BeirLoader, HotpotqaLoader, HoverLoader
+from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.loaders.files import read_json_list, read_lines
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.loaders.tables import CsvLoader, JsonlLoader
@@ -51,18 +49,6 @@ def beir(data: bytes) -> bool:
     corpus, queries, qrels = parts(data, 3)
     folder = a_folder("beir", {"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels/test.tsv": qrels})
     return all([_stream(BeirLoader(folder)), _ask(BeirLoader(folder))])
-
-
-def hover(data: bytes) -> bool:
-    """A release file of HoVer."""
-    return _ask(HoverLoader(a_file("hover.json", data)))
-
-
-def hotpotqa(data: bytes) -> bool:
-    """A release file of HotpotQA."""
-    path = a_file("hotpot.json", data)
-    loaders = HotpotqaLoader(path), HotpotqaLoader(path, sentence_facts=True)
-    return all([*map(_stream, loaders), *map(_ask, loaders)])
 
 
 def json_list(data: bytes) -> bool:
@@ -162,26 +148,6 @@ def answers(data: bytes) -> bool:
     return used
 
 
-def programs(data: bytes) -> bool:
-    """A compiled program."""
-    path = a_file("program.json", data)
-    try:
-        read_program(path)
-    except (SourceError, ConfigurationError):
-        return False
-    return True
-
-
-def prices(data: bytes) -> bool:
-    """A table of prices; what is read reads as itself again."""
-    try:
-        table = read_prices(_json_or_none(data), "prices")
-    except ConfigurationError:
-        return False
-    assert read_prices(table.config, "prices") == table
-    return True
-
-
 def _stream(loader: BaseLoader) -> bool:
     try:
         for item in loader.stream():
@@ -221,8 +187,6 @@ FROM_OTHERS = [
     lines,
     jsonl,
     beir,
-    hover,
-    hotpotqa,
     json_list,
     trec_run,
     trec_qrels,
@@ -231,4 +195,4 @@ FROM_OTHERS = [
     topics,
     texts,
 ]
-FROM_MODELS = [answers, programs, prices]
+FROM_MODELS = [answers]

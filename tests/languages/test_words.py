@@ -138,6 +138,22 @@ def test_accents_are_kept_or_folded(tmp_path: Path) -> None:
         assert found(retriever, tmp_path / accents, [*queries, "かく"]) == [*queries.values(), set()]
 
 
+@pytest.mark.parametrize(
+    ("query", "named", "other"),
+    [
+        ("C++", "Templates of C++ are long.", "Vitamin C, vitamin C and again vitamin C."),
+        (".NET", "It runs on .NET today.", "Net income is net of tax, net of all."),
+        ("R&D", "Their R&D grew.", "Vitamin D and R; vitamin D, R, R."),
+        ("C++", "\u4ed6\u7528C++\u7f16\u7a0b", "\u7ef4\u751f\u7d20C\u548cC"),
+    ],
+)
+def test_a_name_with_punctuation_finds_its_passage_first(tmp_path: Path, query: str, named: str, other: str) -> None:
+    retriever = Bm25Retriever()
+    retriever.index(items_of([other, named]), tmp_path)
+    (hits,) = retriever.retrieve([[query]], tmp_path, 2)
+    assert hits[0].item.content == named
+
+
 def test_a_pattern_says_what_a_word_is(tmp_path: Path) -> None:
     retriever = Bm25Retriever(pattern=r"\pL[\pL\pN]*(?:[+#]+|&\pL+)?")
     retriever.index(items_of(["vitamin C", "C++ at AT&T", "C# Łódź"]), tmp_path)
