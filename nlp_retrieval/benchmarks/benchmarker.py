@@ -44,7 +44,7 @@ from nlp_retrieval.benchmarks.results import (
     judged,
     masks_of,
 )
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings, GivenItems
 from nlp_retrieval.benchmarks.shared_stages import Answered, SharedStages, answer_stage
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.benchmarks.timing import cost_of, drawn_sample, timed
@@ -53,7 +53,7 @@ from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, Generation
-from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem, no_collection
+from nlp_retrieval.core.models import Query, RetrievalResult, no_collection
 from nlp_retrieval.core.progress_bars import progress, tracked_each
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import BaseRetriever, Stages, using_stages
@@ -460,22 +460,12 @@ def compare_systems(
     with TemporaryDirectory() as temporary:
         target = Path(temporary if folder is None else folder)
         index = _opened_index(systems) if corpus is None else None
-        items: Any = corpus if index is None else _ItemsOf(index)
+        items: Any = corpus if index is None else GivenItems(index)
         paths = {"index_path": target / "index" if index is None else index.path, "stage_folder": target / "stages"}
         benchmark = Benchmarker(systems, items, queries, gold, **paths | settings)
         if index is None and folder is None:  # an index that will be gone is not left open in the caller's searchers
             benchmark = replace(benchmark, searchers={name: copy(each) for name, each in benchmark.searchers.items()})
         return benchmark.run()
-
-
-class _ItemsOf:
-    """The items of an index, read anew each time."""
-
-    def __init__(self, index: Generation) -> None:
-        self._index = index
-
-    def __iter__(self) -> Iterator[SearchableItem]:
-        return self._index.items.stream_live()
 
 
 def _opened_index(systems: Mapping[str, Entry | BaseRetriever] | Sequence[Entry | BaseRetriever]) -> Generation:

@@ -22,11 +22,11 @@ from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.context import Workers
-from nlp_retrieval.core.files.frames import BaseLoader, Items, is_table, items_of, queries_of
+from nlp_retrieval.core.files.frames import BaseLoader, is_table, items_of, queries_of
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where, parse_filter
-from nlp_retrieval.core.index.generation import index_directory
+from nlp_retrieval.core.index.generation import Generation, index_directory
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -94,16 +94,16 @@ def _gold(value: Any) -> list[Gold]:
 
 
 class GivenItems(BaseLoader):
-    """The corpus of a benchmark that was given in Python; an iterator is read now, because it is needed several times."""
+    """The corpus of a benchmark that was given in Python: items or an index; an iterator is read now, as it is needed again."""
 
     name = "given"
     config: ClassVar[Config] = {"name": "given"}  # type: ignore[misc]  # the items are in no file
 
     def __init__(self, items: Any) -> None:
-        self._items: Items = list(items_of(items)) if isinstance(items, Iterator) else items
+        self._items: Any = list(items_of(items)) if isinstance(items, Iterator) else items
 
     def stream(self) -> Iterator[SearchableItem]:
-        return items_of(self._items)
+        return self._items.items.stream_live() if isinstance(self._items, Generation) else items_of(self._items)
 
 
 def _cutoffs(value: object) -> list[int]:

@@ -2,7 +2,6 @@
 
 from nlp_retrieval.cli.console import Trust as Trust
 from nlp_retrieval.cli.console import built as built
-from nlp_retrieval.cli.console import parse_options as parse_options
 from nlp_retrieval.cli.console import say as say
 from nlp_retrieval.cli.demo import yaml_value as yaml_value
 from nlp_retrieval.cli.indexes import Corpus as Corpus

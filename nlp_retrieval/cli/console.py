@@ -85,17 +85,7 @@ def say_progress(message: str) -> None:
 
 
 def parse_options(options: Sequence[str]) -> dict[str, Any]:
-    """Turn ``key=value`` words into parameters.
-
-    A value is read as JSON if it is valid JSON, a list or mapping (``[bm25, faiss]``) as YAML, anything else as text.
-
-    Raises:
-        ConfigurationError: a word has no ``=``, or a list or mapping is not closed.
-
-    Examples:
-        >>> parse_options(["delimiter=;", "limit=100", "columns=[title, text]"])
-        {'delimiter': ';', 'limit': 100, 'columns': ['title', 'text']}
-    """
+    """Turn ``key=value`` words into parameters: JSON, a list or mapping (``[bm25, faiss]``) as YAML, or text."""
     parsed: dict[str, Any] = {}
     for option in options:
         key, equals, value = option.partition("=")
@@ -111,14 +101,7 @@ def _value(option: str, value: str) -> Any:
     try:
         return json.loads(value, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        if not value.lstrip().startswith(("[", "{")):
-            return value
-    try:
-        return parse_yaml(value, "the value")
-    except ConfigurationError as error:
-        raise ConfigurationError(
-            f"{option[:80]!r}: the value is neither a list nor a mapping; write [one, two] or {{key: value}} ({error})"
-        ) from None
+        return parse_yaml(value, f"{option[:80]!r}") if value.lstrip().startswith(("[", "{")) else value
 
 
 def _refuse_constant(literal: str) -> NoReturn:
@@ -166,11 +149,6 @@ def language_model(text: str) -> LanguageModel:
 
     settings = parse_component(text)
     return build_as(LanguageModel, LanguageModel.kind, settings | {"name": "dspy", "model": settings["name"]}, "--lm")
-
-
-def megabytes(n_bytes: int) -> str:
-    """Return a size in readable form."""
-    return f"{n_bytes / 1e6:,.1f} MB"
 
 
 def default_lexical_retriever() -> BaseRetriever:

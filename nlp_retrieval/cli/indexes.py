@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, built, default_lexical_retriever, megabytes, parse_options, say
+from nlp_retrieval.cli.console import Trust, built, default_lexical_retriever, parse_options, say
 from nlp_retrieval.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def index(
     for record in searcher.index_records():
         size = sum(segment.bytes for segment in record.segments)
         state = f"built in {record.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
-        say(f"{record.config['name']}: {state}, {megabytes(size)}")
+        say(f"{record.config['name']}: {state}, {size / 1e6:,.1f} MB")
     if report.resumed:
         say(f"{report.resumed:,} passages were not encoded again: an interrupted run had already encoded them")
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

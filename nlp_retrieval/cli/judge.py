@@ -127,9 +127,8 @@ def _say_prospects(made: JudgingProject) -> None:
     ]
     if most := max((number for number in needed if number is not None), default=None):
         has = len(set(family_numbers(pool.families)[pool.drawn].tolist()))
-        families = counted(most, "family", "families")
-        takes = f"A difference of {_DIFFERENCE:g} in {settings.measure} takes about {families} of questions"
-        say(f"{takes}; this project has {has:,}")
+        takes = f"takes about {counted(most, 'family', 'families')} of questions; this project has {has:,}"
+        say(f"A difference of {_DIFFERENCE:g} in {settings.measure} {takes}")
 
 
 @app.command()
@@ -396,8 +395,6 @@ def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found
         raise ConfigurationError("--config needs questions for its searchers: --queries FILE")
     settings: Any = read_benchmark_config(config)
     searchers = {name: searcher for name, searcher in settings.searchers.items() if not isinstance(searcher, TrecRun)}
-    if len(searchers) < 1:
-        raise ConfigurationError(f"{config} has no searchers; name at least two, so that there is something to compare")
     by_system: dict[str, dict[str, Ranking]] = {}
     for name, searcher in searchers.items():
         searcher.index(settings.loader, settings.index_path)
@@ -427,10 +424,8 @@ def from_log(
 
     found = sample_log(log, sample, seed=seed, column=column)
     write_queries(file, found.queries)
-    unusable = f", {found.unusable:,} without words or too long" if found.unusable else ""
     say(
-        f"{log}: {found.entries:,} entries{unusable}, {found.repeated:,} repeated; {found.distinct:,} questions in "
-        f"{found.families:,} families of near-duplicates"
+        f"{log}: {found.entries:,} entries, {found.unusable:,} without words or too long, {found.repeated:,} repeated; "
+        f"{found.distinct:,} questions in {found.families:,} families of near-duplicates"
     )
-    fewer = f" ({sample:,} were asked for)" if sample is not None and len(found.queries) < sample else ""
-    say(f"{file}: {len(found.queries):,} questions{fewer}. Next: nlp-retrieval judge new PROJECT --queries {file}")
+    say(f"{file}: {len(found.queries):,} questions. Next: nlp-retrieval judge new PROJECT --queries {file}")

@@ -128,7 +128,7 @@ class RetrievalEvaluator:
     of their grades.
 
     Args:
-        gold: one per query; :meth:`evaluate` takes rankings in this order.
+        gold: one per query; rankings are given in this order.
         item_ids: row r of the corpus is ``item_ids[r]``.
         titles: by row, empty for an item without one; None if the corpus has no titles.
         k_values: cutoffs, in any order: seven measures are computed at each. Left out if ``measures`` are given.
@@ -200,29 +200,8 @@ class RetrievalEvaluator:
             for documents in judged
         ]
 
-    def evaluate(self, rows: NDArray[np.integer]) -> Evaluation:
-        """Score a matrix of rankings.
-
-        Args:
-            rows: ``[queries, depth]`` item rows, best first, in the order of the gold; -1 is an empty slot and
-                takes up no rank.
-
-        Raises:
-            EngineError: not one ranking per query, a row outside the corpus, or a row twice in one ranking.
-        """
-        if rows.ndim != 2 or rows.dtype.kind not in "iu":
-            raise EngineError(f"rankings are integers [queries, depth], not {rows.dtype} {list(rows.shape)}")
-        filled = rows != -1
-        if filled.all():
-            return self.evaluate_ragged(np.arange(len(rows) + 1) * rows.shape[1], rows.ravel())
-        return self.evaluate_ragged(offsets_of(filled.sum(axis=1)), rows[filled])
-
     def evaluate_lists(self, lists: Sequence[Sequence[int]]) -> Evaluation:
-        """Score rankings of unequal length, given as lists of item rows, best first, in the order of the gold.
-
-        Raises:
-            EngineError: as :meth:`evaluate`.
-        """
+        """Score rankings of unequal length, given as lists of item rows, best first, in the order of the gold."""
         return self.evaluate_ragged(
             offsets_of([len(ranking) for ranking in lists]), np.fromiter(chain.from_iterable(lists), np.int64)
         )
@@ -235,7 +214,7 @@ class RetrievalEvaluator:
             rows: item rows, best first.
 
         Raises:
-            EngineError: as :meth:`evaluate`.
+            EngineError: not one ranking per query, a row outside the corpus, or a row twice in one ranking.
         """
         lengths = np.diff(offsets)
         if len(lengths) != len(self.query_ids):

@@ -4,7 +4,6 @@ import math
 import re
 
 import ir_measures
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,16 +54,15 @@ def runs(draw: st.DrawFn) -> tuple[list[Gold], list[list[int]], list[int]]:
 
 def test_a_query_without_results_scores_zero_and_counts() -> None:
     evaluator = RetrievalEvaluator(gold(q1={"d1": 1}, q2={"d2": 1}), ITEMS, None, [1])
-    got = evaluator.evaluate(np.array([[1], [-1]]))
+    got = evaluator.evaluate_lists([[1], []])
     assert set(got.means().values()) == {0.5}
     assert got.empty_queries == 1
     assert set(evaluator.evaluate_lists([[], []]).means().values()) == {0.0}
-    assert set(evaluator.evaluate(np.zeros((2, 0), np.int64)).means().values()) == {0.0}
 
 
 def test_rank_biased_precision_is_the_sum_of_its_definition() -> None:
     evaluator = RetrievalEvaluator(gold(q={"d0": 1, "d2": 3, "d3": 1}), ITEMS, None, measures=["rbp(p=0.5)@3", "rbp"])
-    assert only(evaluator.evaluate(np.array([[0, 1, 2, 3]]))) == pytest.approx(
+    assert only(evaluator.evaluate_lists([[0, 1, 2, 3]])) == pytest.approx(
         {"rbp(p=0.5)@3": 0.5 * (1 + 0.25), "rbp(p=0.8)": 0.2 * (1 + 0.8**2 + 0.8**3)}
     )
 
@@ -72,7 +70,7 @@ def test_rank_biased_precision_is_the_sum_of_its_definition() -> None:
 def test_measures_of_ir_measures_count_a_title_once() -> None:
     judged = [Gold(query_id="q", relevance={"A": 1, "B": 1, "C": 0}, by="title")]
     evaluator = RetrievalEvaluator(judged, ITEMS[:5], ["A", "A", "C", "B", "D"], measures=["Judged@2", "Success@1", "RPrec"])
-    values = only(evaluator.evaluate(np.array([[1, 2, 0, 3]])))
+    values = only(evaluator.evaluate_lists([[1, 2, 0, 3]]))
     assert values == {"Judged@2": 1.0, "Success@1": 1.0, "Rprec": 0.5}
 
 
@@ -91,24 +89,6 @@ def test_figures_are_those_of_ir_measures(drawn: tuple[list[Gold], list[list[int
         f1 = [2 * p * r / (p + r) if p + r else 0.0 for p, r in zip(precision, recall, strict=True)]
         assert got.per_query[f"f1@{k}"] == pytest.approx(f1, abs=1e-12)
         assert got.per_query[f"perfect_recall@{k}"].tolist() == (recall == 1).astype(float).tolist()
-
-
-@settings(deadline=None)
-@given(runs())
-def test_matrix_lists_and_columns_give_one_answer(drawn: tuple[list[Gold], list[list[int]], list[int]]) -> None:
-    wanted, lists, k_values = drawn
-    evaluator = RetrievalEvaluator(wanted, ITEMS, None, k_values)
-    matrix = np.full((len(lists), len(ITEMS) + 1), -1, np.int64)
-    for query, rows in enumerate(lists):
-        matrix[query, : len(rows)] = rows
-    offsets = np.cumsum([0, *map(len, lists)])
-    expected = evaluator.evaluate_lists(lists).per_query
-    for got in (
-        evaluator.evaluate(matrix),
-        evaluator.evaluate(matrix.astype(np.int32)),
-        evaluator.evaluate_ragged(offsets, np.array([row for rows in lists for row in rows], np.int64)),
-    ):
-        assert all(got.per_query[name].tolist() == values.tolist() for name, values in expected.items())
 
 
 class TestTitles:
@@ -163,4 +143,4 @@ class TestRefusals:
         evaluator = RetrievalEvaluator(gold(q1={"d1": 1}, q2={"d1": 1}), ITEMS, None, [1])
         message = "the ranking of query 'q2' holds row 5 (item 'd5') at ranks 2, 4; a ranking holds an item once"
         with pytest.raises(EngineError, match=re.escape(message)):
-            evaluator.evaluate(np.array([[5, 2, 3, 4], [1, 5, 2, 5]]))
+            evaluator.evaluate_lists([[5, 2, 3, 4], [1, 5, 2, 5]])

@@ -83,7 +83,7 @@ def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
     (tmp_path / "log.csv").write_text('date,Query,clicks\n1,"krill, whose food?",9\n2,foods of whales,1\n2,whale food,1\n')
     done = ended(["judge", "questions", "from-log", str(tmp_path / "log.csv"), str(tmp_path / "asked.jsonl")])
     assert done.code == 0, done.err
-    assert "3 entries, 0 repeated; 3 questions in 2 families" in done.err
+    assert "3 entries, 0 without words or too long, 0 repeated; 3 questions in 2 families" in done.err
     queries = TopicsLoader(tmp_path / "asked.jsonl").queries()
     assert [query.text for query in queries] == ["krill, whose food?", "foods of whales", "whale food"]
     assert queries[0].family is None
