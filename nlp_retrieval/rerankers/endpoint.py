@@ -95,7 +95,6 @@ class HttpReranker(BaseReranker):
             ``http://localhost:8000/v1``). Redirects are not followed.
         model: name of the model, as the server knows it.
         api_key_env: the environment variable that holds the key; by default none is sent.
-        max_characters: most characters of a passage that are sent; by default all of them.
         documents_per_call: the most passages in a request.
         endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
@@ -111,7 +110,7 @@ class HttpReranker(BaseReranker):
 
     name = "http"
     manifest_may_set = ENDPOINT_RULES | may_set(
-        *("model", "max_characters", "documents_per_call", "blend"), base_url=given("send texts to the server")
+        *("model", "documents_per_call", "blend"), base_url=given("send texts to the server")
     )
     search_only = frozenset({"documents_per_call", "api_key_env", "endpoint"})
     batch_size = 2**62  # all pairs of a call at once, so that those of a query are sent together
@@ -121,7 +120,6 @@ class HttpReranker(BaseReranker):
         base_url: str,
         model: Annotated[str, Field(min_length=1)],
         api_key_env: str | None = None,
-        max_characters: Annotated[int, Field(ge=1)] | None = None,
         documents_per_call: Annotated[int, Field(ge=1, le=1000)] = 100,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         blend: Blend = "replace",
@@ -129,7 +127,6 @@ class HttpReranker(BaseReranker):
         self.base_url = base_url
         self.model = model
         self.api_key_env = api_key_env
-        self.max_characters = max_characters
         self.documents_per_call = documents_per_call
         self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.blend: Blend = blend
@@ -161,7 +158,7 @@ class HttpReranker(BaseReranker):
             for query, pairs in pairs_of.items()
             for first in range(0, len(pairs), size)
         ]
-        texts = [item.text[: self.max_characters] or " " for item in items]  # servers refuse an empty text
+        texts = [item.text or " " for item in items]  # servers refuse an empty text
         scores = np.zeros(len(items))
         for request, answer in zip(
             requests, side_by_side(partial(self._ask, texts), requests, self.endpoint.calls_at_once), strict=True

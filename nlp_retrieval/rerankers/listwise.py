@@ -17,7 +17,7 @@ from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseListReranker, Blend
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER
 from nlp_retrieval.text.printing import fenced
@@ -66,28 +66,21 @@ _MOST_QUERY = 2000
 class ListwiseReranker(BaseListReranker):
     """Lets a language model order windows of passages (RankGPT: Sun et al., EMNLP 2023, https://arxiv.org/abs/2304.09542).
 
-    The first window is the last ``window`` of the candidates; each next one begins ``step`` nearer to the front, so that a good
-    passage can rise all the way. With 100 candidates, a window of 20 and a step of 10, this takes 9 calls per query, one after
-    another; different queries run in parallel. The model's settings decide how answers are stored on disk, and calls counted
-    and limited.
+    The first window is the last ``window`` of the candidates; each next one begins half a window nearer to the front, so that a
+    good passage can rise all the way: 9 calls per query for 100 candidates and windows of 20, one after another; different
+    queries run in parallel.
 
     Passages are shown by number, each on a line of its own, without anything that could be a mark of the prompt; a passage can
-    talk to the model, but not break the list. Numbers that do not exist are left out, a repeated one counts at its first place,
-    and passages not named follow in their previous order; one warning gives the count of repairs. A window without a usable
-    answer keeps its order; a warning counts these.
-
-    The score of a passage depends only on its place: 1 for the first, and equal steps down to 1 / n for the last of n.
+    talk to the model, but not break the list. Passages that the model does not name follow in their previous order, and a
+    window without a usable answer keeps its order; a warning counts both. The score of a passage depends on its place alone:
+    1 for the first, and equal steps down to 1 / n for the last of n.
 
     Args:
         lm: the language model.
         window: passages that the model orders at once.
-        step: passages by which the window moves, less than ``window``.
         depth: number of candidates that are ordered; the others keep their places after them.
         passage_characters: number of characters of a passage that are shown.
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
-
-    Raises:
-        ConfigurationError: ``step`` is not less than ``window``.
 
     Examples:
         >>> Searcher(["bm25"], reranker=ListwiseReranker(LanguageModel("openai/gpt-4o-mini"), depth=20), depth=20)
@@ -96,25 +89,18 @@ class ListwiseReranker(BaseListReranker):
     """
 
     name = "listwise"
-    manifest_may_set = may_set("lm", "window", "step", "depth", "passage_characters", "blend")
+    manifest_may_set = may_set("lm", "window", "depth", "passage_characters", "blend")
 
     def __init__(
         self,
         lm: LanguageModel,
         window: Annotated[int, Field(ge=2, le=200)] = 20,
-        step: Annotated[int, Field(ge=1)] = 10,
         depth: Annotated[int, Field(ge=2)] = 100,
         passage_characters: Annotated[int, Field(ge=50)] = 1500,
         blend: Blend = "replace",
     ) -> None:
-        if step >= window:
-            raise ConfigurationError(
-                f"ListwiseReranker: step={step} is not less than window={window}: no passage could rise from one window to the "
-                "next; half of window is usual"
-            )
         self.lm = LanguageModel.of_client(lm)
         self.window = window
-        self.step = step
         self.depth = depth
         self.passage_characters = passage_characters
         self.blend: Blend = blend
@@ -177,7 +163,7 @@ class ListwiseReranker(BaseListReranker):
         """The windows of a list, from its end."""
         windows = [slice(max(n - self.window, 0), n)]
         while windows[-1].start > 0:
-            end = windows[-1].stop - self.step
+            end = windows[-1].stop - self.window // 2
             windows.append(slice(max(end - self.window, 0), end))
         return windows
 

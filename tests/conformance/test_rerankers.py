@@ -95,4 +95,4 @@ class TestListwise(ListRerankerRules):
         return fields(ranking=order[: 2 + len(asked(body, "query")) % 5])
 
     def make(self):
-        return ListwiseReranker(self.model(), window=5, step=3)
+        return ListwiseReranker(self.model(), window=5)

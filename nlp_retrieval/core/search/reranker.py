@@ -112,11 +112,7 @@ class BaseReranker(Component, Expression, ABC):
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
     ) -> CandidateBatch:
-        """Reorder the candidates of a batch, one list per query, given their items.
-
-        Raises:
-            EngineError: ``score_pairs`` did not return a finite number for each pair.
-        """
+        """Reorder the candidates of a batch, one list per query, given their items."""
         if len(items) == 0:
             return batch
         return self.reordered(batch, self.scored([queries[owner] for owner in batch.owner.tolist()], items), label)
@@ -124,11 +120,7 @@ class BaseReranker(Component, Expression, ABC):
     def rerank_rows(
         self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
     ) -> CandidateBatch:
-        """Reorder candidates given by their rows in the index.
-
-        A reranker that caches texts by row overrides this together with :meth:`rerank_batch`, to avoid reading them again
-        for every query; most do not need to.
-        """
+        """Reorder candidates given by their rows in the index; a reranker that keeps texts by row overrides it."""
         return self.rerank_batch(queries, batch, items.items(batch.rows), label)
 
     def scored(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
@@ -156,11 +148,7 @@ class BaseReranker(Component, Expression, ABC):
         return columns
 
     def checked_columns(self, scored: object, n_pairs: int) -> dict[str, Scores]:
-        """Return a reranker's output for this many pairs or candidates, as columns of finite numbers.
-
-        Raises:
-            EngineError: the output is not of this form, or has no ``"score"``.
-        """
+        """Return a reranker's output for this many pairs or candidates as columns of finite numbers; else an EngineError."""
         if not isinstance(scored, Mapping) or "score" not in scored:
             shown = f"columns {list(scored)}" if isinstance(scored, Mapping) else type(scored).__name__
             raise EngineError(f'{self!r} returned {shown} and no column "score"; return {{"score": scores}}')

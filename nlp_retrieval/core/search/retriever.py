@@ -270,10 +270,7 @@ class BaseRetriever(Builder, Expression, ABC):
 
         Raises:
             QueryError: a query is not a string, k is not a positive integer, or the filter does not match these items.
-            IndexMissingError: there is no index.
-            IndexMismatchError: it was built with another configuration.
-            IndexDamagedError: a file is missing or damaged.
-            ForkError: the index was opened before a fork, which this engine does not survive.
+            IndexMissingError, IndexMismatchError, IndexDamagedError: there is no such index, or a file is missing or damaged.
         """
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(index_directory(output_path).absolute())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -94,7 +93,7 @@ class KnownTexts:
         self.vocabulary: list[str] = []
         self.numbers: dict[str, int] = {}
         """The number of each word of the vocabulary."""
-        self.similar: OrderedDict[str, tuple[Numbers, Scores, int]] = OrderedDict()
+        self.similar: dict[str, tuple[Numbers, Scores, int]] = {}
         """Words like a term, their likeness, and how much of the vocabulary was compared."""
 
     def __len__(self) -> int:
