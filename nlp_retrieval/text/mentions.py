@@ -1,8 +1,7 @@
 """The subjects of a text: its entities, proper nouns and phrases, by rules.
 
-The rules need no model. An entity is a run of capitalised words, joined by words such as "of" or "de", or a quoted title; a
-proper noun is a capitalised word or a year; a phrase is a run of at least two words without a function word. Words are compared
-without case, accents and possessive endings.
+An entity is a run of capitalised words, joined by words such as "of" or "de", or a quoted title; a proper noun is a capitalised
+word or a year; a phrase is a run of at least two words without a function word. Words are compared without case and accents.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
 """Numbers of a text, with their units, as they appear in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
 
-This module reads signs ("-5", "minus 5", "$(5)"), digits of any script, thousands separated by a comma, point, space or
-apostrophe, Indian groups, decimal commas and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5
-million" are 3 and 5 million), scales of many languages, and number words and shares in English. Digits of a name ("COVID-19",
-"H2O") are not numbers.
+Read are signs ("-5", "minus 5", "$(5)"), digits of any script, thousands and decimals as any language marks them, exponents,
+fractions, ratios, ranges ("3-5 million" are 3 and 5 million), scales of many languages, and number words in English. Digits of
+names ("COVID-19") are no numbers; of a date of digits only the year and the day are, but not the month.
 
-Two numbers agree if their values, with their signs, are equal to the precision of the less exact one ("about 1.5 million" and
-"1,502,113"). If both have a unit, the units must agree too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles" do not.
-In a date of digits only (2019-03-12) the year and the day are numbers, but not the month.
-
-A number that may mean several values ("1.234" in a text of unknown language) keeps them all; it agrees for certain only with an
-equally ambiguous one in the same wording. All work is linear in the length of the text.
+Two numbers agree if their values, with their signs and units, are equal to the precision of the less exact one ("about 1.5
+million" and "1,502,113"). A number that may mean several values ("1.234" in a text of unknown language) keeps them all, and
+agrees only with an equally ambiguous one in the same wording. All work is linear in the length of the text.
 """
 
 from __future__ import annotations

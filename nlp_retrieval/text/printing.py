@@ -1,8 +1,7 @@
 """Text that is safe to show: on a terminal, on a page, in a prompt of a language model; and letters that look like Latin ones.
 
-An escape sequence in a title could recolour or rewrite what a terminal shows, or set its title or its clipboard. In a prompt, a
-text could pose as a mark of the prompt. Source of the letters: the Latin, Cyrillic and Greek scripts in Unicode Technical
-Standard 39, confusables.
+An escape sequence could rewrite what a terminal shows, and a text pose as a mark of a prompt. Source of the letters: Unicode
+Technical Standard 39, confusables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Quantities of a text: numbers with their units, the year for which they hold, and their baseline.
 
-"cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Numbers are
-read as :mod:`nlp_retrieval.text.numbers` reads them. Units are scaled to one base
-(``units.tsv``), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the length of the text.
+"cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Units are
+scaled to one base (``units.tsv``), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from typing import Literal
 
 from nlp_retrieval.text.numbers import Number, read_numbers
 from nlp_retrieval.text.sentences import sentences_of
-
-__all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_value", "years_of"]
 
 _MOST = 400
 _MOST_READ = 20_000

@@ -16,8 +16,6 @@ from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.text.printing import is_unseen
 from nlp_retrieval.text.sentences import sentences_of
 
-__all__ = ["FoldedText", "fold", "located", "places_of", "sentences_around"]
-
 Span = tuple[int, int]
 
 SHORTEST = 12

@@ -11,8 +11,6 @@ from nlp_retrieval.errors import DependencyError, install
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["has_other_brackets", "registered_name"]
-
 _BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
 
 

@@ -1,10 +1,8 @@
 """Boundaries of sentences, in a text and in an item.
 
-A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. Uncertain boundaries are not split:
-half a sentence misleads its reader, two sentences do not. The work is linear in the length of the text.
-
-A supporting fact is a title and the number of a sentence, so the sentences of an item are those of its data set if its metadata
-give them. The metadata are untrusted: starts out of order, or outside the text, are ignored.
+A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. Uncertain ones are not split: half
+a sentence misleads its reader, two sentences do not. The sentences of an item are those of its data set if its metadata give
+them; starts out of order, or outside the text, are ignored.
 """
 
 from __future__ import annotations

@@ -1,19 +1,12 @@
 """Surfaces: titles as a text would write them, and their mentions in texts and queries.
 
-:mod:`nlp_retrieval.text.titles` decides when two titles are equal in gold and corpus.
-
-A surface is a title without the qualifier in parentheses at its end ("Heat (1995 film)" is "Heat"), as words. Words are
-compared without case, accents and possessive endings, and any character that is neither letter nor digit separates them,
-so a mention always consists of whole words. It begins with a lower-case letter only if the title does ("iPod"). Of the
-surfaces that begin at a word the longest counts, and mentions do not overlap: "New York City" does not mention "New York".
+A surface is a title without the qualifier in parentheses at its end ("Heat (1995 film)" is "Heat"), as words without case,
+accents and possessive endings. It begins with a lower-case letter only if the title does ("iPod"). Of those that begin at
+a word the longest counts, and mentions do not overlap.
 
 A word that belongs to a longer name does not mention a one-word title: beside a capitalised word or a number, as in "Abraham
-Lincoln" or "September 4", or joined to another by a hyphen. In Wikipedia introductions this applies to two of five mentions of
-one-word titles; without them, retrieval is as good with a third fewer links. Nor does a function word ("This") or a number
-("1984") alone mention a title.
-
-In scripts without spaces between words (Chinese, Japanese, Thai, ...) a character counts as a word, so a mention may be
-anywhere in the text. In Korean it begins where a word does, as particles follow a name and nothing precedes it.
+Lincoln", or joined to another by a hyphen. In Wikipedia introductions this applies to two of five mentions of one-word titles;
+without them, retrieval is as good with a third fewer links. In scripts without spaces a character counts as a word.
 """
 
 from __future__ import annotations

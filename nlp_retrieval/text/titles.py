@@ -1,12 +1,8 @@
 """Equality of titles; :mod:`nlp_retrieval.text.surfaces` decides when a text mentions one.
 
-Gold titles (HoVer, HotpotQA) and the corpus seldom come from one file, so titles differ in case, in white space (Wikipedia's
-underscores), in the kind of dash or quotation mark, in punctuation that a file name cannot hold, in how an accent is encoded,
-and in HTML entities (``AT&amp;T``). These differences are removed, and no others.
-
-The evaluation of HoVer and DSPy also deletes the articles. Measured on 31,857 Wikipedia titles that are all different, that
-makes 29 groups of 59 titles equal (*Hiding Place* and *The Hiding Place* are two works), against 10 groups of 20 here, of which
-7 differ in case alone.
+Titles of gold and corpus differ in case, white space, dashes, quotation marks, punctuation, encoding and HTML entities; these
+differences are removed, and no others. Deleting the articles too, as the evaluation of HoVer does, would make 29 groups of 59
+of 31,857 different Wikipedia titles equal, against 10 groups of 20 here.
 
 >>> normalize_title("Martin_O'Neill"), normalize_title("AT&amp;T"), normalize_title("Heat (1995 Film)")
 ('martin oneill', 'at&t', 'heat (1995 film)')
@@ -19,8 +15,6 @@ import unicodedata
 from html import unescape
 
 from nlp_retrieval.core.unicode import normalize
-
-__all__ = ["normalize_title"]
 
 # With the semicolon only: html.unescape alone would read "&copy" in "cut&copy" as a sign.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{0,32});")
@@ -63,10 +57,8 @@ _PUNCTUATION = _Punctuation()
 def normalize_title(title: str) -> str:
     """Return the form in which titles are compared; equal forms mean one title.
 
-    Canonical equivalence and caseless matching are Unicode's (NFD and case folding: UAX 15, and chapter 3.13). Compatibility
-    forms (NFKD) are left alone, because they turn ``U²`` into ``U2``; accents are left alone, because *Pelé* is not *Pele*. A
-    qualifier in parentheses at the end keeps them: *Cherry Creek (Colorado)* is not *Cherry Creek, Colorado*. Punctuation stays
-    if there is nothing else: the band *!!!* is not the empty title.
+    Compatibility forms and accents are left alone: ``U²`` is not ``U2``, *Pelé* not *Pele*. A qualifier in parentheses at its
+    end keeps them. Punctuation stays if there is nothing else: the band *!!!* is not the empty title.
 
     Args:
         title: as in the corpus or the gold.

@@ -62,8 +62,6 @@ def unaccented(text: str) -> str:
 
 
 # Patterns that always take time linear in the text: RE2 (Cox, 2010), with bounds on their size.
-#
-# RE2 has neither look-around nor references to groups; a pattern with one of them does not compile.
 
 MOST_MATCHES = 1000
 _LONGEST = 1000
@@ -158,21 +156,13 @@ def stop_words(name: str) -> tuple[str, ...]:
 
 # The words of a text in a lexical index: the same rules for passages and queries, in every script.
 #
-# A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C"). A name with punctuation (C++,
-# C#, .NET, node.js, AT&T, R&D, U.S., I/O) is a word in addition to its parts, so that "C++" finds C++ before vitamin C, and
-# "AT" and "T" still find AT&T. A letter joined to a word by an apostrophe is not a word (John's, don't, l'amour, O'Neill).
-# Texts are normalised by Unicode's NFKC and case folding (UAX 15; chapter 3.13), so that full-width, composed and capital forms
-# are equal; Hebrew points, Arabic short vowels and soft hyphens, which are optional in texts, are removed. Accents are kept
-# unless they are folded.
-#
-# Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, like Lucene's
-# CJKAnalyzer, because spaces do not separate their words. A passage also has its single characters, and a query only those that
-# stand alone: so words of one character are found, and longer ones find the same passages as in Lucene.
+# A name with punctuation (C++, C#, .NET, node.js, AT&T, I/O) is a word in addition to its parts; a letter that an apostrophe
+# joins to a word (John's, l'amour) is none. Texts are normalised by NFKC and case folding; accents stay unless they are folded.
+# Scripts without spaces are split into overlapping pairs of characters, like Lucene's CJKAnalyzer. A passage has its single
+# characters as well, and a query only those that stand alone.
 
-# Settings of each language: a stemmer, a list of stop words, its own rule of case.
-#
-# The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer. Texts of a language without stemmer and
-# stop words are only split and normalised.
+
+# Settings of each language: a stemmer of Snowball's (Porter, 2001), a list of stop words, its own rule of case.
 
 NO_STEMMER = "none"
 
