@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
-from nlp_retrieval.errors import InputError, QueryError
+from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -188,12 +188,12 @@ class CitationAuditor:
     @property
     def rule(self) -> str:
         """Return the rule for passing, as a sentence for people."""
-        weak, half = self._decider.threshold, " (half of that with a figure of the source)" if self._decider.by_words else ""
+        half = " (half of that with a figure of the source)" if self._decider.by_words else ""
         return (
             f"Judged by {self.verifier.name}: a citation passes word for word, or with a support of at least "
-            f"{self._decider.sure:.2f}, and is weak from {weak:.2f}{half}, if its numbers, dates and quotations are "
-            "in the source and no negation, opposite word or other name separates claim and source. A weak one may be wrong: "
-            f"read it, or use a better verifier. {self.verifier.cannot_see}"
+            f"{self._decider.sure:.2f}, and is weak from {self._decider.threshold:.2f}{half}, if its numbers, dates and "
+            "quotations are in the source and no negation, opposite word or other name separates claim and source. A weak one "
+            f"may be wrong: read it, or use a better verifier. {self.verifier.cannot_see}"
         ).strip()
 
     def audit(
@@ -238,23 +238,22 @@ class CitationAuditor:
         Args:
             report: that was read.
         """
-        works = {_work(citation): citation for citation in report.citations}
-        urls: dict[_Work, str] = {}
+        urls: dict[tuple[str, tuple[str, ...], str], str] = {}
         by_title: list[str] = []
-        titled: TitledSources | None = None
-        for work, citation in works.items():
+        titled = TitledSources(self.index.sources())
+        for citation in report.citations:
+            work = (citation.url, citation.other_urls, citation.title)
+            if work in urls:
+                continue
             addresses = [url for url in (citation.url, *citation.other_urls) if url]
-            stored = next((url for url in addresses if self._source(url) is not None), "")
-            if not stored and citation.title and not any(map(self._was_deleted, addresses)):
-                titled = titled or TitledSources(self.index.sources())
+            urls[work] = next((url for url in addresses if self._source(url) is not None), "")
+            if not urls[work] and citation.title and not any(map(self._was_deleted, addresses)):
                 named = titled.named_in(citation.title)
                 if named is not None and (not addresses or named.url.startswith("file:")):
-                    stored = named.url
+                    urls[work] = named.url
                     by_title.append(_mark(citation))
-            if stored:
-                urls[work] = stored
         note = f"nothing is stored under their address, so these are judged by the source with their title: {listed(by_title)}"
-        citations = [replace(citation, url=urls.get(_work(citation), citation.url)) for citation in report.citations]
+        citations = [replace(one, url=urls[one.url, one.other_urls, one.title] or one.url) for one in report.citations]
         return replace(report, citations=citations, notes=[*report.notes, note] if by_title else report.notes)
 
     def row(self, citation: Citation) -> AuditRow:
@@ -264,21 +263,14 @@ class CitationAuditor:
             citation: of a report.
         """
         if not citation.url:
-            return _unread(citation, "REVIEW", "no reference", citation.problem or _no_source(citation))
+            problem = citation.problem or f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
+            return _unread(citation, "REVIEW", "no reference", problem)
         source = self._source(citation.url)
         if source is None:
             return self._not_indexed(citation)
         if len(citation.sentence) > _LONGEST_SENTENCE:
             problem = f"the sentence has {len(citation.sentence):,} characters, and at most {_LONGEST_SENTENCE:,} are judged"
             return _unread(citation, "REVIEW", "too long", f"{problem}; split it up")
-        try:
-            return self._judged(citation, source)
-        except QueryError:
-            if self._source(citation.url) is not None:
-                raise
-            return self._not_indexed(citation)  # another process deleted it since it was looked up
-
-    def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
         read = self._reading(citation, source)
         decision = self._decided(citation, read)
         passage, span = _passage_at(read, decision.judgement.sentence)
@@ -396,14 +388,6 @@ def _as_part(
     )
 
 
-_Work = tuple[str, tuple[str, ...], str]
-
-
-def _work(citation: Citation) -> _Work:
-    """Return what a citation names: its addresses, and the title where these may not be known."""
-    return citation.url, citation.other_urls, citation.title
-
-
 def _mark(citation: Citation) -> str:
     """Return the name of a citation in a sentence for people."""
     return f"[{citation.mark}]" if citation.mark else citation.title or citation.url
@@ -411,10 +395,6 @@ def _mark(citation: Citation) -> str:
 
 def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:
     return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)
-
-
-def _no_source(citation: Citation) -> str:
-    return f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
 
 
 def _passage_at(read: _ReadSource, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:

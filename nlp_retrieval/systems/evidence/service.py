@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -128,12 +127,7 @@ class ProjectService(BaseService):
             return self._add(IndexBody(documents=[arguments]))
 
         def read(arguments: PassageArguments) -> bytes:
-            with record_steps([{"kind": "open", "item_id": f"{arguments.key}:{arguments.start}"}]) as steps:
-                passages = json.loads(self._passages(arguments.key))["passages"]
-                following = [passage for passage in passages if passage["end"] > arguments.start][: arguments.count]
-                for step in steps:
-                    step["results"] = [f"{passage['key']}:{passage['start']}" for passage in following]
-            return json.dumps({"passages": following}).encode()
+            return self._passages(arguments.key, arguments.start, arguments.count)
 
         def verify(arguments: VerifyBody) -> bytes:
             answer = self._claims.verify(arguments.claim, arguments.claim_type).answer()
@@ -259,10 +253,10 @@ class ProjectService(BaseService):
         done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
         return audit_json(done).encode()
 
-    def _passages(self, key: str) -> bytes:
+    def _passages(self, key: str, start: int = 0, count: int | None = None) -> bytes:
         try:
-            with record_steps([{"kind": "open", "item_id": key}]) as steps:
-                passages = self._index.passages(key)
+            with record_steps([{"kind": "open", "item_id": f"{key}:{start}"}]) as steps:
+                passages = [passage for passage in self._index.passages(key) if passage.end > start][:count]
                 for step in steps:
                     step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         except QueryError as error:

@@ -13,7 +13,6 @@ import typer
 from nlp_retrieval.cli import built, say
 
 if TYPE_CHECKING:
-    from nlp_retrieval import HyDE
     from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
     from nlp_retrieval.systems.evidence.web_research.research import ResearchReport
 from nlp_retrieval.systems.evidence.commands.project import (
@@ -104,33 +103,24 @@ def list_sources(
     as_json: Json = False,
 ) -> None:
     """List the sources of a project, with grades and dates."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
-    from nlp_retrieval.text import visible
+    from nlp_retrieval.text import counted, visible
 
-    index = existing_project(project, None)
-    sources = index.sources(match, min_quality)
+    sources = existing_project(project, None).sources(match, min_quality)
     if as_json:
         typer.echo(json.dumps([asdict(source) for source in sources], indent=1))
         return
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("key", "grade", "date"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("source", overflow="fold")
-    for name in ("versions", "pages"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for source in sources:
-        shown = Text(visible(source.title), "bold").append("\n" if source.title else "")
-        shown.append(visible(source.url), "dim")
-        pages = f"{source.pages:,}" if source.pages else ""
-        date = visible(source.fetch_date[:10])
-        table.add_row(source.key, source.quality, date, shown, f"{source.version_count:,}", pages)
     to = console()
-    if sources:
-        to.print(table)
-    else:
+    for source in sources:
+        to.print(
+            Text.assemble(
+                f"{source.key}  {source.quality}  {visible(source.fetch_date[:10])}  ", (visible(source.title), "bold")
+            )
+        )
+        more = f", {counted(source.version_count, 'version')}" + (f", {counted(source.pages, 'page')}" if source.pages else "")
+        to.print(Text(f"    {visible(source.url)}{more}", "dim"))
+    if not sources:
         to.print("no source matches")
 
 
@@ -237,6 +227,7 @@ def research(
     Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
     fetched again. The result for each page is reported; a page that fails does not stop the others.
     """
+    from nlp_retrieval import HyDE, LanguageModel
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
     from nlp_retrieval.systems.evidence.web_research.research import research as find
     from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch
@@ -244,20 +235,13 @@ def research(
     engine = built(BaseWebSearch, "--search", search_engine)
     fetching = built(BaseFetcher, "--fetch", fetcher)
     index = open_project(project, retriever)
-    report = find(subquestion, index, engine, fetching, _hyde(hyde), pages=pages, k=k)
+    model = None if hyde is None else HyDE(built(LanguageModel, "--hyde", hyde))
+    report = find(subquestion, index, engine, fetching, model, pages=pages, k=k)
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=1))
         return
     _print_problems(report)
     print_passages(report.passages)
-
-
-def _hyde(text: str | None) -> HyDE | None:
-    from nlp_retrieval import HyDE, LanguageModel
-
-    if text is None:
-        return None
-    return HyDE(built(LanguageModel, "--hyde", text))
 
 
 def _print_problems(report: ResearchReport) -> None:
