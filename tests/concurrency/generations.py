@@ -12,9 +12,8 @@ import sys
 from collections.abc import Iterator
 
 from hashed_words import HashedWords
-from milvus_server import VARIABLE
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, MilvusRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, RetrievalResult, SearchableItem, Searcher
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUERIES = ["novel director", "whale island orbit", "castle queen", "river bridge tree fox"]
@@ -34,10 +33,8 @@ def corpus(number: int) -> list[SearchableItem]:
     ]
 
 
-def searcher(engine: str = "files") -> Searcher:
-    """Two engines that need neither Java nor a model; or Milvus, on the server that the tests share."""
-    if engine == "milvus":
-        return Searcher([MilvusRetriever(HashedWords(16), url=f"env:{VARIABLE}")], depth=20)
+def searcher() -> Searcher:
+    """Two engines that need neither Java nor a model."""
     return Searcher([Bm25Retriever(backend="numpy"), FaissRetriever(HashedWords(16), index="flat")], depth=20)
 
 

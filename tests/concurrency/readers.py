@@ -1,4 +1,4 @@
-"""A process of many readers: ``python -m concurrency.readers INDEX THREADS STOP ENGINE`` until the file STOP is there.
+"""A process of many readers: ``python -m concurrency.readers INDEX THREADS STOP`` until the file STOP is there.
 
 Each thread opens the index, searches, and refreshes now and then; the first never refreshes and must keep its generation. It
 prints what they saw as JSON, and an error that one of them met.
@@ -17,10 +17,10 @@ from pathlib import Path
 from concurrency.generations import QUERIES, generation_of, searcher, told
 
 
-def read(number: int, index: Path, stop: Path, ready: threading.Barrier, engine: str) -> tuple[int, list[int]]:
+def read(number: int, index: Path, stop: Path, ready: threading.Barrier) -> tuple[int, list[int]]:
     """Read until the end; returns how many searches it made, and the generations that they were of, in order."""
     try:
-        mine = searcher(engine).open(index)
+        mine = searcher().open(index)
         first = told(mine.search(QUERIES))
         seen = [generation_of(mine.search(QUERIES))]
         ready.wait()
@@ -34,7 +34,7 @@ def read(number: int, index: Path, stop: Path, ready: threading.Barrier, engine:
         if number > 0 and rounds % 3 == 0:
             taken = mine.refresh()
         elif number > 0 and rounds % 7 == 0:
-            mine, taken = searcher(engine).open(index), True
+            mine, taken = searcher().open(index), True
         results = mine.search(QUERIES)
         found = generation_of(results)
         assert found >= seen[-1] if taken else found == seen[-1], f"from generation {seen[-1]} to {found}: {taken}"
@@ -47,10 +47,10 @@ def read(number: int, index: Path, stop: Path, ready: threading.Barrier, engine:
     return rounds, seen
 
 
-def main(index: Path, count: int, stop: Path, engine: str) -> None:
+def main(index: Path, count: int, stop: Path) -> None:
     ready = threading.Barrier(count + 1)
     with ThreadPoolExecutor(count) as pool:
-        readers = [pool.submit(read, number, index, stop, ready, engine) for number in range(count)]
+        readers = [pool.submit(read, number, index, stop, ready) for number in range(count)]
         with suppress(threading.BrokenBarrierError):
             ready.wait()
         sys.stdout.write("reading\n")
@@ -59,4 +59,4 @@ def main(index: Path, count: int, stop: Path, engine: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+    main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

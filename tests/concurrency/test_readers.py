@@ -37,15 +37,13 @@ def folders_in_use(path: Path) -> set[str]:
 Publish = Callable[[Searcher, Path, int], None]
 
 
-def check_readers(
-    tmp_path: Path, publish: Publish, processes: int, threads: int, generations: int, engine: str = "files"
-) -> int:
+def check_readers(tmp_path: Path, publish: Publish, processes: int, threads: int, generations: int) -> int:
     """Let processes read while a writer publishes; returns how many searches they made."""
     index, stop = tmp_path / "index", tmp_path / "stop"
-    writer = searcher(engine)
+    writer = searcher()
     writer.index(corpus(1), index)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", "concurrency.readers", str(index), str(threads), str(stop), engine]
+    command = [sys.executable, "-m", "concurrency.readers", str(index), str(threads), str(stop)]
     readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(processes)]
     try:
         for process in readers:
@@ -63,7 +61,7 @@ def check_readers(
         assert {seen[-1] for _, seen in others} == {generations}, "a last refresh() takes up the newest"
     assert verify_index(index) == []
     del writer
-    searcher(engine).index(corpus(1), index, replace=True)  # comes back for what was held
+    searcher().index(corpus(1), index, replace=True)  # comes back for what was held
     assert {folder.name for folder in index.iterdir() if folder.is_dir()} <= folders_in_use(index)
     return sum(rounds for told_of in told_by for rounds, _ in json.loads(told_of))
 

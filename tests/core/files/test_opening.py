@@ -10,18 +10,12 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import (
-    BeirLoader,
     Bm25Retriever,
-    CsvLoader,
-    DatabaseLoader,
-    HotpotqaLoader,
     JsonlLoader,
-    ParquetLoader,
     Searcher,
 )
 from nlp_retrieval.core import write_output
 from nlp_retrieval.core.files.opening import open_regular
-from nlp_retrieval.errors import SourceError
 
 from ..engines import documents
 
@@ -31,19 +25,6 @@ def test_a_pipe_a_device_and_a_folder_are_no_regular_files(make: Callable[[Path]
     make(tmp_path / "file")
     with pytest.raises(OSError, match="not a regular file"):
         open_regular(tmp_path / "file")
-
-
-def test_a_path_of_an_unknown_user_and_a_pipe_are_told_by_every_loader(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.parquet")
-    for loader in (ParquetLoader, CsvLoader, JsonlLoader, BeirLoader, HotpotqaLoader):
-        with pytest.raises(SourceError, match="check the path"):
-            loader("~nobody-of-this-name/corpus").load()
-    with pytest.raises(SourceError, match="no such file"):
-        DatabaseLoader("sqlite:///~nobody-of-this-name/zoo.db", table="animals").load()
-    with pytest.raises(SourceError, match="not a regular file"):
-        ParquetLoader(tmp_path / "pipe.parquet").load()
-    with pytest.raises(SourceError, match=r"no \*\.parquet in this folder"):
-        ParquetLoader(tmp_path / "..").load()
 
 
 ACTIONS: dict[str, Callable[[Path], object]] = {

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import (
-    ColbertRetriever,
     FaissRetriever,
     SearchableItem,
     Searcher,
@@ -26,7 +24,6 @@ from nlp_retrieval.core.index.checkpoint import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ModelError, RetrievalWarning
 from nlp_retrieval.retrievers import vectors as vectors_room
-from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 
 TEXTS = [f"{word} number {row} in the {word * 2}" for row, word in enumerate("abcdefghijk")]
 
@@ -56,25 +53,6 @@ class Stops(HashedWords):
         return HashedWords.encode_passages(self, queries)
 
 
-class StopsTokens(HashedTokens):
-    """The same for tokens."""
-
-    name = "stops-tokens"
-    encoded: list[str]
-    at: int | None
-    how: Callable[[], None]
-
-    def __init__(self, dimension: int = 16, seed: int = 0) -> None:
-        super().__init__(dimension, seed)
-        self.encoded, self.at, self.how = [], None, _fail
-
-    def encode_passages(self, passages: list[str]):
-        if self.at is not None and len(self.encoded) >= self.at:
-            self.how()
-        self.encoded += passages
-        return super().encode_passages(passages)
-
-
 def _fail() -> None:
     raise ModelError("the server is gone")
 
@@ -91,17 +69,9 @@ def hnsw(encoder: HashedWords | None = None) -> FaissRetriever:
     return FaissRetriever(encoder or Stops(), index="hnsw")
 
 
-def compressed(encoder: HashedTokens | None = None) -> ColbertRetriever:
-    return ColbertRetriever(encoder or StopsTokens(), bits=4)
-
-
-KINDS = [flat, compressed]
-
-
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_room, "_BATCH", 2)
-    monkeypatch.setattr(colbert_room, "_BATCH", 2)
 
 
 def files_of(index: Path) -> dict[str, bytes]:
@@ -149,12 +119,11 @@ def in_a_child(do: Callable[[], object]) -> int:
     return os.WTERMSIG(os.waitpid(child, 0)[1])
 
 
-@pytest.mark.parametrize("make", KINDS)
-def test_a_killed_build_is_taken_up_and_gives_the_same_bytes(make, tmp_path):
-    expected, retriever = whole(make, tmp_path), make()
+def test_a_killed_build_is_taken_up_and_gives_the_same_bytes(tmp_path):
+    expected, retriever = whole(flat, tmp_path), flat()
     retriever.encoder.at, retriever.encoder.how = 4, _die
     assert in_a_child(lambda: retriever.index(items_of(TEXTS), tmp_path / "index")) == signal.SIGKILL
-    again = make()
+    again = flat()
     assert Searcher([again]).index(items_of(TEXTS), tmp_path / "index").resumed == 4
     assert again.encoder.encoded == TEXTS[4:]
     assert files_of(tmp_path / "index") == expected
