@@ -121,18 +121,11 @@ _MOST_LISTED = 100
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """Return a half-sentence for error messages: the valid names most like ``word``, in any letter case, then all of them.
-
-    Args:
-        word: what the user wrote.
-        valid: the names that would have been accepted.
-    """
+    """Return a half-sentence for error messages: the valid names most like ``word``, in any letter case, then all of them."""
     names = sorted(valid)
-    folded: dict[str, list[str]] = {}
-    for name in names:
-        folded.setdefault(name.casefold(), []).append(name)
-    close = [name for near in get_close_matches(word.casefold(), folded, n=3, cutoff=0.5) for name in folded[near]][:3]
-    listed = list_names(names[:_MOST_LISTED]) if names else "none"
+    folded = {name.casefold(): name for name in names}
+    close = [folded[near] for near in get_close_matches(word.casefold(), folded, n=3, cutoff=0.5)]
+    listed = list_names(names[:_MOST_LISTED]) or "none"
     if len(names) > _MOST_LISTED:
         listed += f" and {len(names) - _MOST_LISTED:,} more"
     if close:
@@ -143,9 +136,6 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 def list_names(names: Sequence[str]) -> str:
     """Return names with commas between them, in quotation marks where a name has a comma itself.
 
-    Args:
-        names: any names.
-
     Examples:
         >>> list_names(["bm25", "dense"]), list_names(["bm25", "rrf, plain"])
         ('bm25, dense', "'bm25', 'rrf, plain'")
@@ -154,18 +144,10 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def install(extra: str) -> str:
-    """Return how to install an extra, for messages: right beside an installed package, and in a clone of the repository.
-
-    Args:
-        extra: its name, or several with commas.
-    """
+    """Return how to install an extra, for messages: right beside an installed package, and in a clone of the repository."""
     return f"pip install 'nlp_retrieval[{extra}]', or in a clone pip install -c constraints.txt '.[{extra}]'"
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, or its kind where it says nothing.
-
-    Args:
-        error: of any library.
-    """
+    """Return the first line of what an error says, or its kind where it says nothing."""
     return (str(error).splitlines() or [type(error).__name__])[0]

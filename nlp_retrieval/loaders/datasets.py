@@ -236,7 +236,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         """Yield one item per title, in the order of first occurrence."""
         seen: dict[bytes, bytes] = {}
         differing = 0
-        for location, row in _hotpot_rows(self.path):
+        for location, row in read_json_objects(self.path):
             for title, sentences in _contexts(location, row):
                 content, starts = _join(sentences)
                 key, text = _digest(title), _digest(content)
@@ -282,18 +282,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         return gold
 
     def _questions(self) -> Iterator[tuple[str, str, JsonObject]]:
-        return _once(_hotpot_rows(self.path), ["_id", "id"])
-
-
-def _hotpot_rows(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the records; contexts and facts in columns, as the copy on the Hugging Face hub has them, become pairs."""
-    for location, row in read_json_objects(path):
-        for field, second in (("context", "sentences"), ("supporting_facts", "sent_id")):
-            match row.get(field):
-                case {"title": list(titles), **rest} if isinstance(values := rest.get(second), list):
-                    if len(titles) == len(values):
-                        row[field] = [[*pair] for pair in zip(titles, values, strict=True)]
-        yield location, row
+        return _once(read_json_objects(self.path), ["_id", "id"])
 
 
 def _contexts(location: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue]]]:

@@ -132,9 +132,7 @@ class PlannedComponent:
         """Create a component that must be of a given class."""
         component = self.make()
         if not isinstance(component, cls):
-            ours = [name for name, entry in registered(self.kind).items() if is_own_module(entry.module)]
-            fitting = ", ".join(sorted(name for name in ours if issubclass(component_class(self.kind, name), cls))) or "none"
-            raise ConfigurationError(f"{self.where}: {component.name!r} is not a {cls.__name__}; these are: {fitting}")
+            raise ConfigurationError(f"{self.where}: {component.name!r} is not a {cls.__name__}; name another")
         return component
 
 
@@ -197,8 +195,7 @@ def _described_by(
     if by_model and name not in registered(kind):
         model = fields.setdefault("model", name)
         if model != name and not str(model).startswith(f"{name}/"):
-            whole = f"write model: {name}/<model>, or " if kind == "language_models" and "/" not in name else ""
-            raise ConfigurationError(f"name: {name!r} and `model` name two models; {whole}leave out name")
+            raise ConfigurationError(f"name: {name!r} and `model` name two models; leave out name")
         name = next((each for each in by_model if issubclass(component_class(kind, each), wanted)), by_model[0])
     cls = component_class(kind, name)
     parameters = parameters_of(cls)

@@ -95,7 +95,7 @@ def items_of(source: Items) -> Iterator[SearchableItem]:
         ['whale', 'fox']
     """
     if isinstance(source, SearchableItem):
-        raise ItemError(f"one item ({source.item_id!r}) is given and a list is expected; write [item]")
+        raise ItemError("one item is given and a list is expected; write [item]")
     yield from source.stream() if isinstance(source, BaseLoader) else _read(source, _ITEM)
 
 

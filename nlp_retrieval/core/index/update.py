@@ -32,7 +32,6 @@ from nlp_retrieval.core.index.generation import (
     FolderRecord,
     Manifest,
     Segment,
-    SegmentFolder,
     check_folder,
     checked_segments,
     fingerprint_of,
@@ -140,17 +139,13 @@ class IndexChange:
                     write = partial(builder.join, parts, new_items)
                 else:
                     before = checked_segments(self.directory, segments, items)
-                    write = partial(_extend, builder, new_items, before, items)
+                    write = partial(builder.extend, new_items, segments=before, everything=items)
                 segment, more = self.writer.write_segment(builder, identity, corpus, rows, write)
                 segments, seconds = [*segments, segment], round(seconds + more, 3)
             fingerprint = fingerprint_of(corpus.fingerprint, identity)
             retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "seconds": seconds}))
         self.manifest = self.writer.publish_manifest(self.manifest, corpus, retrievers)
         self.items = items
-
-
-def _extend(builder: Builder, items: ItemTable, before: list[SegmentFolder], everything: ItemTable, folder: Path) -> None:
-    builder.extend(items, folder, before, everything)
 
 
 def _fingerprint(*parts: str | bytes) -> str:

@@ -43,7 +43,7 @@ def searcher(tmp_path: Path) -> Searcher:
         (lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25"}}), "a list too: [{name: ...}]"),
         (
             lambda: build_as(BaseQueryLoader, "loaders", {"loader": "jsonl", "path": "x"}, "queries"),
-            "queries: 'jsonl' is not a BaseQueryLoader; these are: beir, hotpotqa, hover",
+            "queries: 'jsonl' is not a BaseQueryLoader",
         ),
     ],
 )

@@ -105,7 +105,7 @@ def check_made_again(searcher, tmp_path):
     ("config", "said"),
     [
         ({"retrievers": ["bm25"], "fusoin": "rrf"}, "config: searcher has no parameter 'fusoin'; did you mean 'fusion'"),
-        ({"name": "trec_run", "path": "a.trec"}, "config: 'trec_run' is not a Searcher; these are: "),
+        ({"name": "trec_run", "path": "a.trec"}, "config: 'trec_run' is not a Searcher"),
     ],
 )
 def test_a_configuration_that_is_none_is_told(config, said):
