@@ -286,7 +286,8 @@ def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
     if style.get("position", "static") != "static" and "left" not in style:
         across -= _pixels(style, "right", _LETTER, _WIDTH)
     default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
-    return min(across, down) <= -_FAR or max(across, down) >= 10 * _FAR or style.get("display", default) == "none"
+    is_far = min(across, down) <= -_FAR or max(across, down) >= 10 * _FAR
+    return is_far or bool(style.get("display", default) == "none")
 
 
 def _pixels(style: Mapping[str, Any], name: str, letter: float, whole: float, default: float = 0.0) -> float:

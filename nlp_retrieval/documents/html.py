@@ -45,8 +45,13 @@ _SPACES = re.compile(r"\s+")
 
 def read_html(text: str, where: str) -> Document:
     """Return the text of a page; its title is that of the ``title`` element, else the first heading."""
+    from lxml import etree
+
     cleaned, removed = clean_text(text)
-    document = document_of(parse_page(cleaned, where), where, is_of_web=True)
+    page = parse_page(cleaned, where)
+    etree.strip_attributes(page, "label", "number")  # which a browser does not show
+    etree.strip_tags(page, MARK, NOTE, FOOTNOTE, LINE)
+    document = document_of(page, where, is_of_web=True)
     return replace(document, removed=document.removed + removed)
 
 
@@ -113,7 +118,7 @@ class _Page:
         self._item = self._note = ""
         self._footnotes: list[TextBlock] = []
         self._counts: dict[Any, int] = {}
-        self._names: dict[Any, str] = {note: note.get("name") for note in page.iter(NOTE)}
+        self._names: dict[Any, str] = {note: note.get("name", "") for note in page.iter(NOTE)}
         self._targets: dict[Any, Any] = {}
         self._find_notes()
 
@@ -251,9 +256,9 @@ class _Page:
         if tag in ("br", LINE):
             self._break(element)
         elif tag == MARK:
-            self.draft.add("note", element.get("name"), line)
+            self.draft.add("note", element.get("name", ""), line)
         elif tag == FOOTNOTE:
-            name = element.get("name")
+            name = element.get("name", "")
             self.draft.add("note", name, line)
             notes = [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [self._inner(element, line)], name=name)]
             self._footnotes += notes
@@ -296,7 +301,7 @@ class _Page:
             return False
         for each in anchor.iter("br", LINE, MARK):
             if each.tag == MARK:
-                self.draft.add("note", each.get("name"), each.sourceline or line)
+                self.draft.add("note", each.get("name", ""), each.sourceline or line)
             else:
                 self._break(each)
         if label is not None:

@@ -280,6 +280,7 @@ def _balanced(tag: str, token: Token, content: str) -> str:
 
     page = parse_page(f"<html><body>{content}</body></html>", "HTML")
     etree.strip_elements(page, "style", "link", with_tail=False)
+    etree.strip_attributes(page, "number")
     body = page.find("body")
     body = page if body is None else body
     body.tag = tag

@@ -59,6 +59,7 @@ UNRENDERED = [
 NO_TEXT = [
     '<img src="a.png" alt="%s">',
     '<p title="%s" aria-label="%s" data-x="%s">Nothing was found.</p>',
+    '<ol><li number="%s">Nothing</li></ol><p><a label="%s" title="%s">was</a> found.<x-mark></x-mark></p>',
     "<script>var order = '%s';</script>",
     '<form><input type="hidden" value="%s"><textarea>%s</textarea></form>',
 ]
@@ -204,5 +205,7 @@ def test_markdown_hides_nothing_either() -> None:
     read = read_document(text.encode(), "rain.md")
     assert (read.title, read.text) == ("Rain", "Rain\n\nIt rose.\n\nA link and .")
     assert read.removed == Removed(hidden=1, unrendered=1)
+    read = read_document(b"<ol><li number='SECRET' line='9'>It</li></ol>\n\nIt <x-mark></x-mark> rose.", "rain.md")
+    assert read.text == "1. It\n\nIt rose."
     read = read_document(b"It rose.\n\nIt <style>* {display: none}</style> <STYLE>p {display: none}</STYLE> fell.", "rain.md")
     assert read.text == "It rose.\n\nIt fell."
