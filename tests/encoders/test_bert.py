@@ -75,15 +75,6 @@ def test_vectors_and_hits_are_those_of_torch(torch_model: SentenceTransformer, p
     assert (hits[0][: len(claims)] == hits[1][: len(claims)]).all()
 
 
-def test_texts_are_cut_at_the_limit_of_the_encoder(torch_model: SentenceTransformer) -> None:
-    before, torch_model.max_seq_length = torch_model.max_seq_length, 5
-    try:
-        expected = by_torch(torch_model, ODD)
-    finally:
-        torch_model.max_seq_length = before
-    assert np.abs(bert_of(carried_folder(), 5).encode(ODD) - expected).max() < ROUNDING
-
-
 def test_other_models_of_the_kind_are_opened_as_sentence_transformers_saves_them(
     tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:

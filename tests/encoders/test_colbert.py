@@ -16,7 +16,7 @@ from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate,
 
 from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ModelError, RetrievalWarning
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 PASSAGES = [
@@ -122,16 +122,6 @@ def test_the_projection_has_orthonormal_columns_and_depends_on_the_seed(plain: C
     assert matrix.shape == other.shape == (384, 128)
     np.testing.assert_allclose(matrix.T @ matrix, np.eye(128), atol=1e-5)
     assert not np.allclose(matrix, other)
-
-
-def test_a_projection_that_is_handed_back_is_used(plain: ColbertEncoder) -> None:
-    given = np.eye(384, 5, dtype=np.float32)
-    other = plain.with_projection(given)
-    assert other.dimension == 5
-    assert other.encode_queries(["fox"])[0].shape[1] == 5
-    assert plain.dimension == 128
-    with pytest.raises(ConfigurationError, match="has no projection"):
-        quietly(projection=None).with_projection(given)
 
 
 @pytest.mark.parametrize("saved", [{}, {"model_type": "SentenceTransformer"}])

@@ -16,7 +16,7 @@ from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
 from nlp_retrieval.encoders import endpoint as servers
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.lm import endpoint as calls
-from nlp_retrieval.lm.counting import CallCounts, record_calls
+from nlp_retrieval.lm.counting import CallCounts
 
 TEXTS = [f"text number {number} of the red fox" for number in range(10)]
 KEY = "quite-a-secret-0123456789"
@@ -75,14 +75,6 @@ def test_a_text_is_sent_once(make, server, tmp_path):
     make(cache_dir=tmp_path / "other").encode_passages(TEXTS[:1])
     make(model="large").encode_passages(TEXTS[:1])
     assert len(server.texts) == len(TEXTS) + 2
-
-
-def test_requests_and_tokens_are_counted_for_the_model_and_for_a_recording(make):
-    encoder = make(batch_size=3)
-    with record_calls() as recorded:
-        encoder.encode_passages(TEXTS)
-    assert encoder.counts == CallCounts(calls=4, tokens_in=70)
-    assert recorded.by_model == {"http/small": encoder.counts}
 
 
 # keys

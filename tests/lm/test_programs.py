@@ -75,18 +75,6 @@ def test_the_program_of_another_is_refused(tmp_path):
         load_program(Decomposer(), tmp_path / "program.json")
 
 
-def test_what_was_read_is_loaded_whatever_became_of_the_file_and_stays_as_it_was(tmp_path):
-    save_program(compiled(), tmp_path / "program.json")
-    read = read_program(tmp_path / "program.json")
-    (tmp_path / "program.json").unlink()
-    first, second = Decomposer(), Decomposer()
-    load_program(first, read)
-    first.decompose.demos[0]["claim"] = "spoilt"
-    first.decompose.demos.clear()
-    load_program(second, read)
-    assert fingerprint_of_program(second) == fingerprint_of_program(compiled())
-
-
 def test_a_pickle_is_refused_by_its_name_unread(tmp_path):
     (tmp_path / "program.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     with pytest.raises(ConfigurationError, match="JSON only"):

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning
-from nlp_retrieval.retrievers.bm25 import scoring as bm25_scoring
 
 WORDS = (
     "river bridge castle Köln naïve café museums painting novel Kubrick running runs ran children village island queen battle "
@@ -85,18 +84,6 @@ def test_numpy_and_numba_give_the_same_bits(folder: Path) -> None:
         assert [[(h.item.item_id, h.score) for h in hits] for hits in one] == [
             [(h.item.item_id, h.score) for h in hits] for hits in other
         ]
-
-
-def test_auto_begins_with_numpy_and_turns_to_numba_without_changing_a_result(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    retriever = Bm25Retriever(backend="auto")
-    monkeypatch.setattr(bm25_scoring._loops, "numpy_seconds", 0.0)
-    before = quietly(retriever, QUERIES, folder)
-    assert bm25_scoring._loops.numpy_seconds > 0
-    monkeypatch.setattr(bm25_scoring._loops, "numpy_seconds", 1e9)
-    assert quietly(retriever, QUERIES, folder) == before
-    assert bm25_scoring._loops.numpy_seconds == 1e9  # numpy did nothing more
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])

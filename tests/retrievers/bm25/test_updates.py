@@ -6,10 +6,8 @@ import random
 import shutil
 import warnings
 from collections.abc import Iterable
-from math import log
 from pathlib import Path
 
-import pytest
 from soaking import Figures
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
@@ -105,25 +103,3 @@ def test_after_any_updates_answers_are_those_of_an_index_built_at_once(tmp_path:
     figures.add(
         "Live updates", "bm25: answers after updates", compared, compared, "to the last bit those of an index built at once"
     )
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_deleted_items_count_nowhere_in_the_scores(tmp_path: Path, backend: str) -> None:
-    items = [
-        SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(["fox fox", "fox tree", "tree bird", "sea"])
-    ]
-    searcher = at_once(items, tmp_path, backend=backend)
-    searcher.add([SearchableItem(item_id="d4", content="fox sea sea sea")], auto_compact=False)
-    searcher.delete(["d1", "d3"], auto_compact=False)
-    there = {"d0": ["fox", "fox"], "d2": ["tree", "bird"], "d4": ["fox", "sea", "sea", "sea"]}
-    mean = sum(map(len, there.values())) / 3
-    for word in ("fox", "tree", "sea"):
-        holding = {item_id: words for item_id, words in there.items() if word in words}
-        rarity = log(1 + (3 - len(holding) + 0.5) / (len(holding) + 0.5))
-        counts = {item_id: words.count(word) for item_id, words in holding.items()}
-        by_hand = {
-            item_id: rarity * counts[item_id] / (counts[item_id] + 0.9 * (0.6 + 0.4 * len(words) / mean))
-            for item_id, words in holding.items()
-        }
-        scores = {item_id: score for item_id, _, score, _ in found(searcher, [word])[0]}
-        assert scores == pytest.approx(by_hand, rel=1e-6), word

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import items_of
-from token_passages import ENCODER, TEXTS
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
-
-
-@pytest.mark.parametrize(("bits", "most"), [(2, 36), (4, 68)])
-def test_a_token_of_128_dimensions_takes_so_many_bytes(tmp_path: Path, bits: Literal[2, 4], most: int) -> None:
-    retriever = ColbertRetriever(HashedTokens(128), bits=bits)
-    retriever.index(items_of(TEXTS[:200]), tmp_path)
-    (folder,) = tmp_path.glob("colbert-*")
-    n_tokens = len(np.load(folder / "codes.npy"))
-    assert n_tokens == sum(len(text.split()) for text in TEXTS[:200])
-    stored = np.load(folder / "codes.npy").nbytes + np.load(folder / "residuals.npy").nbytes
-    assert stored / n_tokens <= most
-    assert np.load(folder / "list_rows.npy").nbytes / n_tokens <= 4
-    assert not (folder / "tokens.npy").exists()
-
-
-def test_more_centroids_than_tokens_is_an_error_that_says_how_many_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="centroids=99 cannot be trained on 4 tokens"):
-        ColbertRetriever(ENCODER, centroids=99).index(items_of(["red fox", "blue whale"]), tmp_path)
 
 
 class Spoilt(HashedTokens):

@@ -9,7 +9,7 @@ from soaking import mostly_soaked
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
 from nlp_retrieval.retrievers.colbert import kernel
-from nlp_retrieval.retrievers.colbert.codec import UNIT, Bits, Nearest, bucket_weights, in_units, kmeans, train_codec
+from nlp_retrieval.retrievers.colbert.codec import UNIT, Bits, Nearest, in_units, kmeans, train_codec
 
 
 def directions(count: int, dimension: int, seed: int = 0) -> Vectors:
@@ -43,26 +43,6 @@ def test_every_residual_is_packed_as_its_bucket(dimension: int, bits: Bits) -> N
     residuals = tokens * UNIT - codec.centroids[codes]
     wanted = codec.weights[np.searchsorted((codec.weights[1:] + codec.weights[:-1]) / 2, residuals)]
     np.testing.assert_array_equal(codec.table[packed].reshape(len(tokens), -1)[:, :dimension], wanted)
-
-
-@pytest.mark.parametrize("count", [4, 16])
-def test_buckets_stand_for_their_means_and_err_least(count: int) -> None:
-    residuals = np.sort(np.random.default_rng(3).standard_normal(200_000) * 100).astype(np.float32)
-    weights = bucket_weights(residuals, count)
-    cutoffs = (weights[1:] + weights[:-1]) / 2
-    parts = np.split(residuals, np.searchsorted(residuals, cutoffs, side="right"))
-    np.testing.assert_allclose(weights, [part.mean() for part in parts], atol=1.5)
-    error = np.mean(np.square(residuals - weights[np.searchsorted(cutoffs, residuals)]))
-    assert error / 1e4 == pytest.approx({4: 0.1175, 16: 0.0095}[count], rel=0.03)  # the least there is (Max, 1960, table I)
-
-
-@pytest.mark.parametrize("dimension", [1, 19, 768])
-def test_products_in_units_are_exact_in_float32(dimension: int) -> None:
-    vectors = directions(200, dimension)
-    units = in_units(np.concatenate([vectors, vectors, np.eye(dimension, dtype=np.float32)[:50]]))
-    exact = units.astype(np.int64) @ units.astype(np.int64).T
-    np.testing.assert_array_equal((units @ units.T).astype(np.int64), exact)
-    assert np.abs(exact).max() <= 2**24
 
 
 @pytest.mark.parametrize("bits", [2, 4])

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import items_of
-from soaking import mostly_soaked
 from token_passages import ENCODER, TEXTS
 
 from nlp_retrieval.errors import IndexDamagedError
@@ -24,22 +23,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FILES = ["codes", "residuals", "centroids", "weights", "offsets", "list_offsets", "list_rows"]
-
-
-@pytest.mark.parametrize("name", mostly_soaked([f"{file}.npy" for file in FILES], 2))
-@pytest.mark.parametrize("damage", ["cut", "other"])
-def test_files_that_do_not_fit_together_are_an_error(path: Path, tmp_path: Path, name: str, damage: str) -> None:
-    folder = tmp_path / "index"
-    shutil.copytree(compressed_folder(path), folder)
-    file = folder / name
-    if damage == "missing":
-        file.unlink()
-    elif damage == "cut":
-        file.write_bytes(file.read_bytes()[:-3])
-    else:
-        np.save(file, np.load(file)[:-1])
-    with pytest.raises(IndexDamagedError, match=rf"{folder}/\w+\.npy"):
-        ColbertRetriever(ENCODER, bits=2).load(folder)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,8 @@ import pytest
 from hashed_tokens import HashedTokens, naive_maxsim
 from soaking import Figures, mostly_soaked
 from updated_collection import UpdatedCollection, check_against, found_by
-from worker_encoders import Projecting
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert import files as colbert_files
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 Bits = Literal[2, 4] | None
@@ -84,25 +82,6 @@ def test_joining_segments_changes_no_score_by_a_bit_and_encodes_nothing(
 
 
 @pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
-def test_inverted_lists_of_joined_segments_are_those_of_their_codes(
-    bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(colbert_files, "TOKENS_AT_ONCE", 37)
-    monkeypatch.setattr(colbert_files, "PAIRS_AT_ONCE", 50)
-    collection = changed(bits, tmp_path)
-    collection.searcher.compact()
-    generation = collection.searcher.opened
-    (record,) = generation.manifest.retrievers
-    folder = generation.path / record.segments[0].folder
-    codes, offsets = np.load(folder / "codes.npy"), np.load(folder / "offsets.npy")
-    bounds, rows = np.load(folder / "list_offsets.npy"), np.load(folder / "list_rows.npy")
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    assert np.diff(offsets).tolist() == [len(item.content.split()) for item in collection.items]
-    for centroid in range(len(bounds) - 1):
-        assert rows[bounds[centroid] : bounds[centroid + 1]].tolist() == np.unique(owner[codes == centroid]).tolist()
-
-
-@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,19 +101,3 @@ def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
             assert sorted(hit.item.item_id for hit in hits) == sorted(spoken(collection))
             by_hand = [maxsim(query, hit.item.content) for hit in hits]
             np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits])
-
-
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_what_joins_goes_through_the_projection_of_the_index(bits: Bits, tmp_path: Path) -> None:
-    for number in range(4):
-        texts = some_texts(30, number)
-        engine = ColbertRetriever(Projecting(24), bits=bits)
-        if number == 0:
-            collection = UpdatedCollection(engine, texts, tmp_path)
-        else:
-            collection.searcher.retrievers["colbert"] = engine
-            collection.add(texts)
-    collection.searcher.compact()
-    for query, hits in zip(QUERIES, collection.searcher.search(QUERIES, 1000), strict=True):
-        by_hand = [maxsim(query, hit.item.content) for hit in hits]
-        np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits] + 0.02)

@@ -15,7 +15,6 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers import HNSW, IVFPQ, SQ8, Flat
-from nlp_retrieval.retrievers.faiss import types
 from nlp_retrieval.retrievers.faiss.types import FaissIndexType
 
 WORDS = [f"word{number}" for number in range(120)]
@@ -95,20 +94,6 @@ def test_nan_in_a_vector_names_the_text_when_indexing_and_when_searching(tmp_pat
         retriever.retrieve([["red"], ["something spoilt"]], tmp_path / "good", 1)
 
 
-def test_auto_is_flat_for_a_small_corpus_and_a_graph_for_a_large_one(
-    tmp_path: Path, flat: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    auto = FaissRetriever(ENCODER)
-    auto.index(items_of(TEXTS), tmp_path / "small")
-    assert [file.name for file in (tmp_path / "small").glob("faiss-*/[!.]*")] == ["vectors.npy"]
-    asked = [[query] for query in QUERIES]
-    exact = FaissRetriever(ENCODER, index="flat").retrieve(asked, flat, 10)
-    assert [rows_of(hits) for hits in auto.retrieve(asked, tmp_path / "small", 10)] == [rows_of(hits) for hits in exact]
-    monkeypatch.setattr(types, "FLAT_BELOW", 500)
-    auto.index(items_of(TEXTS), tmp_path / "large")
-    assert sorted(file.name for file in (tmp_path / "large").glob("faiss-*/[!.]*")) == ["index.faiss", "shape.npy"]
-
-
 @pytest.mark.parametrize("count", mostly_soaked([255, 1, 100]))
 def test_too_few_items_for_ivfpq_is_an_error_that_says_what_to_use(tmp_path: Path, count: int) -> None:
     with pytest.raises(ConfigurationError, match=rf"{count} items are too few to train ivfpq.*index='flat'"):
@@ -128,14 +113,3 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     path = tmp_path_factory.mktemp("vectors")
     retriever.index(items_of(TEXTS), path)
     return retriever.open(open_generation(path))
-
-
-def test_similarities_are_the_scores_of_a_search_and_the_same_whatever_is_asked_beside_them(opened: FaissRetriever) -> None:
-    vectors = opened.encode(QUERIES)
-    hits = opened.search_vectors(vectors, 15, None)
-    for number, vector in enumerate(vectors):
-        part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
-        rows = hits.rows[part]
-        together = opened.similarities(vector, rows)
-        assert together.tolist() == hits.scores[part].tolist()
-        assert [opened.similarities(vector, rows[place : place + 1])[0] for place in range(len(rows))] == together.tolist()

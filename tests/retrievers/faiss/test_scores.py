@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import faiss
 import numpy as np
 import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import FaissRetriever
-from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
+from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers import HNSW, IVFPQ, SQ8, Flat
-from nlp_retrieval.retrievers.faiss import index as sq8
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search
 
 TYPES = {"flat": Flat(), "hnsw": HNSW(), "sq8": SQ8(), "ivfpq": IVFPQ(8, nprobe=8, pq_bytes=15)}
@@ -64,28 +59,6 @@ def test_a_query_alone_gets_what_it_gets_in_a_batch_to_the_bit(opened: FaissRetr
         assert alone.scores.tolist() == together.scores[part].tolist()
 
 
-@pytest.mark.parametrize("filtered", [False, True])
-def test_codes_are_compared_by_several_threads_as_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filtered: bool
-) -> None:
-    retriever = FaissRetriever(Given(), index="sq8")
-    retriever.index(items_of([str(number) for number in range(900)]), tmp_path)
-    opened, queries = retriever.open(open_generation(tmp_path)), around_some(20, 195, seed=1)
-    allowed = np.arange(900) % 5 < 2 if filtered else None
-    by_one = [opened.search_vectors(query[None], 40, allowed) for query in queries]
-    monkeypatch.setattr(sq8, "usable_cores", lambda: 7)
-    monkeypatch.setattr(sq8, "_WORTH_A_THREAD", 100)
-    by_seven = [opened.search_vectors(query[None], 40, allowed) for query in queries]
-    assert [hits.rows.tolist() for hits in by_seven] == [hits.rows.tolist() for hits in by_one]
-    assert [hits.scores.tolist() for hits in by_seven] == [hits.scores.tolist() for hits in by_one]
-    decoded = opened.vectors_of(np.arange(900))
-    for query, hits in zip(queries, by_seven, strict=True):
-        own = np.array([np.einsum("ij,j->i", row[None], query)[0] for row in decoded])
-        order = np.lexsort((np.arange(900), -own))
-        wanted = [row for row in order.tolist() if allowed is None or allowed[row]][:40]
-        assert hits.rows.tolist() == wanted
-
-
 def test_a_score_is_the_product_with_the_row_that_is_given_back_and_equal_rows_have_one(opened: FaissRetriever) -> None:
     queries = around_some(70, 195, seed=1)
     hits = opened.search_vectors(queries, 60, None)
@@ -110,13 +83,3 @@ def test_rows_whose_products_cancel_are_found_by_their_own_products() -> None:
         own = [float(np.einsum("ij,j->i", row[None], query)[0]) for row in vectors]
         wanted = np.lexsort((np.arange(400), -np.array(own)))[:30]
         assert hits.rows[30 * number : 30 * number + 30].tolist() == wanted.tolist()
-
-
-def test_codes_of_another_width_are_refused(tmp_path: Path) -> None:
-    index = faiss.IndexScalarQuantizer(8, faiss.ScalarQuantizer.QT_4bit, faiss.METRIC_INNER_PRODUCT)
-    index.train(around_some(300, 8))
-    index.add(around_some(300, 8))
-    faiss.write_index(index, str(tmp_path / "index.faiss"))
-    retriever = FaissRetriever(Given(), index="sq8")
-    with pytest.raises(IndexDamagedError, match="8 bits"):
-        retriever.load_segments([SegmentFolder(tmp_path, 0, 300)])

@@ -14,7 +14,7 @@ from hashed_words import HashedWords, items_of
 from soaking import Figures
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
-from nlp_retrieval import FaissRetriever, Searcher
+from nlp_retrieval import FaissRetriever
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers import HNSW, IVFPQ, SQ8, Flat
@@ -120,24 +120,3 @@ def test_a_faiss_file_that_contradicts_its_segment_is_refused(tmp_path: Path, pl
     file.write_bytes(content)
     with pytest.raises(IndexDamagedError, match=r"index\.faiss"):
         retriever(index_type).load_segments([segment_of(folder, 300)])
-
-
-def test_a_quantiser_that_few_items_trained_is_trained_again_where_they_have_become_many(tmp_path: Path) -> None:
-    steps = [15] * 4
-    off = 0.12
-    texts = [" ".join(f"word{(7 * row + place * place) % 83}" for place in range(6)) for row in range(5 + sum(steps))]
-    items = items_of(texts)
-    grown = Searcher([FaissRetriever(HashedWords(), index="sq8")])
-    grown.index(items[:5], tmp_path / "grown")
-    for count in steps:
-        there = grown.opened.manifest.corpus.n_items
-        grown.add(items[there : there + count], auto_compact=False)
-        grown.compact()
-    at_once = Searcher([FaissRetriever(HashedWords(), index="sq8")])
-    at_once.index(items, tmp_path / "at once")
-    scores = [
-        {hit.item.item_id: hit.score for hit in searcher.search("word1 word50 word77", k=len(items))[0]}
-        for searcher in (grown, at_once)
-    ]
-    assert scores[0].keys() == scores[1].keys()
-    assert max(abs(score - scores[1][item_id]) for item_id, score in scores[0].items()) < off  # 0.27 by the first quantiser

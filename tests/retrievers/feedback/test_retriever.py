@@ -7,13 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from hashed_words import HashedWords
-from postgres_server import env_url
-from soaking import mostly_soaked
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, FeedbackRetriever, PgvectorRetriever, SearchableItem, Searcher
-from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.errors import IndexDamagedError, RetrievalWarning
-from nlp_retrieval.retrievers.feedback import NamedSubjects, PassagePlaces
+from nlp_retrieval import Bm25Retriever, FaissRetriever, FeedbackRetriever, SearchableItem, Searcher
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.retrievers.feedback import NamedSubjects
 from nlp_retrieval.retrievers.link_graph.tables import term_of
 from nlp_retrieval.text.surfaces import words_of
 
@@ -58,46 +55,6 @@ def test_what_other_countries_say_finds_what_one_says_in_words_of_its_own(tmp_pa
         assert plain.search([question], k=4, where=where) == [[]]
     found = searched(tmp_path, made(passages=5, neighbour_weight=0.0), question, k=4, where=where)
     assert found[0].item.item_id == "Farrow-money"
-
-
-@pytest.mark.parametrize("settings", [{}, {"pool": 3}], ids=["all are compared", "a pool is"])
-@pytest.mark.parametrize("precision", mostly_soaked(["float32", "halfvec"]))
-def test_vectors_in_a_server_feed_back_as_those_in_files_do(tmp_path, precision, settings):
-    dense = PgvectorRetriever(HashedWords(400), url=env_url(), schema=f"feedback_{precision}", precision=precision)
-    there = Searcher([FeedbackRetriever([dense, Bm25Retriever()], subject="country", **settings)])
-    here = Searcher([made(**settings)])
-    questions = ["what sums do donors lend", "How do dykes shelter Dorn?", "seeds of farmers"]
-
-    def compared():
-        for question in questions:
-            for where in (None, {"country": "Costa Verde"}):
-                lists = [
-                    {hit.item.item_id: hit.score for hit in one.search([question], k=9, where=where)[0]}
-                    for one in (here, there)
-                ]
-                assert lists[1] == pytest.approx(lists[0], abs=1e-4 if precision == "float32" else 2e-2)
-
-    for searcher, folder in ((here, "here"), (there, "there")):
-        searcher.index(plans()[:15], tmp_path / folder)
-    compared()
-    for searcher in (here, there):
-        searcher.add(plans()[15:], auto_compact=False)
-        searcher.delete(["Dorn-goal", "Avelon-money", "Farrow-crops"], auto_compact=False)
-    compared()
-    for searcher in (here, there):
-        searcher.compact()
-    compared()
-    dense = opened_part(there)
-    rows = np.array([7, 2, 7, 0])
-    expected = HashedWords(400).encode_passages([item.text for item in there.opened.items.items(rows)])
-    np.testing.assert_allclose(dense.vectors_of(rows), expected, atol=0 if precision == "float32" else 1e-3)
-    assert dense.vectors_of(rows[:0]).shape == (0, 400)
-
-
-def opened_part(searcher: Searcher) -> PgvectorRetriever:
-    (feedback,) = searcher.retrievers.values()
-    dense, _ = feedback.open(searcher.opened)._opened_parts
-    return dense
 
 
 def test_passages_of_a_named_country_come_first_and_its_name_is_not_compared(tmp_path):
@@ -172,12 +129,3 @@ def test_names_are_whole_words_and_the_longest_counts(query, read, named):
     names = NamedSubjects(["Japan", "United States", "Guinea", "Papua New Guinea", "Côte d\u2019Ivoire"], "country")
     text, numbers = names.read(query)
     assert (text, numbers.tolist()) == (read, named)
-
-
-def test_names_that_are_none_are_damage(tmp_path):
-    np.save(tmp_path / "subjects.npy", np.array([0, 1]))
-    np.save(tmp_path / "documents.npy", np.zeros(2, np.int64))
-    np.save(tmp_path / "positions.npy", np.zeros(2))
-    (tmp_path / "subjects.json").write_text('["Avelon", 3]')
-    with pytest.raises(IndexDamagedError, match="subjects"):
-        PassagePlaces.open_all([SegmentFolder(tmp_path, 0, 2)], np.ones(2, bool))

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from hashed_words import rows_of
-from linked_pages import FILLER, page, two_hops
+from linked_pages import two_hops
 
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
 from nlp_retrieval.core import BaseRetriever
-from nlp_retrieval.retrievers import TitleMentions
 
 BM25 = Bm25Retriever()
 HOPS = two_hops()
@@ -54,31 +53,4 @@ def test_it_is_lost_without_a_walk_and_where_the_links_are_shuffled(tmp_path: Pa
     assert corpus.shuffled[second].content != corpus.items[1].content
 
 
-def test_a_title_that_the_query_names_is_where_the_walk_begins_though_no_seed_found_it(tmp_path: Path) -> None:
-    items = [
-        page("d0", "copper", "Old Tower", aliases="Ada Quill"),
-        page("d1", "walnut Zora Helm", "Mount Tessel"),
-        page("d2", "ribbon", "Zora Helm"),
-    ]
-    retriever = LinkGraphRetriever([BM25])
-    retriever.index(items, tmp_path)
-    hits = retriever.retrieve([["walnut beside Ada Quill"]], tmp_path, 5)[0]
-    assert {hit.item.item_id: hit.signals["link_graph.titles"] for hit in hits} == {"d0": 1.0, "d1": 0.0, "d2": 0.0}
-    assert [hit.item.item_id for hit in hits if "link_graph.seed.bm25" in hit.signals] == ["d1"]
-
-
 # corpora that are no encyclopedia
-
-
-def test_one_title_on_thousands_of_passages_links_none_of_them_and_says_so(tmp_path: Path) -> None:
-    items = [page(f"d{row}", f"{FILLER[row % 12]} of Ada Quill", "Ada Quill") for row in range(2000)]
-    items += [page("d2000", "lighthouse of Ada Quill", "Old Tower")]
-    with pytest.warns(RetrievalWarning) as warned:
-        LinkGraphRetriever([BM25], links=[TitleMentions()]).index(items, tmp_path)
-    said = [str(one.message) for one in warned]
-    assert [message for message in said if "'Ada Quill'" in message and "raise max_shared" in message]
-    assert [message for message in said if "found no links" in message]
-    assert len(said) == 2
-    (rows,) = quietly(LinkGraphRetriever([BM25], links=[TitleMentions()]), items, ["lighthouse near Ada Quill"], tmp_path)
-    assert rows[0] == 2000
-    assert len(rows) == 50

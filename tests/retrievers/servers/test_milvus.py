@@ -20,7 +20,6 @@ from milvus_server import TcpServer, milvus_url
 
 from nlp_retrieval import MilvusRetriever, SearchableItem, Searcher
 from nlp_retrieval.errors import ConfigurationError, ForkError, RetrievalWarning, ServerError, SourceError, UntrustedError
-from nlp_retrieval.retrievers import milvus as room
 from nlp_retrieval.retrievers.servers.embedded import TRUSTED
 
 from .conftest import FILTERS, QUERIES, WORDS, corpus, found
@@ -109,35 +108,6 @@ def test_an_approximate_index_finds_most_and_k_wherever_k_match(index: Path) -> 
         given = found(made, QUERIES[0], 140, where)
         assert len({item_id for item_id, _ in given}) == 140
         assert all(passes(int(item_id[1:])) for item_id, _ in given)
-
-
-def test_what_an_approximate_index_misses_is_compared(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cluster of forty cannot hold the hundred best; all rows are then compared, in parts."""
-    monkeypatch.setattr(room, "_AT_ONCE", 50)
-    items = corpus(600)
-    made = searcher(index_type="ivf", nlist=40, nprobe=1)
-    made.index(items, index)
-    for where, passes in FILTERS[1:]:
-        same(found(made, QUERIES[0], 55, where), exact(items, QUERIES[0], passes, 55))
-
-
-def test_only_words_keep_no_vectors_and_need_no_encoder_and_long_texts_are_cut(index: Path) -> None:
-    made = MilvusRetriever("no/such-model", "bm25", url=milvus_url())
-    items = [*corpus(20), SearchableItem(item_id="long", content="a" * 70_000 + " fox")]
-    with pytest.warns(RetrievalWarning, match="longer than the 65,535 bytes"):
-        made.index(items, index)
-    assert "long" not in {hit.item.item_id for hit in made.retrieve([["fox"]], index, 30)[0]}
-    assert made.identity == MilvusRetriever("another/model", "bm25").identity
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"token": "s3cret"}, "env:NAME"), ({"hnsw_m": 1}, "hnsw_m")],
-)
-def test_settings_that_cannot_be_are_named_and_no_token_is_shown(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message) as caught:
-        MilvusRetriever(**settings)
-    assert "s3cret" not in str(caught.value)
 
 
 # servers elsewhere

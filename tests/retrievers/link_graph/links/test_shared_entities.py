@@ -24,13 +24,6 @@ def test_passages_that_share_an_entity_are_linked_once_from_the_lower_row_to_the
     assert links_of(SharedEntities(), items) == approximately({("c", "b"): 1 / 3, ("c", "a"): 1 / 3 + 1 / 2, ("b", "a"): 1 / 3})
 
 
-def test_an_entity_of_too_many_passages_links_nothing() -> None:
-    items = [passage(None, "in Paris" + " with Al Pacino" * (n < 3), str(n)) for n in range(5)]
-    assert len(links_of(SharedEntities(max_passages=5), items)) == 10
-    assert links_of(SharedEntities(max_passages=4), items) == approximately(dict.fromkeys(combinations("012", 2), 1 / 3))
-    assert links_of(SharedEntities(max_passages=2), items) == {}
-
-
 WORDS = st.lists(st.sampled_from(["Paris", "Al Pacino", "of", "and", ".", '"', "London", "the", "É", "\n"]), max_size=8).map(
     " ".join
 )
@@ -46,16 +39,6 @@ def test_weights_are_those_of_counting_by_hand(rows: list[tuple[str, str]], most
         for pair in combinations(naming, 2) if len(naming) <= most else ():
             expected[pair] = expected.get(pair, 0.0) + 1 / len(naming)
     assert links_of(SharedEntities(max_passages=most), items) == approximately(expected)
-
-
-def test_the_evidence_is_the_sentence_that_names_the_longest_shared_entity() -> None:
-    extractor = SharedEntities()
-    source = passage("Heat", "Shot in Paris. It stars Al Pacino's rival. The end.")
-    assert extractor.evidence(source, passage(None, "Al Pacino left Paris.", "x")) == LinkSentence(
-        "It stars Al Pacino's rival.", 9, 18
-    )
-    assert extractor.evidence(source, passage(None, "he saw Heat", "x")) == LinkSentence("Heat.", 0, 4)
-    assert extractor.evidence(source, passage(None, "he saw nothing", "x")) is None
 
 
 @pytest.fixture(scope="module")

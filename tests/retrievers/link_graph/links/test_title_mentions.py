@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import pytest
 import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 from text.test_surfaces import TEXT, naive
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions
 from nlp_retrieval.text.surfaces import words_of
 from retrievers.link_graph.corpora import approximately, links_of, passage
@@ -65,41 +63,6 @@ def test_passages_with_exactly_the_same_title_share_what_the_likeliest_of_them_i
     shares = {("a", "h1"): first / 2, ("a", "h2"): first / 2, ("a", "n"): novel}
     expected = {pair: share / (first + novel) for pair, share in shares.items()}
     assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
-
-
-def test_the_largest_share_counts_where_a_title_and_an_alias_are_mentioned() -> None:
-    items = [
-        passage("a", "Jack, that is John Kennedy."),
-        passage("John Kennedy", aliases=["Jack", "JFK"]),
-        passage("Jack Lemmon", aliases="Jack"),
-    ]
-    assert links_of(PLAIN, items) == {("a", "John Kennedy"): 1.0, ("a", "Jack Lemmon"): 0.5}
-    assert links_of(TitleMentions(aliases="other names", rarity=0, context=0), items) == {("a", "John Kennedy"): 1.0}
-
-
-def test_links_to_often_mentioned_passages_weigh_less() -> None:
-    items = [*(passage(f"p{n}", "In London.") for n in range(4)), passage("London", "Not Paris."), passage("Paris")]
-    for rarity, weight in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.25)):
-        found = links_of(TitleMentions(rarity=rarity), items)
-        assert found == approximately({(f"p{n}", "London"): weight for n in range(4)} | {("London", "Paris"): 1.0})
-
-
-def test_a_title_that_too_many_passages_carry_links_nothing_and_is_named() -> None:
-    items = [
-        *(passage("Heat", "Heat again.", item_id=f"h{n}") for n in range(4)),
-        *(passage("Dust", item_id=f"d{n}") for n in range(5)),
-        passage("a", "Heat, Dust, Paris."),
-        passage("b", "Heat."),
-        passage("Paris"),
-    ]
-    with pytest.warns(RetrievalWarning) as caught:
-        found = links_of(TitleMentions(max_shared=3), items)
-    (warning,) = caught
-    assert "3 mentions of 2 names give no links" in str(warning.message)
-    assert "max_shared=3" in str(warning.message)
-    assert "item 'd0' ('Dust'), shared by 5" in str(warning.message)
-    assert found == {("a", "Paris"): 1.0}
-    assert len(links_of(TitleMentions(max_shared=5), items)) == 14
 
 
 NAMES = st.sampled_from(["New", "New York", "New York City", "York (film)", "York", "iPod", "É", "City", "2"])

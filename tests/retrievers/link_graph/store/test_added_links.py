@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import SegmentFolder
@@ -18,7 +16,7 @@ from nlp_retrieval.retrievers.link_graph.graph import (
     write_added_links,
     write_link_graph,
 )
-from retrievers.link_graph.corpora import Triples, links_at, links_from
+from retrievers.link_graph.corpora import links_at, links_from
 
 FIRST = [(0, 1, 1.0), (1, 2, 0.5), (2, 0, 2.0)]
 SECOND = [(3, 0, 1.0), (2, 4, 0.25)]
@@ -51,18 +49,6 @@ def test_segments_are_one_graph_of_the_links_whose_ends_are_there(tmp_path: Path
     at_once = LinkGraph.of(6, {"k": links_from(kept), "other": links_from(others)})
     assert told(graph) == told(at_once)
     assert graph.sums.tolist() == at_once.sums.tolist()
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([0.5, 1.0, 3.0])), max_size=20))
-def test_a_graph_gives_back_its_links_and_counts_those_that_come_in(triples: Triples) -> None:
-    graph = LinkGraph.of(6, {"none": links_from([]), "k": links_from(triples)})
-    found, merged = graph.links()["k"], links_from(triples).merged("k", 6)
-    for name in ("sources", "targets", "weights"):
-        assert getattr(found, name).tolist() == getattr(merged, name).tolist()
-    pairs = {(source, target) for source, target, _ in triples if source != target}
-    nodes = np.array([5, 0, 0, 3])
-    assert graph.n_incoming("k", nodes).tolist() == [sum(target == node for _, target in pairs) for node in nodes.tolist()]
-    assert graph.n_incoming("none", nodes).tolist() == [0] * 4
 
 
 def test_segments_that_contradict_one_another_are_damage(tmp_path: Path) -> None:

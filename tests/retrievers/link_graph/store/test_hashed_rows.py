@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,12 +35,3 @@ def test_tables_are_joined_without_deleted_rows(
     wanted = None if keys is None else np.array(sorted(map(hash_of, keys)), np.uint64)
     pairs = [*one, *((key, row + 6) for key, row in other if live[row])]
     assert told(HashedRows.joined(placed, wanted)) == by_hand([pair for pair in pairs if keys is None or pair[0] in keys])
-
-
-def test_what_is_written_comes_back_and_equal_tables_give_equal_bytes(tmp_path: Path) -> None:
-    pairs = [("a", 3), ("b", 0), ("a", 1)]
-    for name, order in (("one", 1), ("two", -1)):
-        HashedRows.of(pairs[::order]).write(tmp_path, name)
-    assert told(HashedRows.open(tmp_path, "one", 4)) == by_hand(pairs)
-    for part in ("hashes", "offsets", "rows"):
-        assert (tmp_path / f"one_{part}.npy").read_bytes() == (tmp_path / f"two_{part}.npy").read_bytes()

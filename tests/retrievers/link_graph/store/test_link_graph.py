@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, write_link_graph
 from retrievers.link_graph.corpora import graph_of, links_at, links_from
 
 FILES = ["offsets.npy", "neighbours.npy", "weights.npy", "types.npy", "sums.npy"]
@@ -72,33 +71,6 @@ def test_steps_are_the_weights_of_the_open_ways_divided_by_their_sum(case, weigh
         assert [share for _, share in found[place]] == pytest.approx([weight / total for _, weight in open_ways], rel=1e-6)
 
 
-@given(case=graphs())
-def test_what_flows_into_a_node_are_the_steps_of_its_neighbours(case):
-    n_nodes, kinds = case
-    weighted = graph_of(n_nodes, kinds).weighted(dict.fromkeys(kinds, (1.0, 0.5)))
-    owner, neighbours, probabilities = weighted.steps(np.arange(n_nodes))
-    wanted = np.zeros((n_nodes, n_nodes))
-    np.add.at(wanted, (owner, neighbours), probabilities)
-    pulled = np.zeros((n_nodes, n_nodes))
-    graph = weighted.graph
-    owner = np.repeat(np.arange(n_nodes), np.diff(graph.offsets))
-    np.add.at(pulled, (graph.neighbours, owner), weighted.pulls.probabilities)
-    np.testing.assert_allclose(pulled, wanted, rtol=1e-6)
-    assert weighted.pulls.dangling.tolist() == (wanted.sum(axis=1) == 0).tolist()
-    assert weighted.pulls is weighted.pulls
-
-
-def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path):
-    triples = [(0, 1, 1.0), (2, 1, 2.0), (0, 1, 0.5), (1, 0, 4.0)]
-    write_link_graph(tmp_path / "a", 3, {"k": links_from(triples)})
-    parts = [links_from(triples[2:]), links_from([]), links_from(triples[:2])]
-    write_link_graph(tmp_path / "b", 3, {"k": Links.joined(parts)})
-    for name in [*FILES, "graph.json"]:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert links_at(LinkGraph.open(tmp_path / "a"), 0) == [(1, "k", True, 1.5), (1, "k", False, 4.0)]
-    assert len(Links.joined([]).sources) == 0
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_found_at_opening(tmp_path, name):
     write_link_graph(tmp_path, 3, {"k": links_from([(0, 1, 1.0), (1, 2, 1.0)])})
@@ -107,12 +79,3 @@ def test_a_damaged_file_is_found_at_opening(tmp_path, name):
         np.save(tmp_path / name, damage, allow_pickle=pickled)
         with pytest.raises(IndexDamagedError, match=rf"{name} is .*index again with replace=True"):
             LinkGraph.open(tmp_path)
-
-
-@pytest.mark.parametrize("change", [{"n_nodes": 4}, {"kinds": ["k", "l"], "n_links": [1, 0]}])
-def test_a_description_that_contradicts_the_files_is_found_at_opening(tmp_path, change):
-    write_link_graph(tmp_path, 3, {"k": links_from([(0, 1, 1.0)])})
-    file = tmp_path / "graph.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    with pytest.raises(IndexDamagedError, match="is damaged: it holds"):
-        LinkGraph.open(tmp_path)

@@ -7,13 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from text.test_surfaces import TEXT, TITLES
 
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.tables import TitleTable
 from nlp_retrieval.text.surfaces import Surface, SurfaceMatcher, surface_of
 
@@ -55,17 +53,6 @@ def test_a_query_without_capitals_needs_two_words_or_six_characters(tmp_path: Pa
         ([5], "the who"),
     ]
     assert found(table, "Was barry lyndon by kubrick better than Heat?") == [([0], "Heat")]
-
-
-@pytest.mark.parametrize(
-    ("name", "column"),
-    [("prefixes", np.array([7, 3], np.uint64)), ("rows", np.array([0, 2]))],
-)
-def test_numbers_that_lead_outside_are_damage(name: str, column: np.ndarray, tmp_path: Path) -> None:
-    written(["Heat", "York"], tmp_path)
-    np.save(tmp_path / f"title_{name}.npy", column)
-    with pytest.raises(IndexDamagedError, match=rf"title_{name}\.npy is damaged"):
-        TitleTable.open_all([SegmentFolder(tmp_path, 0, 2)])
 
 
 @given(

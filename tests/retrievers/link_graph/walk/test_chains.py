@@ -79,10 +79,3 @@ def test_the_strongest_chain_is_that_of_all_paths(
         best = max(strength for strength, _ in paths[node])
         assert chain.strength == pytest.approx(best, rel=1e-12)
         assert chain.rows in [path for strength, path in paths[node] if strength == pytest.approx(best, rel=1e-12)]
-
-
-def test_of_equal_chains_the_shorter_and_then_the_one_over_lower_rows_is_taken() -> None:
-    diamond = graph_of(5, {"a": [(0, 2, 1.0), (0, 1, 1.0), (1, 4, 1.0), (2, 4, 1.0)]})
-    assert chains(diamond, {0: 1.0})[4] == LinkChain([0, 1, 4], 0.125)
-    shorter = graph_of(4, {"a": [(0, 1, 1.0), (1, 3, 1.0), (2, 3, 1.0)]})
-    assert chains(shorter, {0: 0.8, 2: 0.4})[3] == LinkChain([2, 3], 0.2)

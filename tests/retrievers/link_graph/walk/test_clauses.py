@@ -9,7 +9,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, LinkGraphRetriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
+from nlp_retrieval.retrievers.link_graph.clauses import clauses_of
 from nlp_retrieval.text.surfaces import words_of
 
 QUESTION = "Who is the sibling of the performer of Marsh Birds?"
@@ -52,14 +52,6 @@ def test_the_passage_that_only_the_answer_to_the_inner_question_names_is_found(t
 
 
 @pytest.mark.filterwarnings("ignore:link_graph found no links")
-def test_a_query_without_clauses_is_answered_as_without_them(tmp_path: Path) -> None:
-    query, path = "Ivo Lark has a sibling.", tmp_path / "index"
-    assert [(hit.item.item_id, hit.score) for hit in found(path, query, clauses=True)] == [
-        (hit.item.item_id, hit.score) for hit in found(path, query)
-    ]
-
-
-@pytest.mark.filterwarnings("ignore:link_graph found no links")
 def test_a_passage_that_only_a_clause_leads_to_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "index"
     retriever = LinkGraphRetriever([DENSE], links=[], depth=2, clauses=True)
@@ -82,11 +74,3 @@ def test_a_clause_is_a_question_of_its_own_and_questions_that_compare_have_none(
         "In what county is the city where Ada was born",  # asks by no question mark and no first word
     ):
         assert clauses_of(query) == []
-
-
-def test_names_are_those_that_the_clause_does_not_say() -> None:
-    item = ITEMS[0]
-    assert names_in(item, "the performer of Marsh Birds", 6) == ["Ivo Lark", "Norway"]
-    assert names_in(item, "the album by Ivo Lark", 1) == ["Marsh Birds"]
-    dated = SearchableItem(item_id="1", content="It was in 1999, and not in " + "Very " * 9 + "Long.")
-    assert names_in(dated, "the year", 6) == []

@@ -55,14 +55,6 @@ def test_linked_candidates_are_those_of_a_set_in_both_orders_and_once(
     assert {(other, one) for one, other in itertools.compress(found, pairs.pointed)} == pointing(kinds, candidates)
 
 
-@pytest.mark.parametrize("weights", [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
-def test_links_of_a_kind_that_is_never_walked_count_for_nothing(weights: tuple[float, float]) -> None:
-    kinds = {"a": [(0, 1)], "b": [(1, 2)]}
-    pairs = links_among(graph_of(3, kinds).weighted({"a": (1.0, 1.0), "b": weights}), np.arange(3))
-    expected = plain_pairs(kinds if any(weights) else {"a": [(0, 1)]}, [0, 1, 2])
-    assert set(zip(pairs.ones.tolist(), pairs.others.tolist(), strict=True)) == expected
-
-
 @given(case=linked_candidates(), data=st.data())
 def test_coverage_chains_and_complement_are_those_of_sets(
     case: tuple[int, dict[str, list[tuple[int, int]]], list[int]], data: st.DataObject

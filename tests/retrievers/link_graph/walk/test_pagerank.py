@@ -9,9 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from soaking import mostly_soaked
 
-from nlp_retrieval.core import processes
-from nlp_retrieval.errors import DependencyError
-from nlp_retrieval.retrievers.link_graph import walk as module
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
 from nlp_retrieval.retrievers.link_graph.walk import Restarts, local_pagerank, pagerank
 from retrievers.link_graph.corpora import graph_of
@@ -107,29 +104,8 @@ def random_graph(n_nodes, n_links, seed):
     return LinkGraph.of(n_nodes, {"k": links}).weighted({"k": (1.0, 0.5)})
 
 
-def test_both_ways_agree_on_a_graph_of_several_blocks():
-    graph = random_graph(20_000, 150_000, seed=3)
-    assert len(graph.pulls.blocks) > 1
-    restarts = restarts_of([(row, 1.0) for row in [*range(50), 19_999]])
-    exact = pagerank(graph, restarts, 0.85, tolerance=1e-10)
-    assert np.abs(pagerank(graph, restarts, 0.85, tolerance=1e-4) - exact).sum() <= 1e-4
-    ranks = dense(local_pagerank(graph, restarts, 0.85, 1e-10), graph.graph.n_nodes)
-    np.testing.assert_allclose(ranks, exact, atol=1e-5)
-    both = [local_pagerank(graph, restarts, 0.85, 1e-6, backend) for backend in ("numpy", "numba")]
-    assert both[0].ranks.tolist() == both[1].ranks.tolist()
-
-
 def test_weights_count_relative_to_one_another_also_where_their_sum_overflows():
     graph = random_graph(100, 500, seed=6)
     plain = local_pagerank(graph, restarts_of([(1, 0.5), (2, 0.5)]), 0.5)
     huge = local_pagerank(graph, restarts_of([(1, 1.7e308), (2, 1.7e308)]), 0.5)
     assert plain.ranks.tolist() == huge.ranks.tolist()
-
-
-def test_without_numba_numpy_does_it_and_asking_for_numba_says_what_to_install(monkeypatch):
-    graph, restarts = random_graph(100, 500, seed=10), restarts_of([(1, 1.0)])
-    monkeypatch.setattr(processes, "_has_numba", lambda: False)
-    monkeypatch.setattr(module._loops, "numpy_seconds", 100.0)
-    local_pagerank(graph, restarts, 0.5)
-    with pytest.raises(DependencyError, match="pip install numba"):
-        local_pagerank(graph, restarts, 0.5, backend="numba")

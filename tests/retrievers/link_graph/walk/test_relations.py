@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, SearchableItem, Searcher
+from nlp_retrieval import SearchableItem
 from nlp_retrieval.retrievers.link_graph.relations import asked_relations, relation_evidence
 from nlp_retrieval.retrievers.link_graph.tables import stem_of
 from nlp_retrieval.text.surfaces import Surface
@@ -35,21 +33,3 @@ def test_the_relation_counts_by_its_distance_within_the_sentence() -> None:
         item = SearchableItem(item_id="1", content=content, metadata={"title": "Heat"})
         found = relation_evidence(frozenset({"direct"}), {0: item}, [(0, 1, [Surface(("ada", "mill"))])], 2)
         assert found.tolist() == pytest.approx([0.0, expected])
-
-
-def test_each_of_two_compared_things_leads_to_its_own_by_the_relation(tmp_path: Path) -> None:
-    texts = {
-        "Red Harbour": "Red Harbour stars Ivo Lark. It was directed by Zora Helm and scored by Lena Moor.",
-        "Blue Quarry": "Blue Quarry stars Ada Quill. It was directed by Benedict Crane and scored by Otto Vane.",
-        **{name: f"{name} was born in the north." for name in ("Ivo Lark", "Zora Helm", "Lena Moor")},
-        **{name: f"{name} was born in the south." for name in ("Ada Quill", "Benedict Crane", "Otto Vane")},
-    }
-    items = [SearchableItem(item_id=title, content=text, metadata={"title": title}) for title, text in texts.items()]
-    searcher = Searcher([LinkGraphRetriever([Bm25Retriever()])])
-    searcher.index(items, tmp_path)
-    for asked, wanted in {
-        "director": {"Zora Helm", "Benedict Crane"},
-        "star": {"Ivo Lark", "Ada Quill"},
-    }.items():
-        (hits,) = searcher.search(f"Which film has the {asked} who was born later, Red Harbour or Blue Quarry?", k=4)
-        assert {hit.item.title for hit in hits} == {"Red Harbour", "Blue Quarry", *wanted}
