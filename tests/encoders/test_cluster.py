@@ -63,12 +63,6 @@ def test_a_cluster_makes_the_bytes_of_one_process(cluster, tmp_path):
     assert handlers() == before  # Java's among them, where it runs: without its own it ends the process
 
 
-def test_a_worker_with_another_model_is_an_error(cluster, tmp_path):
-    encoder = Unlucky("other_model", str(tmp_path / "log"), home=os.getpid())
-    with pytest.raises(WorkerError, match=r"process \d+ on \S+ has another encoder.model_fingerprint than"):
-        Searcher([FaissRetriever(encoder)]).index(items_of(TEXTS), tmp_path / "index", ray=cluster.address)
-
-
 @pytest.mark.soak
 def test_a_node_that_is_lost_changes_no_byte(cluster, tmp_path):
     """The last test of the cluster."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -11,9 +10,8 @@ import pytest
 from named_models import NAMED, PEOPLE, Named
 from soaking import mostly_soaked
 
-from nlp_retrieval import FaissRetriever, SearchableItem
 from nlp_retrieval.encoders import models
-from nlp_retrieval.errors import IndexMismatchError, ModelError
+from nlp_retrieval.errors import ModelError
 
 
 @pytest.fixture(params=mostly_soaked(list(NAMED), ["encoder", "pylate", "splade"]))
@@ -31,12 +29,6 @@ def folder(kind: Named, tmp_path: Path) -> Path:
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other tests may hold an open model of the same bytes, which would be shared."""
     monkeypatch.setattr(models, "_open", WeakValueDictionary())
-
-
-def save_other(kind: Named, folder: Path) -> None:
-    """Save other weights in the place of those that are there."""
-    shutil.rmtree(folder)
-    kind.save(folder, 3)
 
 
 def mutated(content: bytes) -> bytes:
@@ -69,17 +61,3 @@ def test_no_file_can_change_and_leave_the_identity_but_not_the_result(kind: Name
     graph_may_read_them = (folder / "model.onnx").exists()
     assert everything - covered == (set() if graph_may_read_them else set(PEOPLE))
     assert kind.component(folder).index_identity() == identity
-
-
-def test_an_index_carries_the_fingerprint_of_the_model_that_made_its_vectors(tmp_path: Path) -> None:
-    kind, folder = NAMED["encoder"], tmp_path / "model"
-    kind.save(folder, 0)
-    items = [SearchableItem(item_id=word, content=word) for word in ("red fox", "blue whale", "green tree")]
-    encoder = kind.component(folder)
-    kind.result(encoder)
-    save_other(kind, folder)
-    first = FaissRetriever(encoder)  # type: ignore[arg-type]
-    first.index(items, tmp_path / "index")
-    with pytest.raises(IndexMismatchError):
-        FaissRetriever(kind.component(folder)).retrieve([["blue whale"]], tmp_path / "index", 3)  # type: ignore[arg-type]
-    assert first.retrieve([["blue whale"]], tmp_path / "index", 1)[0][0].item.item_id == "blue whale"

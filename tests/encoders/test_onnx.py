@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -121,12 +120,3 @@ def test_more_tokens_than_the_model_has_places_for_are_refused_and_as_many_are_r
 
 def auto(model: Path, **settings: object) -> SentenceTransformerEncoder:
     return SentenceTransformerEncoder(str(model), **({"backend": "auto", "device": "cpu"} | settings))  # type: ignore[arg-type]
-
-
-def test_auto_is_onnx_on_a_cpu_where_8_bits_are_allowed(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for precision, backend in {"auto": "onnx", "int8": "onnx", "float32": "torch", "bfloat16": "torch"}.items():
-        assert auto(model, precision=precision).used_backend == backend
-    assert auto(model).used_precision == "int8"
-    assert auto(model, device="cuda").used_backend == "torch"
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    assert auto(model).used_backend == "torch"

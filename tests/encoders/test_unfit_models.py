@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from named_models import NAMED, TEXT
 
-from nlp_retrieval import ColbertEncoder, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.errors import ModelError
 
 
@@ -50,15 +49,3 @@ def test_a_folder_without_the_files_of_its_tokenizer_is_a_model_error(
                 (folder / name).unlink(missing_ok=True)
             with pytest.raises(ModelError, match=r"its tokenizer knows no word|does not load"):
                 NAMED[kind].result(NAMED[kind].component(folder))
-
-
-def test_settings_that_are_no_object_are_a_model_error(
-    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
-) -> None:
-    for encoder in [SentenceTransformerEncoder, ColbertEncoder, StaticEncoder]:
-        with subtests.test(encoder=encoder):
-            tmp_path = tmp_path_factory.mktemp("case")
-            (tmp_path / "config.json").write_text("[]")
-            (tmp_path / "modules.json").write_text("[]")
-            with pytest.raises(ModelError, match=r"config\.json does not hold a model's settings.*download the model again"):
-                encoder(str(tmp_path)).encode_passages(["a fox"])

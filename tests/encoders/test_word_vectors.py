@@ -92,17 +92,6 @@ def test_binary_files_of_any_size_are_read_as_gensim_reads_them(tmp_path_factory
             assert np.array_equal(read.vectors, expected.vectors)
 
 
-def test_headers_and_lines_of_other_tools_are_read(tmp_path: Path, subtests: pytest.Subtests):
-    lines = b"the 1 2\nnew york 3 4\n"
-    for content in [
-        *(b"2  2\n" + lines, b"2 2 \r\n" + lines, b"2\t2\n" + lines.replace(b" 1 ", b"\t1\t"), lines),
-    ]:
-        with subtests.test(content=content):
-            (tmp_path / "a.txt").write_bytes(content)
-            read = read_word_vectors(tmp_path / "a.txt")
-            assert (list(read.numbers), read.vectors.tolist()) == (["the", "new york"], [[1, 2], [3, 4]])
-
-
 class Harmful:
     def __reduce__(self):
         return os.mkdir, ("harmed",)

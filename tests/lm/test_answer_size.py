@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import pytest
 from chat_server import Flood, asked, fields
@@ -38,14 +37,3 @@ def test_an_answer_without_an_end_is_left_and_counted_and_costs_the_query_alone(
         assert ClaimPhrases(lm, keep_query=False).process([CLAIM, "another claim of a whale"]) == [[CLAIM], ["x y"]]
     assert lm.counts == CallCounts(calls=2, tokens_in=100, tokens_out=10, failures=1, degraded=1)
     assert flood.sent < 2 * LARGEST_ANSWER + 2**23  # the second for what the two sockets hold
-
-
-def test_a_long_answer_and_a_compressed_one_are_read(server, model):
-    said = fields(phrases=["x y"]) + " and so on" * 100_000
-    server.answer = lambda body: said
-    assert ClaimPhrases(model(), keep_query=False).process([CLAIM]) == [["x y"]]
-    message = {"role": "assistant", "content": fields(phrases=["y z"])}
-    packed = gzip.compress(json.dumps({"id": "x", "choices": [{"index": 0, "message": message}]}).encode())
-    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
-    server.answer = lambda body: Flood(head, packed, most=1)
-    assert ClaimPhrases(model(), keep_query=False).process(["one more claim"]) == [["y z"]]

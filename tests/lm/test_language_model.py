@@ -62,12 +62,6 @@ def test_a_second_run_makes_no_call(server, model):
     assert second.counts == CallCounts(cache_hits=20, kept_tokens_in=2000, kept_tokens_out=200)
 
 
-def test_other_sampling_is_another_question_and_is_sent_as_it_was_set(server, model):
-    ask(model(), "a claim")
-    ask(model(temperature=0.25, max_tokens=77), "a claim")
-    assert [(body["temperature"], body["max_completion_tokens"]) for body in server.bodies] == [(0.0, 512), (0.25, 77)]
-
-
 def test_a_damaged_file_is_a_miss_and_is_written_anew(server, model, tmp_path):
     ask(model(), "a claim")
     (file,) = (tmp_path / "answers").rglob("*.json")

@@ -89,17 +89,7 @@ def test_titles_and_statements_that_begin_as_a_refusal_does_are_none():
     assert read_passage("As an AI language model, I cannot browse.", CLAIM, 32) is None
 
 
-def test_a_passage_is_one_line_cut_to_length():
-    assert read_passage("```\nStanley Kubrick\n  was born in 1928.\n```", CLAIM, 4) == "Stanley Kubrick was born"
-
-
 def test_an_object_is_read_with_a_comma_too_many_or_python_s_quotes_and_none_that_broke_off():
     for answer in ['So: {"grade": 2, "why": "it is",}', "{'grade': 2, 'why': 'it is'}", '{grade: 2, why: "it is"} // so']:
         assert read_object(answer) == {"grade": 2, "why": "it is"}
     assert read_object('{"grade": 2, "why": "it') is read_object('{"grade": NaN}') is read_object("{so}") is None
-
-
-def test_the_one_text_that_json_is_wrapped_around_is_taken_out(subtests: pytest.Subtests):
-    for wrapped in ['{"passage": "It is so."}', '```json\n{"text":\n"It is so."}\n```', '["It is so."]']:
-        with subtests.test(wrapped=wrapped):
-            assert unwrapped(wrapped) == "It is so."

@@ -14,7 +14,6 @@ from hashed_words import items_of
 from nlp_retrieval import Bm25Retriever, SearchableItem
 from nlp_retrieval.core.index.items import ItemTable, write_items
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.bm25 import postings as bm25_build
 from nlp_retrieval.retrievers.bm25.postings import open_files
 
 NAMES = ["frequencies.npy", "indptr.npy", "lengths.npy", "rows.npy", "vocabulary.json"]
@@ -49,18 +48,6 @@ def test_the_files_hold_the_postings_that_counting_by_hand_gives(tmp_path: Path)
         part = slice(postings.indptr[term], postings.indptr[term + 1])
         found = dict(zip(postings.rows[part].tolist(), postings.frequencies[part].tolist(), strict=True))
         assert found == {row: one.count(word) for row, one in enumerate(words) if word in one}
-
-
-@pytest.mark.parametrize(("tokens", "postings"), [(1, 1), (100, 50), (2**20, 7)])
-def test_runs_and_blocks_of_any_size_give_the_same_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int, postings: int
-) -> None:
-    items = table(tmp_path / "items", items_of(texts_of(200)))
-    whole = built(items, tmp_path / "whole")
-    monkeypatch.setattr(bm25_build, "_TOKENS_AT_ONCE", tokens)
-    monkeypatch.setattr(bm25_build, "_POSTINGS_AT_ONCE", postings)
-    monkeypatch.setattr("nlp_retrieval.retrievers.bm25.retriever._BATCH", 9)
-    assert built(items, tmp_path / "parts") == whole
 
 
 def _array(change: Callable[[np.ndarray], object]) -> Callable[[Path], None]:

@@ -33,18 +33,6 @@ def test_what_is_decoded_is_close_to_what_was_encoded(dimension: int, bits: Bits
     assert cosines.mean() > least
 
 
-@pytest.mark.parametrize("dimension", mostly_soaked([19, 128]))
-@pytest.mark.parametrize("bits", [2, 4])
-def test_every_residual_is_packed_as_its_bucket(dimension: int, bits: Bits) -> None:
-    tokens = directions(3000, dimension)
-    codec = train_codec(tokens, 32, bits, 0)
-    codes, packed = codec.encode(tokens)
-    assert packed.shape[1] == -(-dimension * bits // 8)
-    residuals = tokens * UNIT - codec.centroids[codes]
-    wanted = codec.weights[np.searchsorted((codec.weights[1:] + codec.weights[:-1]) / 2, residuals)]
-    np.testing.assert_array_equal(codec.table[packed].reshape(len(tokens), -1)[:, :dimension], wanted)
-
-
 @pytest.mark.parametrize("bits", [2, 4])
 @pytest.mark.parametrize("dimension", mostly_soaked([30, 128, 7]))
 def test_compiled_scores_are_those_by_hand(dimension: int, bits: Bits) -> None:

@@ -10,7 +10,6 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, FeedbackRetriever, SearchableItem, Searcher
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.retrievers.feedback import NamedSubjects
 from nlp_retrieval.retrievers.link_graph.tables import term_of
 from nlp_retrieval.text.surfaces import words_of
 
@@ -114,18 +113,3 @@ def test_scores_are_those_of_the_definition(tmp_path):
             if item.metadata["country"] == near.metadata["country"] and 1 <= apart <= 2:
                 beside[row] += 0.4 / apart * total[other]
     assert [found[item.item_id].score for item in items] == pytest.approx(list(total + beside), abs=2e-4)
-
-
-@pytest.mark.parametrize(
-    ("query", "read", "named"),
-    [
-        ("What is Japan\u2019s target?", "What is the country\u2019s target?", [0]),
-        ("Guinea, Papua New Guinea and Guineans", "the country, the country and Guineans", [2, 3]),
-        ("Côte d\u2019Ivoire's coast", "the country's coast", [4]),
-        ("costs in japanese windows", "costs in japanese windows", []),
-    ],
-)
-def test_names_are_whole_words_and_the_longest_counts(query, read, named):
-    names = NamedSubjects(["Japan", "United States", "Guinea", "Papua New Guinea", "Côte d\u2019Ivoire"], "country")
-    text, numbers = names.read(query)
-    assert (text, numbers.tolist()) == (read, named)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from linked_pages import questions, wiki
 
 from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, tune
-from nlp_retrieval.evaluation import RetrievalEvaluator
 from nlp_retrieval.evaluation.tuning import TuningReport
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss
@@ -127,22 +126,3 @@ def test_the_fitted_weights_are_an_optimum() -> None:
 
 
 # the report
-
-
-def test_before_is_what_the_retriever_gives_and_out_of_fold_what_the_weights_of_each_fold_give(
-    folder: Path, report: TuningReport
-) -> None:
-    ids, titles = [item.item_id for item in ITEMS], [item.title for item in ITEMS]
-    evaluator = RetrievalEvaluator(GOLD, ids, titles, (2, 5, 10))
-
-    def ranked(weights: dict[str, float], query: Query) -> list[int]:
-        retriever = LinkGraphRetriever([Bm25Retriever()], pool=30, weights=weights)
-        return [int(hit.item.item_id[1:]) for hit in retriever.retrieve([[query.text]], folder, 10)[0]]
-
-    before = evaluator.evaluate_lists([ranked(RETRIEVER.weights, query) for query in QUERIES])
-    out_of_fold = evaluator.evaluate_lists(
-        [ranked(report.fold_weights[fold], query) for query, fold in zip(QUERIES, report.folds, strict=True)]
-    )
-    for measure, values in before.per_query.items():
-        assert report.before.per_query[measure].tolist() == values.tolist()
-        assert report.out_of_fold.per_query[measure].tolist() == out_of_fold.per_query[measure].tolist()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linked_pages import page
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import (
@@ -20,7 +19,6 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.retrievers import Hyperlinks, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor
 from nlp_retrieval.retrievers.link_graph.graph import open_graph
-from nlp_retrieval.retrievers.link_graph.mentions import MOST_READ
 from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, TitleTable
 from retrievers.link_graph.changing import TITLES, LinksByKind, after, links_at_once, numbered, random_item, segments_of
 from retrievers.link_graph.corpora import table_of
@@ -131,15 +129,3 @@ def test_links_titles_and_terms_after_every_change_are_those_that_the_documentat
     assert found_ways == {kind: {1} if kind in undirected else {1, -1} for kind in KINDS}
     how = "segments joined on the way" if auto_compact else "segments kept apart"
     figures.add("Live updates", f"link_graph: changes, links compared with those found at once ({how})", n_changes, n_changes)
-
-
-@pytest.mark.parametrize(("n_pages", "n_linked"), [(MOST_READ, MOST_READ), (MOST_READ + 1, 0)])
-def test_a_new_title_is_looked_for_in_old_passages_where_not_too_many_may_mention_it(
-    n_pages: int, n_linked: int, tmp_path: Path
-) -> None:
-    index = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions()])])
-    pages = [page(f"d{n}", "seen in Oldham by Quill", f"Page{n}") for n in range(n_pages)]
-    index.index([*pages, page("quill", "copper", "Quill")], tmp_path)
-    index.add([page("oldham", "velvet", "Oldham")], auto_compact=False)
-    links = open_graph(segments_of(tmp_path)).links()["title_mentions"]
-    assert np.count_nonzero(links.targets == n_pages + 1) == n_linked

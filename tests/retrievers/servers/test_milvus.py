@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from concurrency.forking import forked
 from hashed_words import HashedWords
 from milvus_server import TcpServer, milvus_url
 
 from nlp_retrieval import MilvusRetriever, SearchableItem, Searcher
-from nlp_retrieval.errors import ConfigurationError, ForkError, RetrievalWarning, ServerError, SourceError, UntrustedError
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, ServerError, SourceError, UntrustedError
 from nlp_retrieval.retrievers.servers.embedded import TRUSTED
 
 from .conftest import FILTERS, QUERIES, WORDS, corpus, found
@@ -169,19 +168,3 @@ def test_milvus_lite_is_private_and_of_one_process(index: Path, tmp_path: Path, 
         searcher(url=None).open(index)
     monkeypatch.setenv(TRUSTED, str(index / ".milvus"))
     assert found(searcher(url=None).open(index)) == wanted
-
-
-def test_a_forked_child_neither_opens_nor_stops_the_milvus_lite_of_its_parent(index: Path) -> None:
-    made = [searcher("dense", url=None)]
-    made[0].index(corpus(20), index)
-
-    def child() -> str:
-        made.clear()
-        try:
-            return str(found(searcher("dense", url=None).open(index)))
-        except ForkError as error:
-            return str(error)
-
-    assert "does not survive its fork" in str(forked(child))
-    made[0].add(corpus(5, 20))
-    assert len(found(made[0], k=30)) == 25

@@ -15,10 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hashed_words import HashedWords
-from postgres_server import admin_url, env_url
+from postgres_server import admin_url
 
 from nlp_retrieval import PgvectorRetriever, Searcher
 from nlp_retrieval.errors import (
@@ -28,7 +27,7 @@ from nlp_retrieval.errors import (
     UntrustedError,
 )
 
-from .conftest import FILTERS, QUERIES, corpus, found
+from .conftest import corpus, found
 
 SECRET = "s3cret-word"
 
@@ -144,24 +143,3 @@ def test_a_copy_keeps_the_password_and_a_pickle_refuses_it() -> None:
 
 
 # schemas and vectors
-
-
-@pytest.mark.parametrize("few", [20_000, 0], ids=["listed rows", "bits"])
-@pytest.mark.parametrize("kind", ["embedded", "old"])
-def test_filters_are_exact_on_an_old_and_a_new_extension(
-    kind: str, few: int, index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """k items whenever k match, and those of numpy; also where the filter is selective and the index a graph."""
-    monkeypatch.setattr("nlp_retrieval.retrievers.pgvector._FEW", few)
-    items, encoder = corpus(3000), HashedWords(24)
-    vectors = encoder.encode_passages([item.text for item in items])
-    for index_type in ("hnsw", "exact"):
-        searcher = Searcher([PgvectorRetriever(encoder, url=env_url(kind), index_type=index_type)])  # type: ignore[arg-type]
-        searcher.index(items, index / index_type)
-        for query in QUERIES[:2]:
-            scores = vectors @ encoder.encode_queries([query])[0]
-            for where, passes in FILTERS[1:]:
-                wanted = np.sort(scores[[row for row in range(3000) if passes(row)]])[::-1][:10]
-                given = found(searcher, query, 10, where)
-                assert all(passes(int(item_id[1:])) for item_id, _ in given)
-                np.testing.assert_allclose([score for _, score in given], wanted, atol=1e-6)

@@ -13,7 +13,7 @@ from hashed_words import items_of, rows_of
 from scipy.sparse import csr_matrix
 from soaking import mostly_soaked
 from sparse_models import HashedTerms, save_splade
-from updated_collection import UpdatedCollection, check_against, files_of, found_by
+from updated_collection import UpdatedCollection, check_against
 
 from nlp_retrieval import Searcher
 from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
@@ -97,20 +97,6 @@ def test_any_updates_leave_what_the_product_by_hand_finds(tmp_path, effort):
             k = draw.choice([1, 5, 1000])
             for number, hits in enumerate(collection.searcher.search(queries, k)):
                 check_against(collection, hits, lambda text, number=number: scores[text][number] or -np.inf, k, 1e-8)
-
-
-def test_joined_it_is_the_index_built_at_once_to_the_byte_and_nothing_is_encoded(tmp_path, monkeypatch):
-    collection = UpdatedCollection(SpladeRetriever(HashedTerms()), TEXTS[:100], tmp_path / "updated")
-    collection.add(TEXTS[100:150])
-    collection.put(["d3", "d120"], ["word1 word2", ""])
-    collection.delete([f"d{number}" for number in range(0, 140, 3) if number != 3])
-    at_once = collection.built_at_once(tmp_path / "at once", SpladeRetriever(HashedTerms()))
-    before = [found_by(collection.searcher, query, 1000) for query in QUERIES if query]
-    monkeypatch.delattr(HashedTerms, "encode_passages")
-    monkeypatch.setattr(HashedTerms, "__abstractmethods__", frozenset())
-    assert collection.searcher.compact().segments == 1
-    assert collection.files() == files_of(at_once)
-    assert [found_by(collection.searcher, query, 1000) for query in QUERIES if query] == before
 
 
 def changed(**columns: object) -> object:

@@ -6,30 +6,17 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
+from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES
 from chat_server import ChatServer, MakeModel, asked, fields
 
 from nlp_retrieval import Bm25Retriever, compare_systems
-from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.hover import HoverMultiHop, HoverMultiHopPipeline
-from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 
 def hops(body: dict[str, Any]) -> str:
     """A summary or the next query, whichever is asked for."""
     words = asked(body, "claim").split()
     return fields(summary=f"about {words[0]}") if "passages" in str(body) else fields(query=" ".join(words[-2:]))
-
-
-def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    server.answer = hops
-    searchers = {"hops": MultiHopSearcher([Bm25Retriever()], model(), hops=3)}
-    whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
-    plan = plan_of(whole)
-    assert server.calls == 0
-    assert plan.calls == {"multi_hop": 4 * len(QUERIES)}
-    whole.run()
-    assert server.calls == 4 * len(QUERIES)
 
 
 def test_programs_are_compared_like_any_searcher_with_the_groups_and_signals_of_their_hops(

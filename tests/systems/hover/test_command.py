@@ -81,13 +81,3 @@ def test_a_searcher_that_asks_no_model_or_is_not_there_is_refused(sweep: Path, t
     output = ["--output", str(tmp_path / "best.json")]
     refused(run("hover", "optimize", str(sweep), "-s", "plain", *output), 2, "'plain' does not use a language model")
     refused(run("hover", "optimize", str(sweep), "-s", "phrasse", *output), 2, "did you mean 'phrases'")
-
-
-@pytest.mark.parametrize("command", ["hover optimize", pytest.param("benchmark", marks=pytest.mark.soak)])
-def test_a_missing_key_is_refused_before_anything_is_indexed(sweep: Path, tmp_path: Path, command: str) -> None:
-    settings = yaml.safe_load(sweep.read_text())
-    settings["searchers"]["phrases"]["processor"]["lm"] = "openai/gpt-4o-mini"
-    sweep.write_text(yaml.safe_dump(settings))
-    output = ["--output", str(tmp_path / "best.json")] if command != "benchmark" else []
-    refused(run(*command.split(), str(sweep), *output, OPENAI_API_KEY=""), 2, "OPENAI_API_KEY is not set")
-    assert not (tmp_path / "index").exists()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import dspy
 import pytest
 
@@ -38,15 +36,6 @@ def test_the_program_finds_what_the_searcher_finds_in_the_same_order(played, mod
         assert 1 <= len(prediction.retrieved_docs) <= 21
         assert len(prediction.phrases) == 3 + keep_query
     assert played.calls == 20
-
-
-def test_copies_have_their_own_prompts_and_the_same_index(played, model, index, claims):
-    program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
-    for other in (program.deepcopy(), copy.deepcopy(program), program.reset_copy()):
-        other.decompose.signature = other.decompose.signature.with_instructions("Otherwise.")
-        assert ranked(other(claim=claims[0].text).results) == ranked(program(claim=claims[0].text).results)
-    assert "Otherwise." not in program.decompose.signature.instructions
-    assert played.calls == 2
 
 
 def test_what_optimisers_need_is_there_the_trace_and_other_samples(played, model, index, claims):

@@ -6,18 +6,15 @@ import json
 
 import pytest
 
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import save_program
-from nlp_retrieval.loaders.datasets import BeirLoader, HoverLoader
-from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.programs import HoverMultiHop
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
-from .conftest import DEMO, plays
+from .conftest import plays
 
 
 def ids(results):
@@ -65,25 +62,6 @@ def test_a_query_that_does_not_come_is_the_claim_and_the_next_hop_goes_on(played
     assert len(prediction.queries) == 3
 
 
-def test_a_benchmark_drives_it_beside_a_plain_searcher(played, model, tmp_path):
-    loader = HoverLoader(DEMO / "claims.json", hops=[3])
-    queries = loader.queries()[:8]
-    gold = [one for one in loader.gold() if one.query_id in {query.query_id for query in queries}]
-    searchers = {
-        "bm25": Searcher([Bm25Retriever()]),
-        "multi_hop": MultiHopSearcher([Bm25Retriever()], model(), reranker=OverlapReranker()),
-    }
-    corpus = BeirLoader(DEMO / "corpus.jsonl")
-    run = Benchmarker(searchers, corpus, queries, gold, [7, 21], index_path=tmp_path / "index", latency_queries=2).run()
-    first, second = run.report.configurations
-    assert second.measures["recall@21"] >= 0
-    assert set(second.cost.stage_ms) == set(searchers["multi_hop"].stages)
-    assert second.cost.index_bytes == first.cost.index_bytes > 0
-    assert run.report.manifest["searchers"]["multi_hop"]["models"]["openai/small"] == played.url
-    assert played.calls == 8 * 4
-    json.dumps(second.config)
-
-
 def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerprints(model, tmp_path):
     searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=2)
     config = json.loads(json.dumps(searcher.config))
@@ -106,24 +84,6 @@ def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerpr
     save_program(program, tmp_path / "program.json")
     assert with_program.fingerprint == before, "what was read stays what it was"
     assert MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json").fingerprint != before
-
-
-@pytest.mark.parametrize("hops", [1, 4])
-def test_the_number_of_hops_and_documents_is_a_setting(played, model, index, claims, hops):
-    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=hops, per_hop=3).open(index)
-    (results,) = searcher.search(claims[0].text, 100)
-    assert played.calls == 2 * (hops - 1)
-    assert {key.partition(".")[0] for hit in results for key in hit.signals} == {f"hop{n}" for n in range(1, hops + 1)}
-    assert 3 <= len(results) <= 3 * hops
-
-
-def test_blank_claims_line_up_and_are_not_asked_about(played, model, index, claims):
-    searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
-    with pytest.warns(RetrievalWarning, match="found nothing"):
-        found = searcher.search(["", claims[0].text, "of the"])
-    assert [bool(results) for results in found] == [False, True, False]
-    assert played.calls == 4
-    assert found[1] == searcher.search(claims[0].text)[0]
 
 
 def test_an_endpoint_that_dies_half_way_costs_what_it_had_not_answered_and_nothing_is_asked_twice(played, model, index, claims):

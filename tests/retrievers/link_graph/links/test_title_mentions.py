@@ -52,19 +52,6 @@ def test_a_title_that_several_passages_carry_means_the_one_that_is_close_and_say
     assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
 
 
-def test_passages_with_exactly_the_same_title_share_what_the_likeliest_of_them_is_given() -> None:
-    items = [
-        passage("a", "The robbery film Heat by Michael Mann."),
-        passage("Heat (1995 film)", "Heat is a film by Michael Mann about a robbery.", "h1"),
-        passage("Heat (1995 film)", "It ends on an airfield at night.", "h2"),
-        passage("Heat (novel)", "Heat is a book about the robbery film by Michael Moss.", "n"),
-    ]
-    first, novel = ((0.05 + closeness(items[0], items[row], items)) ** 2 * 1.05 for row in (1, 3))
-    shares = {("a", "h1"): first / 2, ("a", "h2"): first / 2, ("a", "n"): novel}
-    expected = {pair: share / (first + novel) for pair, share in shares.items()}
-    assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
-
-
 NAMES = st.sampled_from(["New", "New York", "New York City", "York (film)", "York", "iPod", "É", "City", "2"])
 
 
@@ -80,21 +67,3 @@ def test_links_are_those_of_a_naive_reading(rows: list[tuple[str, list[str]]], r
     expected = {(str(s), str(t)): share / times[t] ** rarity for (s, t), share in shares.items()}
     items = [passage(title, " ".join(parts), str(row)) for row, (title, parts) in enumerate(rows)]
     assert links_of(TitleMentions(min_characters=1, rarity=rarity, context=0), items) == approximately(expected)
-
-
-def test_every_link_of_a_corpus_has_evidence_that_names_the_target() -> None:
-    items = [
-        passage("Heat (film)", "Heat was made by Michael Mann in Los Angeles. Heat stars Al Pacino."),
-        passage("Michael Mann", "He made Heat. He was born in Chicago. Los Angeles\nCounty followed."),
-        passage("Los Angeles County"),
-        passage("Los Angeles", "In Los Angeles County."),
-        passage("Al Pacino", "Mann."),
-    ]
-    by_id = {item.item_id: item for item in items}
-    found = links_of(PLAIN, items)
-    assert len(found) == 6
-    for source, target in found:
-        shown = PLAIN.evidence(by_id[source], by_id[target])
-        assert shown is not None
-        assert " ".join(shown.text[shown.start : shown.end].split()) in target
-        assert shown.text in by_id[source].content

@@ -9,7 +9,6 @@ import pytest
 
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.graph import (
     LinkGraph,
     open_graph,
@@ -49,12 +48,3 @@ def test_segments_are_one_graph_of_the_links_whose_ends_are_there(tmp_path: Path
     at_once = LinkGraph.of(6, {"k": links_from(kept), "other": links_from(others)})
     assert told(graph) == told(at_once)
     assert graph.sums.tolist() == at_once.sums.tolist()
-
-
-def test_segments_that_contradict_one_another_are_damage(tmp_path: Path) -> None:
-    segments = three_segments(tmp_path)
-    with pytest.raises(IndexDamagedError, match="3 nodes for 2 items"):
-        open_graph([SegmentFolder(segments[0].folder, 0, 2), *segments[1:]])
-    write_added_links(segments[1].folder, {"k": links_from([])}, 5)
-    with pytest.raises(IndexDamagedError, match="other kinds of links"):
-        open_graph(segments)

@@ -66,24 +66,6 @@ def test_coverage_and_information_are_those_of_sets(texts: list[str], query: str
     assert covered.sum(axis=1).tolist() == [len(having[row] & wanted) for row in rows]
 
 
-def test_a_passage_is_about_its_title_where_it_or_another_of_the_same_title_has_half_of_its_words(tmp_path: Path) -> None:
-    items = [
-        passage("Old Copper Mill", "The mill of copper.", "a"),
-        passage("Old Copper Mill", "A walnut.", "b"),  # another part of the same document
-        passage("Old Ribbon", "ribbons", "c"),
-        passage("Old Copper Mill (note 3)", "A mill.", "d"),
-        passage("Quill", "Nothing of it.", "e"),
-        passage(None, "Nothing.", "f"),
-    ]
-    PassageTerms.of(table_of(items, tmp_path)).write(tmp_path)
-    terms = opened(tmp_path, len(items))
-    assert terms.named(np.arange(6)).tolist() == pytest.approx([1, 1, 1, 0.4, 0, 1])
-    assert terms.title_shares("Which mill is old?", np.arange(6)).tolist() == pytest.approx([2 / 3, 2 / 3, 0.5, 0.4, 0, 0])
-    half = np.array([False, True, True, True, True, True])
-    left = PassageTerms.open_all([SegmentFolder(tmp_path, 0, 6, half)])
-    assert left.named(np.arange(1, 6)).tolist() == pytest.approx([0, 1, 0.4, 0, 1])
-
-
 def test_closeness_is_the_cosine_of_what_two_passages_say(tmp_path: Path) -> None:
     texts = ["copper walnut ribbon", "copper walnut", "ribbon quill", "", "copper copper copper"]
     terms = terms_of(texts, tmp_path)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from text.test_surfaces import TEXT, TITLES
 
@@ -27,19 +26,6 @@ def written(titles: Iterable[str], folder: Path) -> TitleTable:
 
 def found(table: TitleTable, query: str) -> list[tuple[list[int], str]]:
     return [(mention.rows.tolist(), query[mention.start : mention.end]) for mention in table.find(query)]
-
-
-@given(TEXT, TITLES, st.sampled_from([" ", "", "-", ", "]))
-def test_a_query_with_capitals_mentions_what_a_text_would(parts: list[str], titles: list[str], between: str) -> None:
-    query = between.join(parts)
-    assume(any(map(str.isupper, query)))
-    matcher = SurfaceMatcher(surfaces(titles))
-    expected = [
-        (matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist(), query[start:end])
-        for number, start, end in matcher.mentions(query)
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        assert found(written(titles, Path(folder)), query) == expected
 
 
 def test_a_query_without_capitals_needs_two_words_or_six_characters(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from soaking import mostly_soaked
 
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
 from nlp_retrieval.retrievers.link_graph.walk import Restarts, local_pagerank, pagerank
 from retrievers.link_graph.corpora import graph_of
 
@@ -92,20 +91,3 @@ def test_the_kernel_gives_the_same_bits_as_numpy_for_local_ranks(case, damping, 
     both = [local_pagerank(graph, restarts, damping, epsilon, backend) for backend in ("numpy", "numba")]
     assert (both[0].rows.tolist(), both[0].ranks.tolist()) == (both[1].rows.tolist(), both[1].ranks.tolist())
     assert both[0][2:] == both[1][2:]
-
-
-def random_graph(n_nodes, n_links, seed):
-    """Popular nodes get many links."""
-    generator = np.random.default_rng(seed)
-    popular = generator.pareto(1.2, n_nodes) + 1
-    sources = generator.integers(0, n_nodes, n_links)
-    targets = generator.choice(n_nodes, n_links, p=popular / popular.sum())
-    links = Links(sources, targets, generator.integers(1, 4, n_links).astype(np.float32))
-    return LinkGraph.of(n_nodes, {"k": links}).weighted({"k": (1.0, 0.5)})
-
-
-def test_weights_count_relative_to_one_another_also_where_their_sum_overflows():
-    graph = random_graph(100, 500, seed=6)
-    plain = local_pagerank(graph, restarts_of([(1, 0.5), (2, 0.5)]), 0.5)
-    huge = local_pagerank(graph, restarts_of([(1, 1.7e308), (2, 1.7e308)]), 0.5)
-    assert plain.ranks.tolist() == huge.ranks.tolist()
