@@ -107,11 +107,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         model: a hub name, or a local folder. A name is searched for in the hub's cache, then in installed packages that carry
             it, then on the hub.
         projection: for an encoder that is not a multi-vector checkpoint: the dimension to project to, or None for its own.
-        seed: seed of that projection.
         query_prompt: put before every query; by default the model's own.
         passage_prompt: put before every passage; by default the model's own.
-        query_length: tokens that are read of a query; by default the checkpoint's (ColBERT: 32). If the checkpoint asks for it,
-            shorter queries are filled up to this number.
         max_length: tokens that are read of a passage; by default the checkpoint's.
         precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
             by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
@@ -128,18 +125,16 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     """
 
     name = "colbert"
-    manifest_may_set = ENCODER_RULES | may_set("backend", "projection", "seed", "query_length")
-    search_only = frozenset({"query_prompt", "query_length", "batch_size", "device"})
-    apart_from_model = frozenset({"batch_size", "projection", "seed", "query_prompt", "passage_prompt"})
+    manifest_may_set = ENCODER_RULES | may_set("backend", "projection")
+    search_only = frozenset({"query_prompt", "batch_size", "device"})
+    apart_from_model = frozenset({"batch_size", "projection", "query_prompt", "passage_prompt"})
 
     def __init__(
         self,
         model: str = "colbert-ir/colbertv2.0",
         projection: Annotated[int, Field(ge=1)] | None = 128,
-        seed: Annotated[int, Field(ge=0)] = 0,
         query_prompt: str | None = None,
         passage_prompt: str | None = None,
-        query_length: Annotated[int, Field(ge=4)] | None = None,
         max_length: Annotated[int, Field(ge=4)] | None = None,
         precision: Precision = "auto",
         backend: Literal["torch", "onnx"] = "torch",
@@ -151,10 +146,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         check_choice(backend, precision, device)
         self.model = model
         self.projection = projection
-        self.seed = seed
         self.query_prompt = query_prompt
         self.passage_prompt = passage_prompt
-        self.query_length = query_length
         self.max_length = max_length
         self.precision: Precision = "int8" if backend == "onnx" and precision == "auto" else precision
         self.backend: Literal["torch", "onnx"] = backend
@@ -178,7 +171,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         return _dimension_of(self.open_model(), self.model) if matrix is None else int(matrix.shape[1])
 
     def index_identity(self) -> Config:
-        unused = {"projection", "seed"} if self.is_multi_vector else set()
+        unused = {"projection"} if self.is_multi_vector else set()
         return {key: value for key, value in super().index_identity().items() if key not in unused}
 
     def resolved_settings(self) -> Config:
@@ -217,7 +210,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                     f"ColbertEncoder: projection={self.projection} is more than the {dimension} dimensions of {self.model}; "
                     "lower it, or pass None"
                 )
-            self._matrix = _orthonormal(dimension, self.projection, self.seed)
+            self._matrix = _orthonormal(dimension, self.projection)
         return self._matrix
 
     def with_projection(self, matrix: Vectors) -> Self:
@@ -274,7 +267,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             model = self._load("float32", "cpu", attn_implementation="eager")
             with as_model_error(self.model):
                 compute_by_graph(model, self.files, cast(ExportPrecision, self.precision))
-        self._set_lengths(model)
+        if self.max_length is not None:
+            _transformer_of(model).document_length = self.max_length
         return model
 
     def _load(self, precision: str, device: str | None, **settings: str) -> MultiVectorEncoder:
@@ -296,17 +290,6 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                 raise ValueError(f"its weights hold no {error.args[0]}; download it again") from error
             return require_words(model)
 
-    def _set_lengths(self, model: MultiVectorEncoder) -> None:
-        transformer = _transformer_of(model)
-        if self.max_length is not None:
-            transformer.document_length = self.max_length
-        if self.query_length is not None:
-            expansion = transformer.query_expansion
-            transformer.query_expansion = None  # otherwise the library compares the old length with the new one
-            transformer.query_length = self.query_length
-            if expansion is not None:
-                transformer.query_expansion = {**expansion, "length": self.query_length}
-
 
 def _transformer_of(model: MultiVectorEncoder) -> Transformer:
     return cast("Transformer", model[0])
@@ -319,9 +302,9 @@ def _dimension_of(model: MultiVectorEncoder, name: str) -> int:
     return int(dimension)
 
 
-def _orthonormal(rows: int, columns: int, seed: int) -> Vectors:
+def _orthonormal(rows: int, columns: int) -> Vectors:
     """A random matrix ``[rows, columns]`` with orthonormal columns; there are at most as many columns as rows."""
-    basis = np.ascontiguousarray(np.random.default_rng(seed).standard_normal((rows, columns)).T)
+    basis = np.ascontiguousarray(np.random.default_rng(0).standard_normal((rows, columns)).T)
     for number in range(columns):  # Gram-Schmidt, twice, by sums in a fixed order: LAPACK's depends on the machine
         before, vector = basis[:number], basis[number]
         for _ in range(2):

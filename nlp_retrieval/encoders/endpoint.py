@@ -106,6 +106,7 @@ OPENAI = "https://api.openai.com/v1"
 class HttpEncoder(BaseEncoder):
     """An encoder behind any OpenAI-compatible endpoint (vLLM, Text Embeddings Inference, Ollama, llama.cpp, a gateway).
 
+    Vectors are scaled to length 1, so that scores are cosines.
     Vectors are kept on disk by server, model and text, so that a text is sent only once. Requests and tokens are counted like
     those of language models; the price is that of the model ``http/<model>``.
 
@@ -116,7 +117,6 @@ class HttpEncoder(BaseEncoder):
         dimension: required of the vectors; by default any, the same for all texts.
         query_prompt: put before every query.
         passage_prompt: put before every passage.
-        normalize: scale vectors to length 1, so that scores are cosines.
         max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
         batch_size: the most texts in a request.
         endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
@@ -132,7 +132,7 @@ class HttpEncoder(BaseEncoder):
 
     name = "http"
     manifest_may_set = ENDPOINT_RULES | may_set(
-        *("model", "dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
+        *("model", "dimension", "query_prompt", "passage_prompt", "max_characters", "batch_size"),
         cache_dir=given("keep vectors in"),
         base_url=given("send texts to the server"),
     )
@@ -147,7 +147,6 @@ class HttpEncoder(BaseEncoder):
         dimension: Annotated[int, Field(ge=1)] | None = None,
         query_prompt: str = "",
         passage_prompt: str = "",
-        normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
@@ -159,7 +158,6 @@ class HttpEncoder(BaseEncoder):
         self.dimension = dimension
         self.query_prompt = query_prompt
         self.passage_prompt = passage_prompt
-        self.normalize = normalize
         self.max_characters = max_characters
         self.batch_size = batch_size
         self.endpoint = ModelEndpoint.model_validate(endpoint)
@@ -224,10 +222,8 @@ class HttpEncoder(BaseEncoder):
                 "name the model or dimension that was meant, and use another cache_dir"
             )
         vectors = np.array([vector_of[text] for text in inputs], np.float32).reshape(len(inputs), *(dimensions or {0}))
-        if self.normalize:
-            lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))  # the same in any batch
-            vectors = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-        return vectors
+        lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))  # the same in any batch
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), np.float32)
 
     def _ask(self, texts: list[str], go_on: Callable[[], bool]) -> Vectors:
         """Ask the server; its answer is stored even if a later request fails."""

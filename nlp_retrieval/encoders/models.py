@@ -146,12 +146,11 @@ def setting_of(file: Path, key: str) -> Any:
     return settings.get(key)
 
 
-def _require_positions(folder: Path, **lengths: int | None) -> None:
-    """Refuse to read more tokens, by the parameter of that name, than a model has positions."""
+def _require_positions(folder: Path, max_length: int | None) -> None:
+    """Refuse to read more tokens than a model has positions."""
     most = setting_of(folder / "config.json", "max_position_embeddings")
-    for parameter, length in lengths.items():
-        if length is not None and isinstance(most, int) and length > most:
-            raise ConfigurationError(f"{parameter}={length}: {folder} reads at most {most} tokens; pass {parameter}={most}")
+    if max_length is not None and isinstance(most, int) and max_length > most:
+        raise ConfigurationError(f"max_length={max_length}: {folder} reads at most {most} tokens; pass max_length={most}")
 
 
 def architectures_of(folder: Path) -> list[str]:
@@ -335,8 +334,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             apart = self.apart_from_model | {"model", "revision"}  # the fingerprint replaces these two
             settings = {key: value for key, value in self.config.items() if key not in apart} | self.resolved_settings()
             use_one_thread_after_fork()
-            lengths = {name: getattr(self, name, None) for name in ("max_length", "query_length")}
-            _require_positions(self.files.folder, **lengths)
+            _require_positions(self.files.folder, getattr(self, "max_length", None))
 
             def load() -> ModelT:
                 with progress(f"loading {PurePath(self.model).name}", None):

@@ -45,8 +45,6 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
     Args:
         model: a hub name, or a local folder. A name is searched for in the hub's cache, then on the hub.
-        max_active_dims: the most terms kept of a passage, those with the highest weights; by default the model's own limit.
-        max_query_dims: the same for a query.
         precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32.
         max_length: tokens that are read of a text; by default the model's own limit.
         batch_size: texts encoded at once. A passage of 256 tokens takes 30 MB with a vocabulary of 30,000.
@@ -55,24 +53,21 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
 
     Examples:
-        >>> SpladeRetriever(SpladeEncoder("naver/splade-cocondenser-ensembledistil", max_query_dims=32))
-        SpladeRetriever(encoder=SpladeEncoder(max_query_dims=32))
+        >>> SpladeRetriever(SpladeEncoder("naver/splade-cocondenser-ensembledistil", max_length=128))
+        SpladeRetriever(encoder=SpladeEncoder(max_length=128))
     """
 
     name = "splade"
     manifest_may_set = may_set(
-        *("max_active_dims", "max_query_dims", "precision", "max_length", "batch_size"),
+        *("precision", "max_length", "batch_size"),
         **MODEL_RULES,
         trust_remote_code=runs_code,
     )
-    search_only = frozenset({"max_query_dims", "batch_size", "device"})
-    apart_from_model = frozenset({"batch_size", "max_active_dims", "max_query_dims"})
+    search_only = frozenset({"batch_size", "device"})
 
     def __init__(
         self,
         model: str = "naver/splade-cocondenser-ensembledistil",
-        max_active_dims: Annotated[int, Field(ge=1)] | None = None,
-        max_query_dims: Annotated[int, Field(ge=1)] | None = None,
         precision: TorchPrecision = "float32",
         max_length: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1)] = 16,
@@ -81,8 +76,6 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         trust_remote_code: bool = False,
     ) -> None:
         self.model = model
-        self.max_active_dims = max_active_dims
-        self.max_query_dims = max_query_dims
         self.precision: TorchPrecision = precision
         self.max_length = max_length
         self.batch_size = batch_size
@@ -94,32 +87,32 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     @property
     def dimension(self) -> int:
         if self._dimension is None:  # the library may use that of the layer below
-            self._dimension = int(self._encoded(["a"], "encode_document", 1).shape[1])
+            self._dimension = int(self._encoded(["a"], "encode_document").shape[1])
         return self._dimension
 
     def encode_queries(self, queries: list[str]) -> TermWeights:
-        return self._encode(check_queries(queries), "encode_query", self.max_query_dims)
+        return self._encode(check_queries(queries), "encode_query")
 
     def encode_passages(self, passages: list[str]) -> TermWeights:
-        return self._encode(check_queries(passages, "passage", "passages"), "encode_document", self.max_active_dims)
+        return self._encode(check_queries(passages, "passage", "passages"), "encode_document")
 
     def cut_passages(self, passages: list[str]) -> int:
         model = self.open_model()
         return longer_than_read(model, self.model, check_queries(passages, "passage", "passages"), model.max_seq_length)
 
-    def _encode(self, texts: list[str], task: Task, most: int | None) -> TermWeights:
+    def _encode(self, texts: list[str], task: Task) -> TermWeights:
         not_blank = [number for number, text in enumerate(texts) if text.strip()]
         counts = np.zeros(len(texts), np.int64)
         if not not_blank:
             return TermWeights(offsets_of(counts), np.zeros(0, np.int32), np.zeros(0, np.float32))
-        encoded = self._encoded([texts[number] for number in not_blank], task, most)
+        encoded = self._encoded([texts[number] for number in not_blank], task)
         rows, terms = encoded.indices().numpy()
         weights = encoded.values().float().numpy()
         positive = weights != 0  # weights after a cut may be 0
         counts[not_blank] = np.bincount(rows[positive], minlength=len(not_blank))
         return TermWeights(offsets_of(counts), terms[positive].astype(np.int32), weights[positive])
 
-    def _encoded(self, texts: list[str], task: Task, most: int | None) -> torch.Tensor:
+    def _encoded(self, texts: list[str], task: Task) -> torch.Tensor:
         """A sparse tensor ``[texts, dimension]``."""
         model, at_once = self.open_model(), self.batch_size
         if task == "encode_query":
@@ -132,7 +125,6 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
                 convert_to_tensor=True,
                 convert_to_sparse_tensor=True,
                 save_to_cpu=True,
-                max_active_dims=most,
             )
         return encoded.coalesce()
 

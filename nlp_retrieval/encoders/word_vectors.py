@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -349,19 +349,17 @@ class WordVectorEncoder(BaseEncoder):
 
     Args:
         model: a file of word2vec's text or binary form, of GloVe's text, or a folder of ``train_word_vectors``.
-        weighting: ``idf``, or ``none`` for the plain mean.
 
     Examples:
-        >>> Searcher([FaissRetriever(WordVectorEncoder("glove.6B.100d.txt", weighting="none"))])
-        Searcher(retrievers=[FaissRetriever(encoder=WordVectorEncoder(model='glove.6B.100d.txt', weighting='none'))])
+        >>> Searcher([FaissRetriever(WordVectorEncoder("glove.6B.100d.txt"))])
+        Searcher(retrievers=[FaissRetriever(encoder=WordVectorEncoder(model='glove.6B.100d.txt'))])
     """
 
     name = "word_vectors"
-    manifest_may_set = may_set("weighting", model=READS_FILE)
+    manifest_may_set = may_set(model=READS_FILE)
 
-    def __init__(self, model: str | Path, weighting: Literal["idf", "none"] = "idf") -> None:
+    def __init__(self, model: str | Path) -> None:
         self.model = model
-        self.weighting = weighting
         self._opening = Lock()
         self._has_warned = False
 
@@ -395,8 +393,7 @@ class WordVectorEncoder(BaseEncoder):
             words, known = opened.words(text)
             if known:
                 chosen = np.array(known)
-                weights = opened.idf[chosen] if self.weighting == "idf" else np.ones(len(chosen))
-                mean = np.einsum("i,ij->j", weights, opened.vectors[chosen].astype(np.float64))
+                mean = np.einsum("i,ij->j", opened.idf[chosen], opened.vectors[chosen].astype(np.float64))
                 vectors[row] = mean / max(float(np.sqrt(mean @ mean)), 1e-30)
             elif words:
                 without.append(text)

@@ -135,7 +135,7 @@ class QuestionAnswering:
 # Showing passages to a language model: numbered sentences, one per line. The texts are untrusted: none can begin a line, and
 # none has a bracket, so it holds no marker of DSPy or of a chat template, nor the label of a passage.
 
-_TITLE_CHARACTERS = 200
+_CHARACTERS, _TITLE_CHARACTERS = 2000, 200
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,6 @@ class LanguageModelAnswerer(BaseAnswerer):
     Args:
         lm: the language model.
         passages: number of passages of a question that it reads.
-        passage_characters: number of characters of each passage that are shown.
 
     Examples:
         >>> LanguageModelAnswerer(LanguageModel("openai/gpt-4o-mini"), passages=3)
@@ -237,17 +236,15 @@ class LanguageModelAnswerer(BaseAnswerer):
     """
 
     name = "language_model"
-    manifest_may_set = may_set("lm", "passages", "passage_characters")
+    manifest_may_set = may_set("lm", "passages")
 
     def __init__(
         self,
         lm: LanguageModel,
         passages: Annotated[int, Field(ge=1, le=1000)] = 5,
-        passage_characters: Annotated[int, Field(ge=1)] = 2000,
     ) -> None:
         self.lm = LanguageModel.of_client(lm)
         self.passages = passages
-        self.passage_characters = passage_characters
         self._program: Any = None
 
     def calls_per_query(self) -> int:
@@ -256,7 +253,7 @@ class LanguageModelAnswerer(BaseAnswerer):
     def answer_batch(self, questions: list[str], passages: list[list[SearchableItem]]) -> list[Answer]:
         from nlp_retrieval.lm.asking import ask_all
 
-        shown = [[shown_passage(item, self.passage_characters) for item in items] for items in passages]
+        shown = [[shown_passage(item, _CHARACTERS) for item in items] for items in passages]
         numbers = [
             number
             for number, question in enumerate(questions)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 4096
 _VECTORS = "vectors.npy"
+_BUILD_MEMORY = 512
+"""Megabytes that the server may use to build a graph."""
 _EXACT_BELOW = 20_000
 """Up to this many rows ``auto`` searches exactly; above, along an HNSW graph."""
 _WIDEST = 1000
@@ -79,11 +81,8 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         precision: ``halfvec`` keeps 16 bits of each number, in half the space (pgvector 0.7).
         hnsw_m: hnsw: links per node.
         ef_construction: hnsw: how widely the build searches for them.
-        build_memory: hnsw: megabytes that the server may use to build it.
         ef_search: hnsw: how widely a search looks.
         schema: the schema of the tables, created if it does not exist.
-        statement_timeout: seconds that one search on the server may take.
-        connections: how many searches may run on the server at once.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
 
     Examples:
@@ -94,13 +93,12 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
 
     name = "pgvector"
     manifest_may_set = may_set(
-        *("index_type", "precision", "hnsw_m", "ef_construction", "build_memory", "ef_search", "schema"),
-        *("statement_timeout", "connections", "merge"),
+        *("index_type", "precision", "hnsw_m", "ef_construction", "ef_search", "schema", "merge"),
         encoder=reads_model,
         url=given("ask the database"),
     )
     folder = ".postgres"
-    search_only = frozenset({"url", "build_memory", "ef_search", "statement_timeout", "connections", "merge"})
+    search_only = frozenset({"url", "ef_search", "merge"})
 
     def __init__(
         self,
@@ -110,11 +108,8 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         precision: Literal["float32", "halfvec"] = "float32",
         hnsw_m: Annotated[int, Field(ge=2, le=100)] = 16,
         ef_construction: Annotated[int, Field(ge=4, le=1000)] = 64,
-        build_memory: Annotated[int, Field(ge=1, le=1_000_000)] = 512,
         ef_search: Annotated[int, Field(ge=1, le=1000)] = 100,
         schema: Schema = "public",
-        statement_timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
-        connections: Annotated[int, Field(ge=1, le=100)] = 8,
         merge: MergeRule = "alternate",
     ) -> None:
         super().__init__(url)
@@ -127,11 +122,8 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         self.precision = precision
         self.hnsw_m = hnsw_m
         self.ef_construction = ef_construction
-        self.build_memory = build_memory
         self.ef_search = ef_search
         self.schema = schema
-        self.statement_timeout = statement_timeout
-        self.connections = connections
         self.merge = merge
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
@@ -211,9 +203,9 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
 
     def _settings(self) -> dict[str, str]:
         """Settings for building a graph: in memory, and on one core if the memory that processes share has no room for it."""
-        settings = {"maintenance_work_mem": f"{self.build_memory}MB"}
+        settings = {"maintenance_work_mem": f"{_BUILD_MEMORY}MB"}
         shared = Path("/dev/shm")  # noqa: S108 - only measured
-        if self.url is None and shared.exists() and shutil.disk_usage(shared).free < 2 * self.build_memory * 2**20:
+        if self.url is None and shared.exists() and shutil.disk_usage(shared).free < 2 * _BUILD_MEMORY * 2**20:
             settings["max_parallel_maintenance_workers"] = "0"
         return settings
 
@@ -231,7 +223,7 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         else:
             embedded = EmbeddedServer(folder or Path())
             url, shown = embedded.url(), repr(embedded)
-        server = Connections(url, shown, self.statement_timeout, self.connections, self.prepare)
+        server = Connections(url, shown, self.prepare)
         with server.reading() as connection:
             server.version = _version(connection)
         return server

@@ -26,4 +26,4 @@ class AsksAModel(AnswererRules):
 
 class TestLanguageModelAnswerer(AsksAModel):
     def make(self):
-        return LanguageModelAnswerer(self.model(), passages=2, passage_characters=90)
+        return LanguageModelAnswerer(self.model(), passages=2)

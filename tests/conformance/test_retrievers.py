@@ -70,7 +70,7 @@ ROUNDED = {"tolerance": 1e-6}
 TestBm25 = configured(RetrieverRules, Bm25Retriever)
 TestBm25ExpandedByRm3 = soak(configured(Searching, Bm25Retriever, lambda _: Bm25Retriever(feedback="rm3")))
 TestBm25MergedByRank = soak(configured(AnswerRules, Bm25Retriever, lambda _: Bm25Retriever(merge="rrf")))
-TestPyserini = configured(RetrieverRules, PyseriniRetriever, lambda _: PyseriniRetriever(document_vectors=True))
+TestPyserini = configured(RetrieverRules, PyseriniRetriever, lambda _: PyseriniRetriever())
 
 TestFaissFlat = configured(Ranking, FaissRetriever, lambda _: FaissRetriever(words()), **ROUNDED)
 TestFaissHnsw = soak(configured(Searching, FaissRetriever, lambda _: FaissRetriever(words(), index="hnsw"), **ROUNDED))

@@ -75,7 +75,6 @@ def test_what_is_cut_off_is_counted(stanford: Path) -> None:
     assert model.cut_passages([*PASSAGES, "word " * 17, "word " * 18]) == 2
     assert model.cut_queries([QUERY, "word " * 13, "word " * 14]) == 1
     assert encoder(stanford, max_length=60).cut_passages(PASSAGES) == 0
-    assert encoder(stanford, query_length=32).cut_queries(["word " * 14]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -115,13 +114,11 @@ def test_any_encoder_is_read_token_by_token(plain: ColbertEncoder) -> None:
         np.testing.assert_allclose(plain.encode_passages([text])[0], projected, atol=1e-4)
 
 
-def test_the_projection_has_orthonormal_columns_and_depends_on_the_seed(plain: ColbertEncoder) -> None:
-    matrix, other = plain.projection_matrix(), quietly(seed=1).projection_matrix()
+def test_the_projection_has_orthonormal_columns(plain: ColbertEncoder) -> None:
+    matrix = plain.projection_matrix()
     assert matrix is not None
-    assert other is not None
-    assert matrix.shape == other.shape == (384, 128)
+    assert matrix.shape == (384, 128)
     np.testing.assert_allclose(matrix.T @ matrix, np.eye(128), atol=1e-5)
-    assert not np.allclose(matrix, other)
 
 
 @pytest.mark.parametrize("saved", [{}, {"model_type": "SentenceTransformer"}])

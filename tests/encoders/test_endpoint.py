@@ -50,7 +50,6 @@ def make(server: EmbeddingServer, tmp_path: Path, waits: list[float]) -> Make:
 def test_vectors_are_those_of_the_server_in_the_order_of_the_texts(make, server):
     expected = HashedWords().encode_passages(TEXTS)
     assert np.allclose(make(batch_size=3).encode_passages(TEXTS), expected, atol=1e-6)
-    assert np.allclose(make(normalize=False).encode_passages(TEXTS), 3 * expected, atol=1e-6)
     assert sorted(server.texts) == sorted(TEXTS)
     assert all(len(body["input"]) <= 3 and body["model"] == "small" for body in server.bodies)
     assert {headers["path"] for headers in server.headers} == {"/v1/embeddings"}
@@ -68,7 +67,7 @@ def test_prompts_and_the_limit_of_characters_decide_what_is_sent(make, server):
 def test_a_text_is_sent_once(make, server, tmp_path):
     make().encode_passages([*TEXTS, *TEXTS])
     assert sorted(server.texts) == sorted(TEXTS)
-    again = make(batch_size=1, normalize=True)
+    again = make(batch_size=1)
     assert np.array_equal(again.encode_queries(TEXTS), make().encode_passages(TEXTS))
     assert len(server.texts) == len(TEXTS)
     assert again.counts == CallCounts(cache_hits=10, kept_tokens_in=70)

@@ -61,8 +61,6 @@ def test_a_text_is_the_mean_of_its_words_by_how_rare_they_are(source):
     mean = np.array([0, 2 * math.log(2 * harmonic + 1), 3 * math.log(3 * harmonic + 1)])
     (vector,) = WordVectorEncoder(str(source)).encode_passages(["Wind POWER, unknownword"])
     assert vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
-    (plain,) = WordVectorEncoder(str(source), weighting="none").encode_queries(["wind power"])
-    assert plain == pytest.approx(np.array([0, 2, 3]) / math.sqrt(13), abs=1e-6)
 
 
 def test_a_text_without_a_known_word_has_no_vector_and_that_is_said_once(source):

@@ -45,12 +45,11 @@ class PyseriniRetriever(BaseRetriever):
         language: its analyzer splits texts and queries into terms: ``"en"``, ``"de"``, ``"zh"``, ...
         stemmer: ``"porter"``, ``"krovetz"`` or ``"none"``; only for English.
         keep_stopwords: index words such as "to", "be" and "not", which are left out otherwise; only for English.
-        rm3: expand queries by pseudo-relevance feedback. It needs document vectors, so ``rm3=True`` implies
-            ``document_vectors=True``; an index built without them has to be built again.
+        rm3: expand queries by pseudo-relevance feedback; an index built without it lacks the terms of its documents, and has to
+            be built again.
         rm3_terms: how many terms feedback adds.
         rm3_documents: how many documents feedback reads.
         rm3_query_weight: weight of the original query against the feedback, 0 to 1.
-        document_vectors: store every document's terms in the index, so that RM3 can be used with it later.
         merge: how sub-queries of one query are merged: ``"alternate"``, ``"max"``, ``"rrf"`` or ``"round_robin"``.
 
     Raises:
@@ -64,7 +63,7 @@ class PyseriniRetriever(BaseRetriever):
     name = "pyserini"
     manifest_may_set = may_set(
         *("k1", "b", "language", "stemmer", "keep_stopwords", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight"),
-        *("document_vectors", "merge"),
+        "merge",
     )
     by_words = True
     format_version = 2
@@ -84,7 +83,6 @@ class PyseriniRetriever(BaseRetriever):
         rm3_terms: Annotated[int, Field(ge=1, le=10_000)] = 10,
         rm3_documents: Annotated[int, Field(ge=1, le=50)] = 10,
         rm3_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
-        document_vectors: bool = False,
         merge: MergeRule = "alternate",
     ) -> None:
         check_analysis(language, stemmer, keep_stopwords)
@@ -93,13 +91,11 @@ class PyseriniRetriever(BaseRetriever):
         self.language = language
         self.stemmer = stemmer
         self.keep_stopwords = keep_stopwords
-        self.document_vectors = document_vectors or rm3
         self.rm3 = Rm3(rm3_terms, rm3_documents, rm3_query_weight) if rm3 else None
         self.merge = merge
 
     def index_identity(self) -> Config:
-        """Return what determines the content of the index; document vectors count the same, requested or implied by RM3."""
-        return super().index_identity() | {"document_vectors": self.document_vectors}
+        return super().index_identity() | {"document_vectors": self.rm3 is not None}
 
     def check_ready(self) -> None:
         """Require pyserini's jar, and a Java that runs it."""
@@ -136,7 +132,7 @@ class PyseriniRetriever(BaseRetriever):
             folder,
             language=self.language,
             stemmer=self.stemmer,
-            document_vectors=self.document_vectors,
+            document_vectors=self.rm3 is not None,
             keep_stopwords=self.keep_stopwords,
             first_row=first_row,
         )

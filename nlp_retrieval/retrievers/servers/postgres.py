@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     PostgresConnection = Connection[tuple[Any, ...]]
 
-_SECONDS_TO_CONNECT = 10
+_SECONDS_TO_CONNECT, _SECONDS_TO_SEARCH, _AT_ONCE = 10, 60, 8
 _CURES = {
-    "57014": "a statement took too long; raise statement_timeout, or search with an index (index_type='hnsw')",
+    "57014": "a search took longer than 60 s; search with an index (index_type='hnsw')",
     "54000": "use index_type='exact', or for up to 4,000 dimensions precision='halfvec'",
     "42704": "upgrade pgvector to 0.7 and run ALTER EXTENSION vector UPDATE, or use precision='float32'",
     "0A000": "install pgvector on the server (Debian: postgresql-<version>-pgvector), and CREATE EXTENSION vector as superuser",
@@ -43,9 +43,7 @@ class Connections:
     version: tuple[int, ...] = ()
     """Of the extension pgvector."""
 
-    def __init__(
-        self, url: str, shown: str, statement_timeout: float, most: int, prepare: Callable[[PostgresConnection], None]
-    ) -> None:
+    def __init__(self, url: str, shown: str, prepare: Callable[[PostgresConnection], None]) -> None:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
         from psycopg_pool import ConnectionPool
@@ -59,7 +57,7 @@ class Connections:
             "connect_timeout": _SECONDS_TO_CONNECT,
             "application_name": "nlp_retrieval",
             "client_encoding": "utf8",
-            "options": f"-c client_min_messages=error -c statement_timeout={int(statement_timeout * 1000)}",
+            "options": f"-c client_min_messages=error -c statement_timeout={_SECONDS_TO_SEARCH}s",
         }
         try:
             conninfo_to_dict(self._url)
@@ -71,7 +69,7 @@ class Connections:
             self._url,
             kwargs=settings,
             min_size=0,
-            max_size=most,
+            max_size=_AT_ONCE,
             timeout=_SECONDS_TO_CONNECT,
             check=ConnectionPool.check_connection,
             configure=prepare,
@@ -114,7 +112,7 @@ class Connections:
         if state in _GONE:
             return IndexDamagedError(f"{self.shown}: a table of the index was dropped or changed ({reason}); {MISSING}")
         if not state or (state[:2] in ("08", "57") and state != "57014"):
-            cause = f"the server cannot be reached: {reason}; check that it runs, the URL, user and password, and connections"
+            cause = f"the server cannot be reached: {reason}; check that it runs, the URL, user and password"
         else:
             cause = f"the server refuses: {reason}; {_CURES.get(state, 'see its log')}"
         return ServerError(f"{self.shown}: {cause}{and_so}")
