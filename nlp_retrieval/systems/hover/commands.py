@@ -35,7 +35,6 @@ def command(
     ] = None,
     optimizer: Annotated[Literal["bootstrap_few_shot", "miprov2", "gepa"], typer.Option(help="Optimiser of DSPy.")] = "miprov2",
     budget: Annotated[int | None, typer.Option(min=1, help="Approximate number of runs, one per claim and trial.")] = None,
-    limit: Annotated[int | None, typer.Option(min=2, help="Maximum number of claims.")] = None,
 ) -> None:
     """Optimise the prompts of a searcher's language model.
 
@@ -54,7 +53,7 @@ def command(
         say("note: these are the claims of the benchmark; judge the trained program on other claims")
     program.index(settings.loader, settings.index_path)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # DSPy draws its progress bars on standard output
-        report = optimize(program, examples[:limit], optimizer=optimizer, budget=budget, output=output, on_progress=say)
+        report = optimize(program, examples, optimizer=optimizer, budget=budget, output=output, on_progress=say)
     typer.echo(
         f"{name}: perfect_recall {report.before:.3f} -> {report.after:.3f} on {report.n_validation} claims "
         f"({report.n_train} trained on, {report.runs:,} runs, {report.counts})"

@@ -26,7 +26,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core import BaseFusion, BaseReranker, BaseRetriever, BaseSearcher, Items, build, has_no_words, stage
+from nlp_retrieval.core import BaseReranker, BaseRetriever, BaseSearcher, Items, build, has_no_words, stage
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm import CompiledProgram, ask_all, compiled_from, dspy, load_program, read_passage
 from nlp_retrieval.processors import ClaimDecomposition
@@ -279,14 +279,10 @@ class HoverMultiHopPipeline(_HoverProgram):
         retrievers: as ``Searcher`` takes them.
         lm: the language model, a ``dspy.LM``, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
         reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
-        fusion: joins several retrievers' lists.
         keep_query: whether the claim itself is searched too, first: the best 21 of four lists of 7. A small model's phrases
             lose what the claim says: over BM25, all documents of .500 of the three-hop claims were found with it, and of .320
             without (``bench/HOVER.md``). It takes one search more, and no call of the model.
         program: JSON of a compiled program.
-        depth: documents per phrase.
-        quota: documents kept of each.
-        k: documents in all.
 
     Examples:
         >>> class Stub:
@@ -304,39 +300,28 @@ class HoverMultiHopPipeline(_HoverProgram):
         retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
         lm: LanguageModel | None = None,
         reranker: BaseReranker | None = None,
-        fusion: BaseFusion | None = None,
         keep_query: bool = False,
         program: str | Path | None = None,
-        depth: int = DEPTH,
-        quota: int = QUOTA,
-        k: int = MAX_DOCUMENTS,
     ) -> None:
         super().__init__()
         model = LanguageModel.of_client(dspy.settings.lm if lm is None else lm)
         processor = ClaimPhrases(model, keep_query=keep_query, program=program)
         reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
-        searcher = Searcher(
-            retrievers, processor=processor, fusion=fusion, reranker=reranker, scope="per_subquery", depth=depth, quota=quota
-        )
-        self._take(searcher, processor, k)
+        searcher = Searcher(retrievers, processor=processor, reranker=reranker, scope="per_subquery", depth=DEPTH, quota=QUOTA)
+        self._take(searcher, processor)
 
     @classmethod
-    def of_searcher(cls, searcher: Searcher, k: int = MAX_DOCUMENTS) -> Self:
-        """Make the program of a searcher whose processor is a :class:`ClaimPhrases`, whatever its numbers are.
-
-        Raises:
-            ConfigurationError: it has another processor, or none.
-        """
+    def of_searcher(cls, searcher: Searcher) -> Self:
+        """Make the program of a searcher whose processor is a :class:`ClaimPhrases`, whatever its numbers are."""
         if not isinstance(searcher.processor, ClaimPhrases):
             raise ConfigurationError(f"the searcher's processor is {searcher.processor!r}; it must be claim_phrases")
         pipeline = cls.__new__(cls)
         dspy.Module.__init__(pipeline)
-        pipeline._take(searcher, searcher.processor, k)
+        pipeline._take(searcher, searcher.processor)
         return pipeline
 
-    def _take(self, searcher: Searcher, processor: ClaimPhrases, k: int) -> None:
+    def _take(self, searcher: Searcher, processor: ClaimPhrases) -> None:
         self.parts = _HoverParts(searcher, processor.lm)
-        self.k = k
         self.decompose = dspy.Predict(ClaimDecomposition)
         if processor.compiled is not None:
             load_program(self, processor.compiled)
@@ -349,7 +334,7 @@ class HoverMultiHopPipeline(_HoverProgram):
         """Find the documents of a claim.
 
         Returns:
-            ``retrieved_docs``, at most ``k`` of ``title | text``, best first; ``results``, the same with scores and
+            ``retrieved_docs``, at most 21 of ``title | text``, best first; ``results``, the same with scores and
             signals; and ``phrases``, what was searched for.
 
         Raises:
@@ -360,7 +345,7 @@ class HoverMultiHopPipeline(_HoverProgram):
             processor = self._processor
             (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
             phrases = processor.subqueries(claim, read)
-        (results,) = self.parts.searcher.search([claim], self.k, subqueries=[phrases])
+        (results,) = self.parts.searcher.search([claim], MAX_DOCUMENTS, subqueries=[phrases])
         return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(result) for result in results], results=results)
 
     def as_searcher(self) -> BaseSearcher:

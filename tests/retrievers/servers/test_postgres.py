@@ -64,7 +64,8 @@ def folder() -> Iterator[Path]:
 
 
 def run_python(script: str, index: Path) -> subprocess.CompletedProcess[str]:
-    head = "import sys\nfrom retrievers.servers.test_postgres import *\nindex = Path(sys.argv[1])\n"
+    head = "import sys, psycopg\nfrom nlp_retrieval.retrievers import EmbeddedServer\n"
+    head += "from retrievers.servers.test_postgres import *\nindex = Path(sys.argv[1])\n"
     paths = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-c", head + script, str(index)]
     return subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False, capture_output=True, text=True)
