@@ -8,7 +8,6 @@ from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
 from nlp_retrieval.benchmarks.evaluate import evaluate as evaluate
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
-from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
 from nlp_retrieval.benchmarks.runs import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.settings import WandbSettings as WandbSettings
 from nlp_retrieval.core.explanation import Explanation as Explanation

@@ -7,7 +7,6 @@ from nlp_retrieval.benchmarks.comparing import compare_runs as compare_runs
 from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
-from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
 from nlp_retrieval.benchmarks.runs import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.runs import read_sources as read_sources
 from nlp_retrieval.benchmarks.settings import BenchmarkConfig as BenchmarkConfig

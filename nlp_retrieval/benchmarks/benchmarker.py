@@ -270,9 +270,7 @@ class _Benchmark:
         settings = self.settings
         absent = self.corpus.items(self.lists.without_passage())
         self.lists.add_passages({item_id: item.content for item_id, item in absent.items()})
-        failed = [
-            _failed(name, settings.searchers[name], self.errors[name]) for name in settings.searchers if name in self.errors
-        ]
+        failed = [_failed(name, each, self.errors[name]) for name, each in settings.searchers.items() if name in self.errors]
         reasons = {failure.name: failure.reason for failure in failed}
         report = BenchmarkReport(
             configurations=[],
@@ -345,10 +343,8 @@ def group_labels(queries: Sequence[Query], key: str) -> list[str | None]:
 
 
 def _group(value: object, key: str) -> str | None:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None  # a missing value in pandas
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else value if math.isfinite(value) else None  # NaN is none in pandas
     return f"{key}={value}" if isinstance(value, str | int | float) else None
 
 

@@ -122,7 +122,7 @@ def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
     kind, location = problem["type"], list(problem["loc"])
     if location and isinstance(location[0], int):  # given by position
         location[0] = list(fields)[location[0]]
-    field = location[0] if location else ""
+    field = str(location[0]) if location else ""
     if kind in _UNKNOWN:
         return ConfigurationError(f"{start}unknown key {location[-1]!r}; {nearest(str(location[-1]), names.values())}")
     if kind in _MISSING:

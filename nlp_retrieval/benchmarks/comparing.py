@@ -42,8 +42,7 @@ def compare_runs(
 ) -> BenchmarkRun:
     r"""Judge runs over the same queries.
 
-    Gold is looked up by item id. Costs are those measured during the runs; if these used different
-    machines, they are left out.
+    Gold is looked up by item id. Costs are left out if the runs used different machines.
 
     Args:
         sources: the runs.

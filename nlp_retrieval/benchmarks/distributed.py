@@ -40,8 +40,8 @@ class ConfigurationTask:
             corpus = corpus_of(open_generation(self.index))
         except IndexMissingError:
             corpus = "none"
-        versions = {f"version of {name}": str(version) for name, version in described["versions"].items()}
-        return versions | {"processor": str(described["hardware"]["cpu"]), f"index at {self.index}": corpus}
+        facts = {"versions": str(described["versions"]), "processor": str(described["hardware"]["cpu"])}
+        return facts | {f"index at {self.index}": corpus}
 
     def do(self, work: tuple[Config, list[str], list[Where | None]]) -> str:
         """Search with one configuration, and return why it could not be done; empty if it was."""

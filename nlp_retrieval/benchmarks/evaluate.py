@@ -231,13 +231,10 @@ def _scores(location: str, scores: object) -> dict[str, float]:
 
 def _by_id(location: str, what: str, given: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a mapping with its ids as text; 1 and "1" are one id."""
-    texts: dict[str, Any] = {}
-    for key, value in given.items():
-        text = as_id(location, what, key)
-        if text in texts:
-            raise QueryError(f"{location}: the {what} {text!r} is there as a number and as text; keep one of them")
-        texts[text] = value
-    return texts
+    texts = [as_id(location, what, key) for key in given]
+    if (repeated := first_repeated(texts)) is not None:
+        raise QueryError(f"{location}: the {what} {repeated!r} is there as a number and as text; keep one of them")
+    return dict(zip(texts, given.values(), strict=True))
 
 
 def _number(location: str, column: str, value: Any) -> float:

@@ -36,29 +36,15 @@ from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.text.printing import counted
 
 Measures = dict[str, float]
-"""Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
+"""Mean over queries by measure name."""
 
 
 @dataclass(frozen=True, repr=False)
 class ConfigurationResult:
-    """One row of the comparison.
+    """One row of the comparison: measures over all queries and by group (``"hops=3"``).
 
-    Args:
-        name: as given by the user.
-        config: the searcher's own, complete.
-        fingerprint: fingerprint of configuration and models; equal configurations have equal ones.
-        measures: over all queries.
-        groups: the same by group of queries (``"hops=3"``).
-        cost: see :class:`Cost`; None if it was not measured, as for a run of another tool.
-        empty_queries: how many queries found nothing; they score 0 and count.
-        intervals: intervals of the means, low and high, by group (``""``: all queries) and measure; not of differences.
-
-    Examples:
-        >>> corpus = JsonlLoader("animals.jsonl")
-        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
-        >>> result = run.report.configurations[0]
-        >>> result.name, result.measures["recall@5"]
-        ('bm25', 1.0)
+    Equal configurations and models have equal fingerprints. ``cost`` is None if it was not measured, as for a run of another
+    tool. ``intervals`` are those of the means, low and high, by group (``""``: all queries) and measure; not of differences.
     """
 
     name: str
@@ -115,10 +101,8 @@ class BenchmarkReport:
         k_values: the cutoffs, ascending.
         query_counts: number of queries by group; the key ``""`` counts all.
         n_items: size of the corpus.
-        manifest: everything needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
-            the end time, in ISO 8601.
-        comparisons: every other configuration against the baseline in every measure, by group (``""``: all queries); empty
-            if nothing was tested.
+        manifest: everything needed to run it again: configurations, fingerprints, versions, seeds, hardware.
+        comparisons: every other configuration against the baseline in every measure, by group (``""``: all queries).
         pairwise: every two configurations compared in the main measure; None for a single one.
         failed: configurations that failed, in the given order.
         prices: prices of language models; None if nothing is priced.

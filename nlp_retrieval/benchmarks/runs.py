@@ -318,9 +318,9 @@ def read_sources(
         runs: each ``FOLDER`` (all configurations of a benchmark's output folder), ``FOLDER:CONFIGURATION``, or a TREC run file.
             A file that a benchmark wrote into ``<folder>/trec`` counts as that configuration, with its signals.
         qrels: the gold of TREC files not written by a benchmark; by default ``qrels.txt`` next to the first of them.
-        across_corpora: the comparison is between corpora, so they may differ.
+        across_corpora: whether corpora are compared, and so may differ.
         ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count; None: as the
-            benchmarks of the folders decided from their collection; false for files alone.
+            benchmarks of the folders decided; false for files alone.
 
     Raises:
         SourceError: a file or folder is missing or malformed, or two runs are known to be of different corpora.

@@ -250,11 +250,27 @@ class BenchmarkSettings:
 
     def _line_up(self) -> None:
         """Keep the queries that are judged, with their gold in the same order, and record the others."""
-        queries, gold = lined_up(self.queries, self.gold)
-        asked, judged = {query.query_id for query in self.queries}, {query.query_id for query in queries}
-        unjudged = [*self.unjudged, *(query.query_id for query in self.queries if query.query_id not in judged)]
-        unasked = [*self.unasked, *(wanted.query_id for wanted in self.gold if wanted.query_id not in asked)]
-        lined = {"queries": queries, "gold": gold, "unjudged": unjudged, "unasked": unasked}
+        by_id, asked = {wanted.query_id: wanted for wanted in self.gold}, {query.query_id for query in self.queries}
+        if not asked:
+            raise QueryError(_NO_QUERIES)
+        if (repeated := first_repeated(wanted.query_id for wanted in self.gold)) is not None:
+            raise GoldError(f"two golds are given for query {repeated!r}; put all of a query's relevance into one")
+        if (repeated := first_repeated(query.query_id for query in self.queries)) is not None:
+            raise QueryError(f"two queries have the id {repeated!r}; make query ids unique")
+        for query in self.queries:
+            refuse_lone_surrogates([query.query_id, query.text, query.family], f"query {query.query_id!r}", QueryError)
+        if not by_id:
+            raise GoldError("the queries come without judgements; give them, such as qrels of the loader topics")
+        judged = [query for query in self.queries if query.query_id in by_id]
+        if not judged:
+            examples = f"the first: {self.queries[0].query_id!r}; gold is of {', '.join(map(repr, list(by_id)[:3]))}"
+            raise GoldError(f"no query has gold ({examples}); are both of the same collection?")
+        lined = {
+            "queries": judged,
+            "gold": [by_id[query.query_id] for query in judged],
+            "unjudged": [*self.unjudged, *(query.query_id for query in self.queries if query.query_id not in by_id)],
+            "unasked": [*self.unasked, *(query_id for query_id in by_id if query_id not in asked)],
+        }
         for name, value in lined.items():
             object.__setattr__(self, name, value)
         if self.answerer is not None and self.answerer.passages > self.depth:
@@ -327,28 +343,6 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, Component | Prices):
         return value.config
     return to_plain(value)
-
-
-def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query], list[Gold]]:
-    """Return the queries that are judged, and their gold in the same order."""
-    if not queries:
-        raise QueryError(_NO_QUERIES)
-    by_id = {wanted.query_id: wanted for wanted in gold}
-    if (repeated := first_repeated(wanted.query_id for wanted in gold)) is not None:
-        raise GoldError(f"two golds are given for query {repeated!r}; put all of a query's relevance into one")
-    if (repeated := first_repeated(query.query_id for query in queries)) is not None:
-        raise QueryError(f"two queries have the id {repeated!r}; make query ids unique")
-    for query in queries:
-        refuse_lone_surrogates([query.query_id, query.text, query.family], f"query {query.query_id!r}", QueryError)
-    judged = [query for query in queries if query.query_id in by_id]
-    if not by_id:
-        raise GoldError("the queries come without judgements; give them, such as qrels of the loader topics")
-    if not judged:
-        raise GoldError(
-            f"no query has gold (the first: {queries[0].query_id!r}; gold is of "
-            f"{', '.join(map(repr, list(by_id)[:3]))}); are both of the same collection?"
-        )
-    return judged, [by_id[query.query_id] for query in judged]
 
 
 WandbMode = Literal["online", "offline"]

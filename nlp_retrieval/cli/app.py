@@ -84,12 +84,10 @@ def _loaded(entry: EntryPoint) -> Any:
     """Return the command that an installed package adds; a broken package does not break other commands."""
     try:
         added = entry.load()
+        added.info.cls = _KnownOptions
     except Exception as error:
         added = _broken(entry, f"{type(error).__name__}: {error}")
-    if not isinstance(added, typer.Typer):
-        added = _broken(entry, "it is no typer.Typer")
     added.rich_markup_mode = "markdown"
-    added.info.cls = _KnownOptions
     command: Any = typer.main.get_command(added)
     command.name, command.rich_help_panel = entry.name, "Systems and plug-ins"
     return command

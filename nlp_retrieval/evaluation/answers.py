@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from nlp_retrieval.core.models import Answer, Fact, Query, RetrievalResult
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import GoldError, QueryError
 from nlp_retrieval.evaluation.evaluator import Evaluation
 
@@ -190,11 +191,8 @@ class AnswerEvaluator:
     def __init__(self, gold: Sequence[GoldAnswer]) -> None:
         if not gold:
             raise GoldError("there are no right answers, so nothing can be measured; give one GoldAnswer per question")
-        repeated = [query_id for query_id, count in Counter(question.query_id for question in gold).items() if count > 1]
-        if repeated:
-            raise GoldError(
-                f"{len(repeated)} question ids occur more than once in the gold (first: {repeated[0]!r}); give one each"
-            )
+        if (repeated := first_repeated(question.query_id for question in gold)) is not None:
+            raise GoldError(f"question {repeated!r} occurs more than once in the gold; give each once")
         without = [question.query_id for question in gold if question.facts is None]
         if 0 < len(without) < len(gold):
             raise GoldError(

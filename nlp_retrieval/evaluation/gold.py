@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -43,12 +42,8 @@ def judged_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dict[
     """Per query, the grade of each judged document, and its name in the gold; of equal titles the highest grade counts."""
     if not gold:
         raise GoldError("there is no gold, so nothing can be measured; give one Gold per query")
-    repeated = [query_id for query_id, count in Counter(judged.query_id for judged in gold).items() if count > 1]
-    if repeated:
-        raise GoldError(
-            f"{len(repeated)} query ids occur more than once in the gold (first: {repeated[0]!r}); "
-            "give one Gold per query, with all of its relevance"
-        )
+    if (repeated := first_repeated(judged.query_id for judged in gold)) is not None:
+        raise GoldError(f"query {repeated!r} occurs more than once in the gold; give one Gold, with all of its relevance")
     wanted: list[dict[Key, tuple[int, str]]] = [{} for _ in gold]
     for judged, documents in zip(gold, wanted, strict=True):
         for name, grade in judged.relevance.items():

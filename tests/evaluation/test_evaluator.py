@@ -124,8 +124,7 @@ class TestRefusals:
             ([], "there is no gold, so nothing can be measured; give one Gold per query"),
             (
                 [*gold(q1={"d1": 1}), *gold(q1={"d2": 1})],
-                "1 query ids occur more than once in the gold (first: 'q1'); give one Gold per query, with all of its "
-                "relevance",
+                "query 'q1' occurs more than once in the gold; give one Gold, with all of its relevance",
             ),
             (gold(q2={"d1": 0, "d2": -1}, q3={}), "no query has gold with a grade above 0"),
             (
