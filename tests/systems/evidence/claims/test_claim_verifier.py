@@ -68,25 +68,6 @@ def test_the_status_follows_from_independent_origins(
     assert (verdict.verification_status, verdict.independence_count) == (status, count)
 
 
-def test_all_urls_of_a_text_count_for_its_origin(tmp_path: Path) -> None:
-    index = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()]))
-    index.add_document("The Long Bridge was opened in 1932, says the harbour office.", "https://harbour.example.com/1")
-    index.add_document("Ferries stopped when in 1932 the Long Bridge was opened to all.", "https://ferries.example.org/2")
-    index.build_index()
-    assert verified(index, "1932").independence_count == 2
-    index.add_document("The Long Bridge was opened in 1932, says the harbour office.", "https://ferries.example.org/1")
-    index.build_index()
-    (origin,) = verified(index, "1932").supporting_origins
-    assert origin.reasons == ("one domain: example.org",)
-
-
-def test_quotes_stand_in_the_stored_text(index: EvidenceIndex) -> None:
-    verdict = verified(index, "1932")
-    for one in [*verdict.supporting_evidence, *verdict.neutral_evidence]:
-        assert one.quote in index.text(one.passage.key)
-        assert index.text(one.passage.key)[one.passage.start : one.passage.end] == one.passage.content
-
-
 @pytest.mark.parametrize(
     ("claim", "status", "word"),
     [
@@ -118,24 +99,6 @@ def test_what_cannot_be_used_is_named(index: EvidenceIndex) -> None:
         ClaimVerifier(index, LexicalVerifier()).verify(7)  # type: ignore[arg-type]
 
 
-def test_many_claims_are_judged_in_one_call_and_get_the_verdict_of_each_alone(index: EvidenceIndex) -> None:
-    calls: list[int] = []
-
-    class Counting(WordVerifier):
-        name = "counting-words-of-a-test"
-
-        def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-            calls.append(len(claims))
-            return super().judge_pairs(claims, passages)
-
-    claims = ["The Long Bridge", "The toll was abolished", "The Long Bridge", "zebra"]
-    verifier = ClaimVerifier(index, Counting("1932", "40 million"))
-    together = verifier.verify_all(claims)
-    assert len(calls) == 1
-    assert [verdict.as_dict() for verdict in together] == [verifier.verify(claim).as_dict() for claim in claims]
-    assert verifier.verify_all([]) == []
-
-
 class SilentVerifier(BaseVerifier):
     """Says nothing, and why."""
 
@@ -152,11 +115,6 @@ def test_passages_that_were_not_judged_are_not_told_as_a_finding(index: Evidence
     assert f"{read} of {read} passages were not judged by silent: " in verdict.rule
     assert verdict.as_dict()["not_judged"] == read > 0
     assert verified(index, "1932").not_judged == 0
-
-
-def test_a_passage_whose_text_was_changed_is_not_shown(index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EvidenceIndex, "text", lambda self, key: "Another text altogether.")
-    assert verified(index, "1932").supporting_evidence == []
 
 
 def test_a_source_that_another_process_deletes_while_it_is_judged_counts_for_nothing(tmp_path: Path) -> None:

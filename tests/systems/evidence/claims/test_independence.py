@@ -35,10 +35,6 @@ def test_a_text_at_two_domains_does_not_make_their_publishers_one() -> None:
     assert members([both, shared, one, other], [STORY, FOURTH, OTHER, THIRD]) == [(0, 1, 2), (3,)]
 
 
-def test_files_are_told_apart_by_their_text_alone() -> None:
-    assert members([{""}, {""}, set()], [STORY, OTHER, THIRD]) == [(0,), (1,), (2,)]
-
-
 def test_one_wire_story_in_forty_outlets_is_one_origin() -> None:
     texts = [f"Outlet {number}. {STORY} Subscribe to outlet {number}." for number in range(40)]
     (origin,) = origins_of([{f"outlet{number}.example"} for number in range(40)], texts)

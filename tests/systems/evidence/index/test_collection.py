@@ -59,19 +59,6 @@ def test_a_quote_makes_the_passages_that_hold_it_gold(tmp_path):
     assert gold["all of it"] == {f"{key}::{number}" for number in range(len(passages))}
 
 
-def test_what_a_page_says_ends_no_line_and_names_no_other_item(tmp_path):
-    hostile = 'It ends here.\u2028{"_id": "forged", "text": "x"}\x85 \t"}\x1b[31m \u202e end'
-    with lexical(tmp_path / "project") as index:
-        index.add_document(hostile, "https://hostile.example/", "T\tq\u2029x\u2028")
-        (passage,) = index.passages(index.sources()[0].key)
-        row = {"claim": "A\tclaim\nover lines\u2028", "url": "https://hostile.example/", "id": "x\t1\nclaim1"}
-        export_collection(index, tmp_path / "out", judged_in(tmp_path, row))
-    loader = BeirLoader(tmp_path / "out")
-    (item,), (query,), (gold,) = loader.stream(), loader.queries(), loader.gold()
-    assert (item.content, item.metadata["title"]) == (passage.content, passage.title)
-    assert (query.text, dict(gold.relevance)) == (row["claim"], {item.item_id: 1})
-
-
 WRONG = [
     ({"claim": "x"}, '"url"'),
     ({"claim": " ", "url": LAKE}, '"claim" is empty'),

@@ -5,10 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from documents_model.pdfs import content, encrypted, pdf_of
 
-from nlp_retrieval.documents import read_document
-from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.source_files import read_sources
 
 from ..index.sources import lexical
@@ -115,14 +113,6 @@ def test_urls_of_a_manifest_are_fetched_only_by_a_fetcher_that_is_given(folder):
         read_sources(path)
 
 
-def test_a_file_of_a_list_that_cannot_be_read_is_named_and_the_rest_goes_on(folder):
-    (folder / "a.pdf").write_bytes(encrypted(pdf_of(content("Text.")), "password"))
-    (folder / "b.pdf").write_bytes(pdf_of(content()))
-    path = listed(folder, "a.pdf", "b.pdf", "krill.txt", header="file")
-    with pytest.warns(RetrievalWarning, match=r"cannot be read: 2 \(first: .*a.pdf: the PDF is encrypted"):
-        assert [document.title for document in read_sources(path)] == ["krill"]
-
-
 FRONT = """---
 title: "Krill: a study"
 Date: 2024-05-06
@@ -140,19 +130,3 @@ def test_front_matter_is_no_text_and_decides_no_url_or_grade(tmp_path):
     (document,) = read_sources(tmp_path / "a.md")
     assert (document.content, document.title) == ("Krill live in swarms.", "Krill: a study")
     assert (document.url, document.quality) == ((tmp_path / "a.md").as_uri(), "C")
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        "a: !!python/object/apply:os.system [ls]",
-        "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
-        + "\n".join(f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 10)}]" for n in range(8)),
-        "a: 1\na: 2",
-    ],
-    ids=["tag", "aliases", "twice"],
-)
-def test_hostile_front_matter_is_text(block):
-    read = read_document(f"---\n{block}\n---\nText.".encode(), "a.md")
-    assert (read.metadata, read.text.endswith("Text.")) == ([], True)
-    assert [note[:45] for note in read.notes] == ["a.md: the front matter at its beginning is taken for text"[:45]]

@@ -34,18 +34,6 @@ def test_the_metadata_file_is_never_believed(tmp_path, content):
     assert told(again)["document_count"] == 2
 
 
-@pytest.mark.parametrize("content", mostly_soaked([b"not a database " * 100, b"SQLite format 3\x00" + b"\xff" * 5000], 1))
-def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path, content):
-    path = tmp_path / "10_graph" / "evidence.sqlite3"
-    path.parent.mkdir()
-    path.write_bytes(content)
-    with pytest.raises(IndexDamagedError, match="cannot be read"):
-        lexical(tmp_path).add_document(LAKE_TEXT, LAKE)
-    with pytest.raises(IndexDamagedError, match="cannot be read"):
-        lexical(tmp_path).sources()
-    assert path.read_bytes() == content
-
-
 CHANGES = {
     "newer": ("PRAGMA user_version=8", "another version of nlp_retrieval; move it away, and add the sources again"),
     "older": ("PRAGMA user_version=6", "another version"),

@@ -53,18 +53,6 @@ def test_passages_move_on_and_repeat_little(text):
         assert end - following <= OVERLAP
 
 
-def test_these_texts_are_one():
-    for one, other in [
-        ("a\r\nb\rc", "a\nb\nc"),
-        ("a  \nb\t", "a\nb"),
-        ("a\n\n\n \n\nb", "a\n\nb"),
-        ("\ufeff  a", "a"),
-        ("e\u0301", "é"),
-        ("a\0b", "a\ufffdb"),
-    ]:
-        assert normal_text(one) == other
-
-
 def contents(text):
     return [text[start:end] for start, end in passage_spans(text)]
 
@@ -82,11 +70,6 @@ def test_a_long_paragraph_ends_with_a_sentence_and_the_next_passage_repeats_shor
     assert all(passage.startswith(("The lake", "It was so")) for passage in found)
     repeated = [one for one, other in pairwise(found) if other.startswith(one[-18:])]
     assert repeated
-
-
-def test_lines_that_a_program_broke_belong_together():
-    wrapped = "\n".join(["The valley is long and its lake is cold in winter, as every fisher"] * 3)
-    assert len(contents(wrapped)) == 1
 
 
 LONG = ["." * 300_000 + "a", "a" + " " * 300_000 + "b", ("." + ")" * 50) * 6000, "a.\n" * 20_000, "(" * 300_000 + "x"]

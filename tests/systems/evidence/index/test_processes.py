@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from systems.evidence.index.sources import lexical, told, two_sources
-from systems.evidence.index.test_searching import held_ids
 
 TESTS = Path(__file__).parents[3]
 
@@ -33,17 +32,6 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path):
     assert {source.url for source in index.sources()} == wanted
     assert index.stats()["document_count"] == 45
     assert told(index)["document_count"] == 45
-
-
-def test_processes_that_build_at_once_wait_for_each_other(tmp_path):
-    workers = [started("build", tmp_path, name, 3) for name in ("one", "two")]
-    assert [worker.wait(timeout=300) for worker in workers] == [0, 0]
-    for worker in workers:
-        worker.stdout.close()
-    index = lexical(tmp_path)
-    assert len(index.sources()) == 4
-    assert all(source.searchable for source in index.sources())
-    assert len(held_ids(index)) == 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -84,16 +84,6 @@ def test_what_was_deleted_is_not_found_even_before_building(tmp_path):
     assert len(index.search("lake")) == 1
 
 
-def test_a_deleted_source_does_not_take_the_place_of_others(tmp_path):
-    index = lexical(tmp_path)
-    for number in range(30):
-        index.add_document(f"The lake freezes in year {number}.", f"https://a.example/{number}")
-    index.build_index()
-    for number in range(25):
-        index.delete(f"https://a.example/{number}")
-    assert len(index.search("the lake freezes", k=5)) == 5
-
-
 def test_the_quality_is_filtered_before_the_best_are_taken(tmp_path):
     """Ten sources of a low grade fit better than all hundred of a high one."""
     index = lexical(tmp_path)
@@ -109,16 +99,6 @@ def test_the_quality_is_filtered_before_the_best_are_taken(tmp_path):
     assert {one.quality for one in found} == {"B"}
     assert len(index.search_for_claim("The lake freezes")) == 5
     assert index.search("lake freezes", min_quality="A") == []
-
-
-def test_a_new_grade_counts_at_once_where_it_is_worse_and_after_building_where_it_is_better(tmp_path):
-    index = two_sources(tmp_path)
-    index.add_document(LAKE_TEXT, LAKE, source_quality="E")
-    assert index.search("lake freezes", min_quality="B") == []
-    index.add_document(TOWN_TEXT, TOWN, source_quality="A")
-    index.build_index()
-    assert [found.quality for found in index.search("town founded", min_quality="A")] == ["A"]
-    assert [found.quality for found in index.search("lake freezes")] == ["E"]
 
 
 def test_a_wrong_query_minimum_filter_or_url_is_refused(tmp_path):
@@ -144,16 +124,6 @@ def test_another_searcher_is_told_to_build_and_then_searches(tmp_path):
     assert other.search("lake")[0].url == LAKE
 
 
-def test_a_reader_sees_what_another_one_built(tmp_path):
-    reader = two_sources(tmp_path)
-    writer = lexical(tmp_path)
-    writer.add_document("The forest burned in 1999.", "https://woods.example/fire")
-    assert len(reader.search("forest lake")) == 1
-    writer.build_index()
-    assert [found.url for found in reader.search("forest")] == ["https://woods.example/fire"]
-    assert reader.source("https://woods.example/fire").searchable
-
-
 def test_the_metadata_file_says_what_there_is(tmp_path):
     index = lexical(tmp_path)
     index.add_document(LAKE_TEXT, LAKE, "Lakes", "B", "2026-01-19T14:30:00Z")
@@ -171,26 +141,6 @@ def test_the_metadata_file_says_what_there_is(tmp_path):
     stats = {"total_queries": 3, "avg_results_per_query": 0.6667}
     assert told(index) == stored | {"index_built": True, "indexed_hashes": [key], "retrieval_stats": stats}
     assert index.metadata_path.read_text("utf-8") == json.dumps(told(index), indent=2, ensure_ascii=False) + "\n"
-
-
-def test_many_searches_find_what_each_finds_alone(tmp_path):
-    index = two_sources(tmp_path)
-    for number in range(6):
-        index.add_document(
-            f"The lake number {number} freezes in January.", f"https://lakes.example/{number}", "", "BD"[number % 2]
-        )
-    index.build_index()
-    for number in range(4):
-        index.delete(f"https://lakes.example/{number}")  # the searched index still has them
-    queries = ["lake freezes in January", "bridge burned", "no such word", "town bridge lake"]
-    alone = [index.search(query, 2, "B") for query in queries]
-    assert [len(found) for found in alone] == [2, 0, 0, 2]
-    before = index.stats()
-    assert index.search_all(queries, 2, "B") == alone
-    after = index.stats()
-    assert after["total_queries"] - before["total_queries"] == 4
-    assert after["zero_result_queries"] - before["zero_result_queries"] == 2
-    assert index.search_all([]) == []
 
 
 def test_the_figures_count_documents_sources_domains_and_passages(tmp_path):

@@ -84,17 +84,6 @@ def test_what_cannot_be_read_in_a_folder_is_left_out_and_counted(tmp_path: Path)
     ]
 
 
-def test_a_file_that_is_named_and_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(" ")
-    (tmp_path / "b.txt").write_bytes(b"na\xefve")
-    (tmp_path / "d.xlsx").write_bytes(b"PK")
-    assert error_of(tmp_path / "a.txt") == f"{tmp_path}/a.txt: it is empty; there is nothing to read"
-    assert "byte 0xef at 2 is not UTF-8" in error_of(tmp_path / "b.txt")
-    assert "name ending '.xlsx' is not read" in error_of(tmp_path / "d.xlsx")
-    assert error_of(tmp_path / "none.txt") == f"{tmp_path}/none.txt: no such file; check the path"
-    assert "no such file" in error_of(tmp_path / "none.jsonl")
-
-
 def test_links_pipes_and_sockets_in_a_folder_are_left_out_and_counted(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

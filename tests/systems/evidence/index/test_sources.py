@@ -9,16 +9,6 @@ from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, lexical, two_sources
 
 
-def test_what_was_added_is_there_after_a_restart(tmp_path):
-    first = two_sources(tmp_path)
-    before = first.sources(), first.search("lake freezes"), first.stats()
-    first.close()
-    again = lexical(tmp_path)
-    assert (again.sources(), again.search("lake freezes")) == before[:2]
-    assert again.stats()["document_count"] == 2
-    assert again.stats()["total_queries"] == 2
-
-
 def test_looking_at_a_project_that_is_not_there_creates_nothing(tmp_path):
     index = lexical(tmp_path / "none")
     assert index.search("lake") == []
@@ -29,13 +19,6 @@ def test_looking_at_a_project_that_is_not_there_creates_nothing(tmp_path):
     assert index.stats()["document_count"] == 0
     index.build_index()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_same_text_under_the_same_url_is_a_duplicate(tmp_path):
-    index = lexical(tmp_path)
-    assert index.add_document(LAKE_TEXT, LAKE)
-    assert not index.add_document(LAKE_TEXT.replace("\n", " \r\n"), f"{LAKE}/?utm_source=mail#top")
-    assert len(index.sources()) == 1
 
 
 def test_a_duplicate_brings_title_grade_and_date_up_to_date(tmp_path):
@@ -93,13 +76,6 @@ def test_a_changed_page_is_a_new_version_and_the_old_one_is_kept(tmp_path):
     assert {passage.key for passage in index.search("when does the lake in the valley freeze")} == {new.key}
 
 
-def test_a_version_that_is_older_than_what_is_there_does_not_replace_it(tmp_path):
-    index = two_sources(tmp_path)
-    assert index.add_document("An archived copy of the page about the lake.", LAKE, "Lakes", "B", "2019-01-01")
-    assert index.text(index.source(LAKE).key) == LAKE_TEXT
-    assert index.versions(LAKE)[0].fetch_date == "2019-01-01"
-
-
 def test_a_page_that_is_changed_back_has_three_versions(tmp_path):
     index = lexical(tmp_path)
     texts = ["The lake freezes.", "The lake does not freeze.", "The lake freezes."]
@@ -135,12 +111,3 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_stored(tmp_path):
         with pytest.raises(InputError, match=message):
             index.add_document(**{"content": LAKE_TEXT, "url": LAKE} | changed)
         assert index.sources() == []
-
-
-def test_a_strange_text_is_kept_as_it_is(tmp_path):
-    index = lexical(tmp_path)
-    text = "'; DROP TABLE texts; -- \u202e 湖は凍る。 <script> \x1b[31m {{x}} \U0001f9ca"
-    index.add_document(text, LAKE, title="a\0b\n" + "x" * 600)
-    assert index.text(index.source(LAKE).key) == text
-    assert index.source(LAKE).title.startswith("a b x")
-    assert len(index.source(LAKE).title) == 500

@@ -15,45 +15,27 @@ PAGE = "https://example.org/a/b?x=1&y=2"
 
 SAME = [
     (PAGE, "http://example.org/a/b?x=1&y=2"),
-    (PAGE, "https://example.org:443/a/b?x=1&y=2"),
-    (PAGE, "https://example.org./a/b?x=1&y=2"),
     (PAGE, "https://example.org/a/b/?x=1&y=2"),
     (PAGE, "https://example.org/a/b?y=2&x=1"),
     (PAGE, "https://example.org/a/b?x=1&y=2#section"),
     (PAGE, "https://example.org/a/b?utm_source=mail&x=1&y=2&UTM_Campaign=z"),
     (PAGE, "https://example.org/a/b?x=1&y=2&gclid=1&fbclid=2&msclkid=3&mc_eid=4"),
-    (PAGE, "https://example.org/a/./c/../b?x=1&y=2"),
-    (PAGE, "https://example.org/a/%62?x=%31&y=2"),
-    (PAGE, "  https://example.org/a/b?x=1&y=2\n"),
-    ("https://example.org", "https://example.org/"),
     ("https://example.org/~me", "https://example.org/%7Eme"),
-    ("https://example.org/%C3%BC", "https://example.org/ü"),
-    ("https://example.org/a b", "https://example.org/a%20b"),
     ("https://bücher.example/", "https://xn--bcher-kva.example"),
-    ("https://faß.example", "https://xn--fa-hia.example"),
     ("https://[2001:DB8::0:1]/", "https://[2001:db8::1]"),
     ("https://doi.org/10.1000/abc(1)2", "http://dx.doi.org/10.1000/ABC(1)2"),
     ("https://doi.org/10.1000/abc", "https://www.doi.org/10.1000%2FAbc"),
     ("https://doi.org/10.1000/abc", "doi:10.1000/ABC"),
-    ("https://doi.org/10.1000/abc", " DOI: 10.1000/abc "),
-    ("https://doi.org/10.1000/abc", "info:doi/10.1000%2Fabc"),
-    ("https://doi.org/10.1002/(sici)1<1::aid-x>3.0.co%3B2-%23", "doi:10.1002/(SICI)1<1::AID-X>3.0.CO;2-#"),
     ("file:///tmp/a.txt", "file://localhost/tmp/./a.txt#3"),
 ]
 
 OTHER = [
     ("https://doi.org/10.1000/abc", "https://doi.org/10.1000/abd"),
     (PAGE, "https://example.org/a/B?x=1&y=2"),
-    (PAGE, "https://example.org/a/b?x=1&y=3"),
-    (PAGE, "https://example.org/a/b?x=1"),
     (PAGE, "https://www.example.org/a/b?x=1&y=2"),
     (PAGE, "https://example.org:8080/a/b?x=1&y=2"),
     (PAGE, "https://example.org/a%2Fb?x=1&y=2"),
-    ("https://example.org/?a=1&a=2", "https://example.org/?a=1"),
-    ("https://faß.example", "https://fass.example"),
     ("https://еxample.org", "https://example.org"),  # noqa: RUF001 -- the first letter is Cyrillic
-    ("file:///tmp/a.txt", "file:///tmp/A.txt"),
-    ("file:///tmp/a%3Fb", "file:///tmp/a?b"),
 ]
 
 NONE = [
@@ -61,22 +43,13 @@ NONE = [
     "example.org/page",
     "ftp://example.org/x",
     "javascript:alert(1)",
-    "doi:182",
-    "pmid:12345678",
     "https://",
-    "https:example.org",
-    "https://exa mple.org",
-    "https://-x.org",
-    "https://example.org:port/",
     "https://example.org:99999/",
     "https://[::1/",
-    "https://[2001:db8::1].example.org/",
     "https://me:secret@example.org/",
     "https://example.org/a\nb",
     "https://example.org/\ud800",
-    "https://" + "a" * 70 + ".org",
     "https://example.org/" + "a" * 9000,
-    "file://host/a",
     "file:///a%00b",
 ]
 

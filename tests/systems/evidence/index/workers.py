@@ -18,6 +18,3 @@ if __name__ == "__main__":
         if task == "add":
             index.add_document(f"Shared text {number}.", f"https://{name}.example/shared/{number}")
             continue
-        if number % 3 == 2:
-            index.delete(f"https://{name}.example/{number - 2}")
-        index.build_index()

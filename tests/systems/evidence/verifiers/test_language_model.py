@@ -11,7 +11,6 @@ from soaking import mostly_soaked
 
 from nlp_retrieval.core.context import collected_notes
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.systems.evidence.verifiers.calibration import fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
@@ -36,13 +35,6 @@ def test_the_verdict_decides_and_the_sentence_is_that_of_the_quote(server, model
     assert PASSAGE[slice(*judged.sentence)] == QUOTE
     assert (judged.signals["quote_missing"], judged.was_judged) == (0, True)
     assert verifier.threshold == 0.5
-
-
-@pytest.mark.parametrize(("confidence", "support"), [(0.2, 1 / 3), (0.5, 0.5), (1, 0.98)])
-def test_a_confidence_is_a_probability_and_never_certain(server, model, confidence, support):
-    server.answer = lambda body: says(confidence=confidence)
-    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
-    assert judged.support == pytest.approx(support)
 
 
 @pytest.mark.parametrize("verdict", ["support", "contradict"])
@@ -101,14 +93,6 @@ def test_an_answer_that_cannot_be_used_is_an_abstention_with_one_warning(server,
     assert lm.counts.degraded == 2
 
 
-@pytest.mark.parametrize("reply", mostly_soaked([400, 401, 404, 429, 500, 503, None], 2))
-def test_an_endpoint_that_fails_is_an_abstention(server, model, reply):
-    server.answer = lambda body: reply
-    with pytest.warns(RetrievalWarning, match="4 of 4"):
-        judged = LanguageModelVerifier(model(retries=1)).judge([f"{CLAIM} {n}" for n in range(4)], [PASSAGE] * 4)
-    assert [one.was_judged for one in judged] == [False] * 4
-
-
 def test_of_a_long_passage_the_windows_nearest_to_the_claim_are_shown_in_order(server, model):
     server.answer = lambda body: says()
     fill = [f"Filler sentence number {n} speaks of rain and of clouds." for n in range(400)]
@@ -145,26 +129,6 @@ def test_its_signals_are_those_of_a_pair_model_and_fit_the_same_calibration(serv
     calibrated = LanguageModelVerifier(model(), calibration=str(file))
     assert calibrated.judge(["Yes it has stops"], [PASSAGE])[0].support > 0.7
     assert calibrated.threshold == calibration.threshold
-
-
-def test_no_calibration_makes_anything_of_an_answer_that_is_not_proven(server, model, tmp_path):
-    file = tmp_path / "calibration.json"
-    rows = [{"overlap": 0.0}, {"overlap": 1.0}] * 20
-    fit_calibration(rows, ["neutral", "support"] * 20, ["overlap"], ridge=0.01).save(file)
-    verifier = LanguageModelVerifier(model(), calibration=str(file))
-    server.answer = lambda body: says() if "Good" in asked(body, "claim") else says(quote="It has a hundred stops.")
-    with collected_notes():
-        proven, invented = verifier.judge(
-            ["Good tram stops 22", "tram stops 22"], [PASSAGE.replace("It has", "Good: it has")] * 2
-        )
-    assert proven.signals["quote_missing"] == 1, "the passage was another one"
-    assert invented.neutral == pytest.approx(0.8)
-    server.answer = lambda body: says()
-    (proven,) = verifier.judge(["The tram has 22 stops and lines"], [PASSAGE])
-    assert proven.support > 0.9
-
-
-# a component like any other
 
 
 def test_a_claim_that_would_be_cut_is_not_asked_about(server, model):

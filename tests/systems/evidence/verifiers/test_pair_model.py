@@ -14,9 +14,7 @@ from soaking import mostly_soaked
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import TorchPairs
 from nlp_retrieval.systems.evidence.verifiers.base import window_spans
-from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import Meaning, PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, Label
 
 THREE: list[Meaning] = ["support", "contradict", "neutral"]
 CLAIM = " ".join(WORDS[:5])
@@ -88,24 +86,6 @@ def test_a_claim_that_is_too_long_to_be_read_whole_is_never_supported(folder: Pa
     assert first.signals.keys() == second.signals.keys()
     assert second == verifier.judge([CLAIM], [PASSAGE])[0]
     assert verifier.judge([long], [PASSAGE]) == [first]
-
-
-def test_no_calibration_is_fitted_on_claims_that_were_not_read(folder: Path) -> None:
-    texts = [f"The lake froze in {year}." for year in range(1900, 1912)]
-    labels: list[Label] = ["support", "contradict", "neutral"]
-    pairs = [JudgedPair(text, text, labels[n % 3], family=str(n), collection="lake") for n, text in enumerate(texts)]
-    long = [JudgedPair(f"{CLAIM} " * 200, PASSAGE, "support", family=f"long {n}", collection="lake") for n in range(3)]
-    verifier = PairModelVerifier(str(folder))
-    with_long, without = (fit_verifier(verifier, some)[0] for some in ([*pairs, *long], pairs))
-    assert (with_long.weights, with_long.fitted_on) == (without.weights, without.fitted_on)
-    with pytest.raises(ConfigurationError, match="0 families of pairs that were read"):
-        fit_verifier(verifier, long)
-
-
-def test_labels_of_another_number_are_refused(tmp_path: Path) -> None:
-    plain = save_bert(tmp_path / "model", labels=3)
-    with pytest.raises(ModelError, match="gives 3 outputs per pair, and its labels are 2"):
-        PairModelVerifier(str(plain), labels=["support", "not_support"]).judge([CLAIM], [PASSAGE])
 
 
 def test_labels_that_are_no_verdict_are_refused(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 import threading
 import tracemalloc
 import zlib
@@ -11,7 +10,7 @@ import zlib
 import pytest
 from soaking import mostly_soaked
 
-from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError
+from nlp_retrieval.errors import FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.web_research import connections
 from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher
 
@@ -189,26 +188,11 @@ def test_tls_is_for_the_name_and_the_connection_for_the_checked_address(names: N
     assert told == ["93.184.216.34", 443, "a.example", True, ssl.CERT_REQUIRED]
 
 
-def test_the_next_address_of_a_host_is_tried(web: WebServer, names: Names) -> None:
-    web.pages["/a"] = html("Foxes sleep.")
-    names.answers["wiki.example"] = [["127.9.9.9", "127.0.0.1"]]
-    one = HttpFetcher(private_hosts=[f"Wiki.example:{web.port}"])
-    assert one.fetch(f"http://wiki.example:{web.port}/a").content == web.pages["/a"].body
-    assert web.headers[-1]["host"] == f"wiki.example:{web.port}"
-
-
 def test_redirects_are_followed_to_the_page_that_is_cited(web: WebServer) -> None:
     web.pages |= {"/a": redirect("b/c?d"), "/b/c": redirect("/e", 308), "/e": html("Foxes sleep.")}
     page = fetcher(web).fetch(f"{web.url}/a")
     assert page.url == f"{web.url}/e"
     assert web.asked == ["/a", "/b/c?d", "/e"]
-
-
-def test_a_loop_of_redirects_ends(web: WebServer) -> None:
-    web.pages |= {"/a": redirect("/b"), "/b": redirect("/a")}
-    with pytest.raises(FetchError, match="more than 3 redirects"):
-        fetcher(web, max_redirects=3).fetch(f"{web.url}/a")
-    assert len(web.asked) == 4
 
 
 @pytest.mark.parametrize(
@@ -309,13 +293,6 @@ def test_a_bomb_is_not_unpacked(web: WebServer) -> None:
         fetcher(web, max_bytes=1_000_000).fetch(f"{web.url}/a")
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
-
-
-def test_without_httpcore2_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "nlp_retrieval.systems.evidence.web_research.connections", raising=False)
-    monkeypatch.setitem(sys.modules, "httpcore2", None)
-    with pytest.raises(DependencyError, match=r"nlp_retrieval\[research\]"):
-        HttpFetcher().fetch("https://a.example/")
 
 
 def test_robots_txt_is_asked_once_and_obeyed(web: WebServer) -> None:

@@ -9,15 +9,13 @@ import pytest
 from chat_server import ChatServer, chat_server, fields
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.errors import DependencyError, FetchError, IndexStateError, QueryError
+from nlp_retrieval.errors import FetchError, QueryError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.with_model import HyDE
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage, HttpFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage
 from nlp_retrieval.systems.evidence.web_research.research import LONGEST_QUERY, research
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
-
-from .web_server import Page, WebServer, html, redirect
 
 QUESTION = "When was the bridge over the strait opened?"
 ANSWER = "The bridge over the strait was opened in 1932 by Ada Winter."
@@ -103,13 +101,6 @@ def test_one_page_that_fails_stops_no_other(index: EvidenceIndex) -> None:
     assert [passage.content for passage in report.passages] == [ANSWER]
 
 
-def test_what_concerns_all_pages_is_raised(index: EvidenceIndex) -> None:
-    (found,) = urls(1)
-    for error in (DependencyError("pip install"), IndexStateError("full"), KeyboardInterrupt()):
-        with pytest.raises(type(error)):
-            research(QUESTION, index, ListedSearch({QUESTION: [found]}), ListedFetcher({found: error}))
-
-
 def test_the_finds_of_the_hypothetical_answer_are_read_where_the_question_finds_enough(
     index: EvidenceIndex, tmp_path: Path
 ) -> None:
@@ -125,16 +116,6 @@ def test_the_finds_of_the_hypothetical_answer_are_read_where_the_question_finds_
     assert report.expansion.expanded == f"{QUESTION} {ANSWER}"
 
 
-def test_the_index_is_searched_for_question_and_answer_together(index: EvidenceIndex, tmp_path: Path) -> None:
-    (found,) = urls(1)
-    page = "Ada Winter came by train."
-    search, fetcher = ListedSearch({"Who opened it?": [found]}), ListedFetcher({found: page})
-    assert research("Who opened it?", index, search, fetcher).passages == []
-    with chat_server(lambda _: fields(passage=ANSWER)) as server:
-        report = research("Who opened it?", index, search, fetcher, hyde_of(server, tmp_path))
-    assert [passage.content for passage in report.passages] == [page]
-
-
 def test_a_long_hypothetical_answer_is_cut_between_words(index: EvidenceIndex, tmp_path: Path) -> None:
     words = "Overwhelmingly " * 40
     for text in (words, "橋" * 500, "a" * 500):
@@ -146,17 +127,6 @@ def test_a_long_hypothetical_answer_is_cut_between_words(index: EvidenceIndex, t
         assert asked in (" ".join(words.split()[:13]), "橋" * LONGEST_QUERY, "a" * LONGEST_QUERY)
 
 
-def test_without_a_hypothetical_answer_the_question_is_enough(index: EvidenceIndex, tmp_path: Path) -> None:
-    (found,) = urls(1)
-    search = ListedSearch({QUESTION: [found]})
-    with chat_server(lambda _: 500) as server, pytest.warns(UserWarning, match="hyde"):
-        report = research(QUESTION, index, search, ListedFetcher({found: ANSWER}), hyde_of(server, tmp_path))
-    assert search.asked == [QUESTION]
-    assert report.expansion is not None
-    assert report.expansion.hypothetical == ""
-    assert len(report.passages) == 1
-
-
 def test_one_search_that_fails_is_told_of_and_all_are_an_error(index: EvidenceIndex, tmp_path: Path) -> None:
     (found,) = urls(1)
     search = ListedSearch({QUESTION: FetchError("status 429"), ANSWER: [found]})
@@ -166,13 +136,6 @@ def test_one_search_that_fails_is_told_of_and_all_are_an_error(index: EvidenceIn
     assert report.counts()["added"] == 1
     with pytest.raises(FetchError, match="429"):
         research(QUESTION, index, search, ListedFetcher({}))
-
-
-def test_forms_of_one_address_are_one_page(index: EvidenceIndex) -> None:
-    forms = ["https://a.example/1/", "http://A.example:80/1?utm_source=x", "https://a.example/1#top", "https://a.example/2"]
-    fetcher = ListedFetcher({forms[0]: "Text one.", forms[3]: "Text two."})
-    research(QUESTION, index, ListedSearch({QUESTION: forms}), fetcher)
-    assert fetcher.asked == [forms[0], forms[3]]
 
 
 def test_known_pages_cost_no_fetch_and_leave_room_for_others(index: EvidenceIndex) -> None:
@@ -232,30 +195,6 @@ def test_a_question_without_a_word_is_refused(index: EvidenceIndex) -> None:
             research(subquestion, index, ListedSearch({}), ListedFetcher({}))
     with pytest.raises(QueryError, match="pages"):
         research(QUESTION, index, ListedSearch({}), ListedFetcher({}), pages=0)
-
-
-def test_over_http_each_page_has_its_own_end(index: EvidenceIndex, web: WebServer) -> None:
-    web.pages |= {
-        "/good": html(ANSWER, "Bridges"),
-        "/moved": redirect("/good2"),
-        "/good2": html("Another page about the bridge."),
-        "/inner": redirect("http://169.254.169.254/latest/meta-data/"),
-        "/endless": Page(b"", again=b"x" * 65_536),
-        "/picture": Page(b"x", media_type="image/png"),
-        "/zip": Page(b"PK", media_type="application/zip"),
-        "/private/x": html("secret"),
-        "/robots.txt": Page(b"User-agent: *\nDisallow: /private\n", media_type="text/plain"),
-    }
-    paths = ["endless", "inner", "missing", "picture", "zip", "private/x", "moved", "good"]
-    search = ListedSearch({QUESTION: [f"{web.url}/{path}" for path in paths]})
-    fetcher = HttpFetcher(private_hosts=[f"127.0.0.1:{web.port}"], seconds=10.0, max_bytes=100_000)
-    report = research(QUESTION, index, search, fetcher)
-    assert {page.url.removeprefix(f"{web.url}/"): page.status for page in report.pages} == {
-        "endless": "failed", "inner": "refused", "missing": "failed", "picture": "failed", "zip": "failed",
-        "private/x": "refused", "moved": "added", "good": "added",
-    }  # fmt: skip
-    assert report.pages[6].source_url == f"{web.url}/good2"
-    assert report.passages[0].content == ANSWER
 
 
 def test_functions_serve_as_search_engine_and_fetcher(index: EvidenceIndex) -> None:
