@@ -21,18 +21,7 @@ _FIELDS = ("claim", "query", "url", "quote", "id")
 
 
 def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | Path | None = None) -> tuple[int, int]:
-    """Write the searchable passages of a project, and judged claims, into a folder; return the number of both.
-
-    Args:
-        sources: of the project; the newest version of each URL is written.
-        folder: receives ``corpus.jsonl`` and, with judged claims, ``queries.jsonl`` and ``qrels/test.tsv``; others are removed.
-        judged: JSON lines, each a claim and a source about it: ``claim`` (or ``query``), ``url``, and optionally ``quote``,
-            words of the source. Lines with the same claim are one query. Without a quote every passage of the source is gold.
-
-    Raises:
-        SourceError: the file cannot be read, or a line names a source or quotes words that are not in the project.
-        OutputError: the folder cannot be written.
-    """
+    """Write the searchable passages of a project, and judged claims, into a folder; return the number of both."""
     target = Path(folder)
     passages = _passages(sources)
     corpus = [_row(item_id, passage) for item_id, passage in passages.items()]
@@ -58,15 +47,10 @@ def _id(key: str, number: int) -> str:
 
 
 def _row(item_id: str, passage: EvidencePassage) -> dict[str, object]:
-    titled = {"title": passage.title} if passage.title else {}
     about = {"url": passage.url, "quality": passage.quality, "fetch_date": passage.fetch_date}
+    titled = {"title": passage.title} if passage.title else {}
     metadata = {key: value for key, value in about.items() if value}
-    return {
-        "_id": item_id,
-        **titled,
-        "text": passage.content,
-        "metadata": metadata,
-    }
+    return {"_id": item_id, **titled, "text": passage.content, "metadata": metadata}
 
 
 def _judged(sources: EvidenceIndex, path: Path) -> tuple[list[dict[str, object]], list[tuple[str, str]]]:

@@ -157,8 +157,7 @@ class EvidenceIndex:
             return canonical
         urls = [version.canonical for version in self._store.all_versions() if version.sha256 == sha256 and version.newest]
         if len(urls) != 1:
-            known = f"has the URLs {', '.join(urls[:5])}" if urls else "was replaced by newer versions"
-            raise QueryError(f"the text {source[:64]} {known}; name the source by its URL")
+            raise QueryError(f"the text {source[:64]} is now at {len(urls)} URLs; name the source by its URL")
         return urls[0]
 
     def build_index(self) -> None:
@@ -211,7 +210,7 @@ class EvidenceIndex:
     def search_all(
         self, queries: Sequence[str], k: int = 5, min_quality: str | None = None, where: Where | None = None
     ) -> list[list[EvidencePassage]]:
-        """Search all sources for many queries in one batch; return the passages of each."""
+        """Search all sources for many queries, as :meth:`search` does, in one batch."""
         grades = at_least(min_quality)
         filters = [
             *([where] if where is not None and parse_filter(where) else []),

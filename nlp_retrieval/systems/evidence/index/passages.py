@@ -36,22 +36,7 @@ _LIST_MARK = re.compile(r"[ \t]*(?:[-*+•–#|>]|\(?\w{1,3}[.)])\s")  # noqa: R
 
 @dataclass(frozen=True)
 class EvidencePassage(ByKey):
-    """A passage of a source; its fields are read by key, too: ``passage["content"]``.
-
-    Args:
-        content: its text, exactly as in the source's stored text.
-        url: of the source, as it was added.
-        title: of the source.
-        quality: the source's grade, "A" (best) to "E".
-        fetch_date: when the source was fetched, ISO 8601; empty if unknown.
-        score: higher is better; comparable within one list of results only. 0 without a search.
-        key: of the source's text: the first 12 characters or more of its SHA-256.
-        start: of the passage in the stored text, in characters.
-        end: of the passage in the stored text.
-        signals: that the score comes from.
-        pages: numbers of the pages that it is on, from 1; empty if its source has no pages.
-        page_breaks: where its second page begins in the content, in characters, and each later one.
-    """
+    """A passage of a source, a span of its stored text; its fields are read by key, too: ``passage["content"]``."""
 
     content: str
     url: str
@@ -85,14 +70,7 @@ class _Unit(NamedTuple):
 
 
 def normal_text(content: str) -> str:
-    """Return a text in the form for storage; this is idempotent.
-
-    In this order: Unicode's NFC; all line ends become line feeds; NUL becomes U+FFFD; white space at the end of each line, and
-    at the beginning, is dropped; two blank lines or more become one.
-
-    Raises:
-        ItemError: it is not a string, has no visible text, holds a lone surrogate, or is longer than 200 million characters.
-    """
+    """Return a text as it is stored: in NFC, with line feeds alone, no white space at ends of lines, one blank line at most."""
     if not isinstance(content, str):
         raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")
     if len(content) > MAX_CHARACTERS:
@@ -108,12 +86,7 @@ def normal_text(content: str) -> str:
 
 
 def passage_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the passages of a text in the form for storage, in characters, in order.
-
-    A passage has at most 500 characters. It ends with the last paragraph that ends in its second half, else with the last
-    sentence that fits. After a paragraph the next passage begins with the next one; otherwise it repeats the sentences at
-    the end of the one before, of 50 characters or fewer together. A longer sentence is cut at white space.
-    """
+    """Return the spans of the passages of a stored text: of 500 characters at most, ended by a paragraph, else a sentence."""
     units = list(_units(text))
     spans = []
     first = 0

@@ -82,12 +82,10 @@ class SearchablePassages:
                 else:
                     self._searcher.open(self.folder)
                     self._is_open = True
-            except IndexDamagedError as error:
-                raise IndexDamagedError(f"{error}. Or call build_index, which builds it again from the sources.") from error
-            except (IndexMissingError, IndexMismatchError) as error:
+            except (IndexMissingError, IndexMismatchError, IndexDamagedError) as error:
                 if not self.is_built:  # removed meanwhile
                     return None
-                raise type(error)(f"{error}. build_index builds it again for this searcher.") from error
+                raise type(error)(f"{error}. Or call build_index, which builds it again from the sources.") from error
         return self._searcher
 
     def find(

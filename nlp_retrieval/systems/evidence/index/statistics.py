@@ -14,13 +14,7 @@ _WORD = re.compile(r"\w+")
 
 
 class IndexStatistics(TypedDict):
-    """Figures of an index.
-
-    The texts, their URLs (``source_count``), the passages, the registrable domains (``unique_domains``, and one for all
-    files), and the searches; relevance is defined in
-    :func:`nlp_retrieval.systems.evidence.index.statistics.relevance_of`. All stored texts count, also replaced ones and those
-    that wait for ``build_index``; keys that begin with ``indexed`` count only searchable texts.
-    """
+    """Figures of an index; what is ``indexed`` is searchable, all else counts replaced and waiting texts, too."""
 
     index_built: bool
     document_count: int
@@ -37,22 +31,14 @@ class IndexStatistics(TypedDict):
 
 
 def relevance_of(query: str, passage: str) -> float:
-    """Return how much of a query its best passage is about, from 0 to 10.
-
-    Ten times the share of the query's distinct words, without the most common English ones, that occur in the passage. It
-    says whether the passage is on the subject, and nothing about whether it supports the query.
-    """
+    """Return ten times the share of a query's words, without the most common ones, that its best passage has."""
     words = set(_WORD.findall(query.casefold()))
     asked = (words - STOP_WORDS) or words
     return 10 * len(asked & set(_WORD.findall(passage.casefold()))) / len(asked) if asked else 0.0
 
 
 def metadata_of(store: EvidenceStore, held: Mapping[str, int], *, built: bool) -> dict[str, Any]:
-    """Return the content of ``index_metadata.json``.
-
-    ``index_built`` says whether there is an index to search; ``document_count`` counts texts, however many URLs each has, and
-    ``sources`` has one entry for each, by its key; ``indexed_hashes`` are the keys of those that the index holds.
-    """
+    """Return the content of ``index_metadata.json``; a document is a text, however many URLs it has."""
     texts, asked = store.texts(), store.searches()
     shown = ("url", "title", "quality", "fetch_date", "passage_count")
     return {

@@ -111,23 +111,7 @@ def normal_title(title: str) -> str:
 
 @dataclass(frozen=True)
 class SourceVersion:
-    """One text under one URL, from a moment on.
-
-    Args:
-        key: of the text: the first 12 characters or more of its SHA-256.
-        url: as it was added.
-        title: of the page.
-        quality: its grade, "A" (best) to "E".
-        fetch_date: when it was fetched, ISO 8601; empty if unknown.
-        passage_count: number of passages of the text.
-        searchable: whether the searched index holds it.
-        pages: number of its last page with text; 0 if it has no pages.
-        version_count: number of versions of the URL.
-        sha256: of the text, in hexadecimal digits.
-        canonical: form of the URL, which all URLs of the page share.
-        moment: by which the versions of the URL are ordered.
-        newest: whether no version of the URL is later.
-    """
+    """One text under one URL, from a moment on; its key is the first characters of its SHA-256, its pages are counted."""
 
     key: str
     url: str

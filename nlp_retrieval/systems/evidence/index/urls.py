@@ -1,7 +1,10 @@
 """Canonical forms of URLs, the same for all URLs of a page, and registrable domains.
 
-Pages have http and https URLs; documents read from a disk have file URLs; a DOI stands for its URL at doi.org. Nothing else
-is a URL of a source. The network is not used, not even for the list of public suffixes.
+Pages have http and https URLs, documents of a disk file URLs; a DOI stands for its URL at doi.org.
+
+http counts as https; parameters that only track visitors, fragments (but for ``#/route`` and ``#!route``), dot segments and
+slashes at the end are dropped. Paths, queries and "www." are left as they are: they may name different pages. Only public
+suffixes of registries count for domains, so that one person with many free sites does not count as many.
 """
 
 from __future__ import annotations
@@ -42,19 +45,7 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
 
 
 def canonical_url(url: str) -> str:
-    """Return the form that all URLs of one page share; this is idempotent.
-
-    http counts as https, a DOI in any spelling as its address at doi.org; parameters that only track visitors, fragments (but
-    for ``#/route`` and ``#!route``), dot segments and slashes at the end are dropped. Paths, queries and "www." are otherwise
-    left as they are, because they may name different pages. Of a file URL the path and an unchanged query count.
-
-    Args:
-        url: an http, https or file URL, or a DOI; white space around it is ignored.
-
-    Raises:
-        InputError: it is invalid, holds a user name, or is longer than 8,192 characters, as given or percent-encoded.
-        DependencyError: w3lib or idna is not installed.
-    """
+    """Return the form that all URLs of one page share, with a DOI as its address at doi.org; an ``InputError`` for no URL."""
     parts = _split(url)
     canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
     if len(canonical) > MAX_URL:  # or it would not be a valid URL itself
@@ -63,11 +54,7 @@ def canonical_url(url: str) -> str:
 
 
 def registrable_domain(url: str) -> str:
-    """Return the registrable domain of a page: "bbc.co.uk" for "https://news.bbc.co.uk/1"; empty for a file.
-
-    Only the public suffixes of registries count: "alice.github.io" and "bob.github.io" are both "github.io", so that one person
-    with many free sites does not count as many. An address or a name without a public suffix is returned whole.
-    """
+    """Return the registrable domain of a page, "bbc.co.uk" for "https://news.bbc.co.uk/1"; empty for a file."""
     parts = urlsplit(canonical_url(url))
     return registered_name(parts.hostname or "") if parts.scheme == "https" else ""
 

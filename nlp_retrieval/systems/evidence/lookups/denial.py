@@ -22,14 +22,7 @@ _SAME_MATTER, _SAME_MATTER_DENIED, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
 
 
 class Denial(NamedTuple):
-    """A sentence that differs from a claim in what it denies.
-
-    Args:
-        ahead: how much more of the claim's words it has than the sentences that do not differ.
-        sentence: itself; None if there is none.
-        says: how it differs, for people; empty if it is about something else.
-        same: whether it says most of what the claim says, so that one of the two is wrong.
-    """
+    """A sentence that differs from a claim in what it denies, by how much, and how; ``same`` if one must be wrong."""
 
     ahead: float = 0.0
     sentence: Sentence | None = None

@@ -28,11 +28,7 @@ class MissingFigures(NamedTuple):
 
 
 def missing_figures(claim: str, passage: str) -> MissingFigures:
-    """Return the numbers and dates of a claim that are nowhere in a passage.
-
-    A date is missing if no date of the passage agrees with it, whatever numbers are there; its day and year are not reported
-    again. Words that only look like numbers ("one of them", "the two towns") are not reported.
-    """
+    """Return the numbers and dates of a claim that are nowhere in a passage; a missing date's day and year are not repeated."""
     wanted = [date for date in dates_of(claim) if date.is_full]
     dates = dates_of(passage) if wanted else []
     missing = [date for date in wanted if not any(date.agrees(other) for other in dates)]

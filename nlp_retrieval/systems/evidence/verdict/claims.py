@@ -183,23 +183,7 @@ _QUALITY = {"C1": "B", "C2": "C", "C3": "C"}
 
 @dataclass(frozen=True)
 class ClaimVerdict(ByKey):
-    """Verdict of an index on a claim; it is read by key, too: ``verdict["verification_status"]``.
-
-    Args:
-        claim: the statement.
-        claim_type: "C1", "C2" or "C3".
-        min_quality: the lowest grade of sources that counts.
-        supporting_evidence: passages that support it, most likely ones first.
-        weak_evidence: passages that support it weakly: nothing is against it, and the verifier is not sure.
-        contradicting_evidence: passages that contradict it, most likely ones first.
-        neutral_evidence: passages that do neither; least neutral ones first.
-        supporting_origins: the independent origins of the supporting passages, as numbers of passages in that list.
-        contradicting_origins: those of the contradicting passages.
-        verification_status: follows from the numbers of origins alone.
-        rule: the rule that gave it, in words, with the number of passages, if any, that the verifier did not judge.
-        not_judged: number of passages that the verifier did not judge, because the claim is too long for it, or it gave no
-            usable answer. They are among the neutral ones.
-    """
+    """Verdict of an index on a claim, its evidence by kind, the likeliest first; read by key, too: ``verdict["rule"]``."""
 
     claim: str
     claim_type: str
@@ -331,16 +315,7 @@ class ClaimVerifier:
         return verdict
 
     def verify_all(self, claims: Sequence[str], claim_type: Literal["C1", "C2", "C3"] = "C2") -> list[ClaimVerdict]:
-        """Verify many claims; the verifier judges the passages of all of them in one batch.
-
-        Args:
-            claims: one statement each.
-            claim_type: of all of them.
-
-        Raises:
-            ConfigurationError: the type is unknown.
-            QueryError: a claim is not a string.
-        """
+        """Verify many claims of one type, as :meth:`verify` does, in one batch."""
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
         found = self.index.search_all(claims, self.k, min_quality=_QUALITY[claim_type])

@@ -39,19 +39,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a source does to a claim.
-
-    Args:
-        verdict: "supported" if the source says it word for word, or the verifier is sure of it (of held-out pairs at least 7 of
-            10 were right there) and every name of the claim is there; "weak" if nothing is against it, and the verifier is less
-            sure; "contradicted" if the source says otherwise; else "not found".
-        reason: why the source does not support the claim; empty if it is supported or weak.
-        detail: one sentence for people: which number or name, what the source says instead, or how it was computed.
-        decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
-            the rest, else "verifier".
-        judgement: the verifier's; that of ``lexical`` if the verifier was not asked.
-        there: what was looked up.
-    """
+    """What a source does to a claim, why, one sentence for people, and who decided; the judgement is of who was asked."""
 
     verdict: Verdict
     reason: Reason

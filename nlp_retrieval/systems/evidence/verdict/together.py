@@ -70,11 +70,7 @@ def judged_together(decider: Decider, sentence: str, sources: Sequence[CitedText
 
 
 def parts_of(sentence: str, places: Sequence[int] = ()) -> list[tuple[int, str]]:
-    """Return the parts of a sentence, each with the position of its end: at marks, commas and conjunctions.
-
-    A part with fewer than two words that say something belongs to the one before it, the first to the next. There are at most
-    eight; the last has the rest.
-    """
+    """Return the parts of a sentence, at most eight, each with the position of its end: at marks, commas and conjunctions."""
     cuts = {place for place in places if 0 < place < len(sentence)}
     cuts |= {match.start() for match in _NEXT_PART.finditer(sentence)}
     spans: list[tuple[int, int]] = []

@@ -77,10 +77,7 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
 
 
 def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return probabilities of support, with 0 for the pairs that a lookup decides against: the verifier does not count there.
-
-    A threshold that is chosen on them is that of the audit and of verdicts, which look claims up first.
-    """
+    """Return probabilities of support, with 0 for the pairs that a lookup decides against, as in an audit."""
     against = [bool(looked_up(pair.claim, pair.passage, pair.passage).findings) for pair in pairs]
     return np.where(against, 0.0, support)
 
@@ -88,11 +85,7 @@ def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> N
 def best_threshold(
     support: NDArray[np.float64], supported: NDArray[np.bool_], weights: NDArray[np.float64] | None = None
 ) -> float:
-    """Return the lowest probability of support that separates supported pairs from others as well as any.
-
-    Both weigh the same. As well is up to 0.005 of balanced accuracy worse: of thresholds that differ by chance alone, the
-    lowest flags fewest right claims.
-    """
+    """Return the lowest probability of support that separates supported pairs from others as well as any, but for chance."""
     if supported.all() or not supported.any():
         raise ConfigurationError("the pairs are all supported, or none is; a threshold needs both")
     weights = np.ones(len(support)) if weights is None else weights

@@ -15,16 +15,7 @@ Label = Literal["support", "contradict", "neutral", "not_support"]
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """A claim and a passage, judged by a person.
-
-    Args:
-        claim: a statement.
-        passage: that may support it.
-        label: "not_support" if it is unknown whether the passage contradicts the claim or is neutral.
-        family: shared by pairs that must be on the same side of a split.
-        rationale: spans of the passage's deciding sentences; empty if unknown.
-        collection: the folder that the pair comes from.
-    """
+    """A claim and a passage, judged by a person; pairs of one family are on one side of a split."""
 
     claim: str
     passage: str
