@@ -59,7 +59,7 @@ class Quotation:
     sentences: Span
 
 
-class _Numbered:
+class _NumberedText:
     """A text in its stored form, and its passages by their numbers from 1: those of the index."""
 
     def __init__(self, text: str) -> None:
@@ -85,7 +85,7 @@ class _Numbered:
         return sorted(sorted(parts, key=shared, reverse=True)[:_MOST_PARTS], key=lambda part: part[0])
 
 
-class _Reading:
+class _TextReading:
     """A question about texts, asked a part at a time.
 
     Args:
@@ -101,8 +101,8 @@ class _Reading:
         texts: Sequence[str],
         prompt: str,
         fields: tuple[str, str],
-        read: Callable[[object, _Numbered, range], Any],
-    ) -> list[tuple[_Numbered, list[Any]]]:
+        read: Callable[[object, _NumberedText, range], Any],
+    ) -> list[tuple[_NumberedText, list[Any]]]:
         """Ask about texts, all in one batch; return each, and the usable answers about its parts."""
         from nlp_retrieval.lm import ask_all, dspy
         from nlp_retrieval.systems.evidence import prompts
@@ -111,8 +111,8 @@ class _Reading:
         checked = check_queries(queries, query_field, f"{query_field}s")
         if isinstance(texts, str) or len(texts) != len(checked):
             raise QueryError(f"give one text for each of the {len(checked)} {query_field}s, in a list")
-        numbered = [_Numbered(text) for text in texts]
-        asked, about, counts = list[dict[str, Any]](), dict[str, tuple[_Numbered, range]](), []
+        numbered = [_NumberedText(text) for text in texts]
+        asked, about, counts = list[dict[str, Any]](), dict[str, tuple[_NumberedText, range]](), []
         for query, text in zip(checked, numbered, strict=True):
             parts = text.parts(query)
             counts.append(len(parts))
@@ -130,7 +130,7 @@ class _Reading:
         return [(text, [answer for answer in some if answer]) for text, some in zip(numbered, by_text, strict=True)]
 
 
-class Extract(_Reading):
+class Extract(_TextReading):
     """Chooses the passages of a text that help most to answer a question, without an index.
 
     The model names passages by their numbers, so that results are always in the text.
@@ -160,13 +160,13 @@ class Extract(_Reading):
         ]
 
 
-def _numbers(answer: object, _: _Numbered, part: range) -> list[int] | None:
+def _numbers(answer: object, _: _NumberedText, part: range) -> list[int] | None:
     numbers = _typed(answer, list[int])
     shown = list(dict.fromkeys(number for number in numbers or () if number in part))
     return shown if shown or numbers == [] else None
 
 
-class Match(_Reading):
+class Match(_TextReading):
     """Finds the passages of a text that support a claim, and those that contradict it, without an index.
 
     The model names passages by their numbers, so that results are always in the text. The stance is the model's opinion,
@@ -189,7 +189,7 @@ class Match(_Reading):
         ]
 
 
-def _stances(answer: object, _: _Numbered, part: range) -> dict[int, Stance] | None:
+def _stances(answer: object, _: _NumberedText, part: range) -> dict[int, Stance] | None:
     """Return the stances by number, without a passage that has both."""
     from nlp_retrieval.systems.evidence.prompts import PassageStance
 
@@ -202,7 +202,7 @@ def _stances(answer: object, _: _Numbered, part: range) -> dict[int, Stance] | N
     return stances if stances or findings == [] else None
 
 
-class Quote(_Reading):
+class Quote(_TextReading):
     """Quotes the words of a text that support a claim.
 
     The model's answer is looked up in the text, and returned only if it is there word for word; only white space may differ,
@@ -224,7 +224,7 @@ class Quote(_Reading):
         return [next((_quotation(span, text.text) for (span,) in answers), None) for text, answers in answered]
 
 
-def _quoted(answer: object, text: _Numbered, part: range) -> list[Span] | None:
+def _quoted(answer: object, text: _NumberedText, part: range) -> list[Span] | None:
     """Return the span of the quotation in an answer, none if it says that there is none; None for one not in the text."""
     words = unwrapped(answer)
     if not isinstance(words, str):
