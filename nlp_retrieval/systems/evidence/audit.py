@@ -55,20 +55,9 @@ AuditReason = Literal[
 class AuditRow(ByKey):
     """Result of an audit for one citation; it is read by key, too: ``row["status"]``, ``row["actual_passage"]``.
 
-    Args:
-        citation: that was audited.
-        status: PASS if its source supports the sentence, WEAK if nothing is against it and the verifier is not sure,
-            SOURCE_NOT_INDEXED if the source is not in the index, else REVIEW.
-        reason: why it is to be reviewed; empty for PASS and WEAK.
-        support_score: 0 to 1, the calibrated probability that the source supports the sentence.
-        passage: the passage of the cited source that is nearest to the sentence; None if the source is not in the index.
-        sentence: where the deciding sentence begins and ends in the passage's content, in characters.
-        other_source: URL of another indexed source that supports the sentence, if the reason is "another source".
-        detail: one sentence for people: which number or name, and what the source says instead.
-        decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
-            the rest, "verifier" if it judged alone; empty if nothing was read.
-        review: the decision of a reviewer that stands.
-        part: of the sentence that its source supports, where only several sources together support all of it.
+    ``support_score`` is the calibrated probability that the source supports the sentence, ``passage`` the nearest one of that
+    source, ``sentence`` the span of what decides in it, ``detail`` one sentence for people, and ``part`` what of the sentence
+    this source supports, where only several together support all of it.
     """
 
     citation: Citation
@@ -234,9 +223,6 @@ class CitationAuditor:
         Of several addresses that is the first with a text. A work without one is looked for by its title: among all sources if
         its reference has no address, else among files, since a page under another address is another page. The report's notes
         name the sources that were found so.
-
-        Args:
-            report: that was read.
         """
         urls: dict[tuple[str, tuple[str, ...], str], str] = {}
         by_title: list[str] = []
@@ -257,11 +243,7 @@ class CitationAuditor:
         return replace(report, citations=citations, notes=[*report.notes, note] if by_title else report.notes)
 
     def row(self, citation: Citation) -> AuditRow:
-        """Audit one citation.
-
-        Args:
-            citation: of a report.
-        """
+        """Audit one citation."""
         if not citation.url:
             problem = citation.problem or f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
             return _unread(citation, "REVIEW", "no reference", problem)

@@ -20,7 +20,7 @@ from nlp_retrieval.documents import Reference, web_address
 from nlp_retrieval.reports import asset, rendered
 from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, CitationAudit
 from nlp_retrieval.systems.evidence.citations.published import CheckedReference, checked_sentence
-from nlp_retrieval.systems.evidence.citations.report import Citation, UncitedSentence
+from nlp_retrieval.systems.evidence.citations.report import Citation, ReportSentence
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.text import counted, listed, visible
 
@@ -113,7 +113,7 @@ class AuditAnswer(BaseModel):
     notes: list[str]
     summary: dict[AuditStatus, int]
     rows: list[dict[str, Any]]
-    uncited: list[UncitedSentence]
+    uncited: list[ReportSentence]
     missing: list[Citation]
     unused: list[Reference]
     checked: list[CheckedReference]

@@ -56,18 +56,7 @@ def quality_rules() -> tuple[QualityRule, ...]:
 
 
 def assess_source_quality(url: str) -> Grade:
-    """Return the grade of a source by its address alone.
-
-    Args:
-        url: of the source. Anything but an address of the web (``file://``) has grade C.
-
-    Returns:
-        "A" (best) to "E".
-
-    Raises:
-        InputError: this is not a URL.
-        DependencyError: tldextract is not installed.
-    """
+    """Return the grade of a source by its address alone, "A" (best) to "E"; anything but an address of the web has C."""
     parts = urlsplit(canonical_url(url))
     host, path = parts.hostname or "", unquote(parts.path) or "/"
     return next((rule.grade for rule in quality_rules() if host and rule.fits(host, path)), "C")

@@ -39,17 +39,10 @@ from nlp_retrieval.text import printable
 
 @dataclass(frozen=True)
 class SourceDocument:
-    """A source in the form that the index of evidence accepts.
+    """A source in the form that the index of evidence accepts, without anything that its readers do not see.
 
-    Args:
-        content: its plain text, paragraphs separated by blank lines, without anything that its readers do not see.
-        url: of the source; ``file://`` for a file.
-        title: of the source, or the name of its file.
-        quality: its grade, "A" (best) to "E".
-        fetch_date: when it was fetched, ISO 8601; empty if unknown.
-        given: the values that came from a person, not from a rule, page or clock: "title", "quality", "fetch_date".
-        pages: numbers of its pages with text, from 1, and where each begins in the content.
-        aliases: more URLs that it is cited by.
+    ``given`` names the values that came from a person, not from a rule, page or clock: "title", "quality", "fetch_date";
+    ``pages`` are numbers of pages, from 1, and where each begins in the content.
     """
 
     content: str
@@ -102,20 +95,9 @@ def read_sources(
     ``title``, ``quality`` and ``fetch_date``. The URL of a document is its ``file://`` address unless ``url`` gives
     one; what a page or front matter says about its own address or grade is ignored, since it may be false.
 
-    A named file that cannot be read is an error, as is a wrong line of it. In a folder or a manifest, files that
-    cannot be read are skipped; a warning at the end counts them and says what is wrong with the first.
-
-    Args:
-        paths: a file, a folder, or several; a symbolic link is followed if it is named, not in a folder.
-        quality: the grade of sources that state none, "A" to "E"; by default by their addresses.
-        fetch_date: when sources were fetched that state no date, ISO 8601.
-        url: of a single file.
-        left_out: collects what is skipped, to list it; by default a warning counts it.
-        fetch: returns the page at a URL, for rows of a manifest without a file; by default these are errors.
-
-    Raises:
-        SourceError: a file or folder does not exist or cannot be read, a line is wrong, or a grade or date is none.
-        DependencyError: a package for a kind of file is not installed.
+    A named file that cannot be read is a SourceError, as is a wrong line of it. In a folder or a manifest, files that
+    cannot be read are skipped; a warning at the end counts them and says what is wrong with the first. ``fetch`` returns the
+    page at a URL, for rows of a manifest without a file.
     """
     for_all = SourceDocument("", url, "", quality, fetch_date)
     _check("these sources", for_all)

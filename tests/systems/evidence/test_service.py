@@ -154,12 +154,3 @@ def test_what_cannot_be_used_is_refused_with_the_place(served):
         ("/audit", {"report": "x", "html": "/tmp/x"}, "html: Extra inputs are not permitted"),
     ]:
         assert said in error_of(served[1].post(path, json=body), 422, "invalid_request")
-
-
-def test_a_browser_sends_the_token_as_a_password(served):
-    service, _, _ = served
-    with service.client() as stranger:
-        refused = stranger.get("/", headers={"Accept": "text/html,*/*"})
-        assert refused.headers["www-authenticate"] == 'Basic realm="nlp-retrieval", charset="UTF-8"'
-        assert "Basic" not in stranger.get("/stats").headers["www-authenticate"]
-        assert stranger.get("/stats", auth=("ann", TOKEN)).status_code == 200

@@ -228,11 +228,8 @@ def _years_of(text: str) -> list[str]:
 class MarkReader:
     """Finds marks in text.
 
-    Args:
-        known: returns whether a report has an entry of this name.
-        round_numbers: whether numbers in round brackets cite.
-        authors: whether authors with a year cite even if no entry has them.
-        keys: whether ``@key`` in the text cites even if no entry has it.
+    ``known`` says whether a report has an entry of a name; the others whether numbers in round brackets cite, authors with a
+    year that no entry has, and ``@key`` in the text.
     """
 
     def __init__(

@@ -109,15 +109,7 @@ class BaseWorkRegister(Component, ABC):
 
 @dataclass(frozen=True)
 class CheckedReference:
-    """What a register says about an entry of a list of references.
-
-    Args:
-        reference: the entry.
-        status: "as cited"; "differs" if the work has another title, year, DOI or author; "not there"; "retracted"; "not
-            asked" if there was no answer, or the entry names no work.
-        detail: one sentence for people.
-        work: in the register; None if none was there.
-    """
+    """What a register says about an entry: ``work`` is what it has, None if none was there."""
 
     reference: Reference
     status: ReferenceStatus

@@ -470,6 +470,7 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
     cited: set[Reference] = set(references.named)
     addresses: set[str] = set()
     flow: list[ReportSentence] = []
+    uncited: list[ReportSentence] = []
     last: Reference | None = None
     for sentence in sentences:
         first = len(citations) + 1
@@ -490,14 +491,12 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
                     missing.append(citation)
         numbers = tuple(range(first, len(citations) + 1))
         flow.append(ReportSentence(sentence.text, sentence.line, sentence.kind, sentence.block, numbers))
+        if sentence.states and not sentence.marks and states_fact(sentence.text):
+            uncited.append(flow[-1])
     return CitedReport(
         text.title or title,
         citations,
-        [
-            UncitedSentence(sentence.text, sentence.line)
-            for sentence in sentences
-            if sentence.states and not sentence.marks and states_fact(sentence.text)
-        ],
+        uncited,
         missing,
         [entry for entry in references.entries() if entry not in cited and (entry.mark or entry.url not in addresses)],
         sentences=flow,
@@ -564,19 +563,10 @@ def _cited(mark: Mark, references: References, last: Reference | None) -> Iterat
 
 @dataclass(frozen=True)
 class Citation:
-    """One occurrence of one citation.
+    """One occurrence of one citation: its mark as written, its sentence without marks, and what its reference names.
 
-    Args:
-        number: 1 for the first of the report.
-        mark: as written: "3", the name of a footnote; empty for a plain link.
-        sentence: the sentence that it is for, as plain text, without marks of citations.
-        url: of what is cited; empty if the reference has none, or there is no such reference.
-        title: of what is cited, by the reference.
-        line: of the report, from 1.
-        quoted: whether the sentence is in a block quote, so that the source must contain it word for word.
-        other_urls: under which the same work may be stored: the DOI, and the page of the publisher.
-        problem: why there is no such reference, in words; empty if there is one, or nothing more is known.
-        place: number of characters of the sentence before the mark; 0 if that is not known.
+    ``other_urls`` are those under which the same work may be stored, ``problem`` says why there is no reference, and ``place``
+    is the number of characters of the sentence before the mark, 0 if that is not known.
     """
 
     number: int
@@ -589,14 +579,6 @@ class Citation:
     other_urls: tuple[str, ...] = ()
     problem: str = ""
     place: int = 0
-
-
-@dataclass(frozen=True)
-class UncitedSentence:
-    """A sentence that states a fact (a number, a date, a name) and carries no citation."""
-
-    sentence: str
-    line: int
 
 
 @dataclass(frozen=True)
@@ -619,7 +601,7 @@ class CitedReport:
 
     title: str
     citations: list[Citation]
-    uncited: list[UncitedSentence]
+    uncited: list[ReportSentence]
     missing: list[Citation]
     unused: list[Reference]
     sentences: list[ReportSentence] = field(default_factory=list)

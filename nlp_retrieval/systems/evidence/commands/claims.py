@@ -174,16 +174,16 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     to = console()
     read = counted(len(verdict.neutral_evidence), "passage")
     to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
-    for item in verdict.supporting_evidence:
-        print_passage(to, f"  supports ({item.judgement.support:.2f})  ", item.passage, item.quote)
-    for item in verdict.weak_evidence[: None if verdict.verification_status == "WEAK" else 0]:
-        print_passage(to, f"  weakly supports ({item.judgement.support:.2f})  ", item.passage, item.quote)
-    for item in verdict.contradicting_evidence:
-        print_passage(to, f"  contradicts ({item.judgement.contradict:.2f})  ", item.passage, item.quote)
-    if verdict.verification_status == "UNVERIFIED":
-        for item in verdict.neutral_evidence[:1]:
-            scores = f"support {item.judgement.support:.2f}, contradict {item.judgement.contradict:.2f}"
-            print_passage(to, f"  inconclusive, the nearest of {read} ({scores})  ", item.passage, item.quote)
+    status = verdict.verification_status
+    for words, found in (
+        ("supports", verdict.supporting_evidence),
+        ("weakly supports", verdict.weak_evidence if status == "WEAK" else []),
+        ("contradicts", verdict.contradicting_evidence),
+        (f"inconclusive, the nearest of {read}", verdict.neutral_evidence[:1] if status == "UNVERIFIED" else []),
+    ):
+        for item in found:
+            scores = f"{item.judgement.support:.2f} for, {item.judgement.contradict:.2f} against"
+            print_passage(to, f"  {words} ({scores})  ", item.passage, item.quote)
     for evidence, origins in (
         (verdict.supporting_evidence, verdict.supporting_origins),
         (verdict.contradicting_evidence, verdict.contradicting_origins),

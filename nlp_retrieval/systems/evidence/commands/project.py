@@ -54,13 +54,9 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
     """Return a project's index of sources."""
     from nlp_retrieval import Searcher
     from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, retrievers_of
-    from nlp_retrieval.errors import SourceError
     from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
 
-    try:
-        existing = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
-    except OSError as error:
-        raise SourceError(f"{project} cannot be the folder of a project: {error.strerror or error}") from None
+    existing = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
     name = existing or _FOLDERS[0]
     if retrievers:
         chosen = [built(BaseRetriever, "--retriever", each) if isinstance(each, str) else each for each in retrievers]

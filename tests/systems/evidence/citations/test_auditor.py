@@ -99,13 +99,6 @@ class Believer(BaseVerifier):
         return [read if len(claim) <= 50 else unread for claim in claims]
 
 
-def test_what_a_verifier_did_not_read_is_not_told_as_missing(index: EvidenceIndex) -> None:
-    sentence = "The Long Bridge was opened in 1932, and it carries rail and road traffic [1]."
-    (row,) = CitationAuditor(index, Believer()).audit(sentence + REFERENCES).rows
-    assert (row.status, row.reason) == ("REVIEW", "not judged")
-    assert row.detail == "believer did not judge this: it is too long, or there was no usable answer"
-
-
 @pytest.mark.parametrize(
     ("sentence", "passes"),
     [

@@ -195,19 +195,6 @@ def test_html_is_read() -> None:
     assert "hidden" in report.notes[0]
 
 
-def test_footnotes_of_a_page_are_found_without_links_and_headings() -> None:
-    page = f"""<h1>T</h1><p>Fish grew by 5%<sup><a href="#c1">1</a></sup><sup>:&hairsp;12</sup>.
-Frogs fell in 2020<sup>2</sup>.
-Newts fell by 3%<sup>9</sup>.</p>
-<section role="doc-endnotes"><ol><li id="c1">A. {DANCE}</li><li>B. {ANTS}</li></ol></section>"""
-    report = read_report(read_as("html", page.encode(), "a.html"))
-    assert [(one.mark, one.url, one.sentence) for one in report.citations] == [
-        ("1", DANCE, "Fish grew by 5%."),
-        ("2", ANTS, "Frogs fell in 2020."),
-        ("9", "", "Newts fell by 3%."),
-    ]
-
-
 def test_a_docx_that_a_word_processor_wrote_is_read(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_heading("On Bees", 0)
@@ -279,6 +266,8 @@ def field(instruction: str, *shown: str) -> str:
 
 
 ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
+
+
 RAISED = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
 NUMBERING = f"""<w:numbering {W}><w:abstractNum w:abstractNumId="7">
 <w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>

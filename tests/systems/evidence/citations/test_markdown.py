@@ -147,19 +147,6 @@ def test_lists_of_references_are_read(entries):
     assert (report.title, report.missing, report.unused) == ("Bees", [], [])
 
 
-NAMES = ["VII. References", "Quellen", "Références", "Zz unknown name"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_list_of_references_is_found_under_any_name(name):
-    entries = f"1. One, 1999. {A}\n2. Two Karl, 2001. {B}\n3. Three Karl, 2001. {C}\n"
-    for form in ("## {}:\n", "**{}**\n"):
-        report = read_report(f"# Bees\n\nBees dance [1]. Ants do not [2].\n\n{form.format(name)}\n{entries}")
-        assert [(one.mark, one.url) for one in report.citations] == [("1", A), ("2", B)]
-        assert report.uncited == []
-        assert [one.mark for one in report.unused] == ["3"]
-
-
 def test_an_entry_without_a_url_hides_none_with_it():
     report = read_report(f"Bees dance [1].\n\n## Notes:\n\n[1] Hearsay.\n\n## Sources\n\n[1] First. {A}\n[1] Again. {B}\n")
     assert [one.url for one in report.citations] == [A]
@@ -181,11 +168,6 @@ def test_an_entry_without_a_url_hides_none_with_it():
 def test_what_looks_like_a_citation_and_has_no_entry_is_missing(mark, names):
     report = read_report(f"Bees dance {mark}.")
     assert [(one.mark, one.url, one.sentence) for one in report.missing] == [(name, "", "Bees dance.") for name in names]
-
-
-@pytest.mark.parametrize("interval", ["a median 5 [3 to 8] days", "95% CI [2 to 5]", "aged (1 to 3)", "it has (1 + 3)"])
-def test_intervals_in_words_do_not_cite(interval):
-    assert cited(f"Bees dance [1]. It was {interval}.{LIST}") == [("1", "Bees dance.")]
 
 
 def test_numbers_in_round_brackets_cite_where_no_others_do():
@@ -265,11 +247,6 @@ def test_a_link_that_names_a_source_is_taken_out(text):
     assert addresses(text) == [(A, "Bees dance.")]
 
 
-def test_addresses_stay_as_they_are_written():
-    for url in (B, C, "https://x.example/ä_(b)_c", "HTTP://X.example:80/%7Ea", "https://x.example/_a_*b*c"):
-        assert [one.url for one in read_report(f"Bees dance [1].\n\n## References\n\n[1] Title, {url}").citations] == [url]
-
-
 def test_links_that_lead_nowhere_on_the_web_are_text():
     text = "[run](javascript:alert(1)) and [mail](mailto:a@b.example) and [below](#x) and [file](file:///etc/passwd)"
     assert read_report(text).citations == []
@@ -315,7 +292,7 @@ They were seen by Karl Frisch. It took 3 years. They dance. Did he see 20? "He d
 - The year was 1965 [1].
 - It was in Munich.
 """
-    found = [(one.sentence, one.line) for one in read_report(text + LIST).uncited]
+    found = [(one.text, one.line) for one in read_report(text + LIST).uncited]
     assert found == [("They were seen by Karl Frisch.", 3), ("It took 3 years.", 3), ("It was in Munich.", 6)]
 
 

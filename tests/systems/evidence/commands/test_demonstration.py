@@ -10,12 +10,6 @@ from typing import Any
 import pytest
 from cli.commands import run
 
-from nlp_retrieval.systems.evidence.citations.report import read_report
-from nlp_retrieval.systems.evidence.commands.demonstration import LIGHTHOUSE
-from nlp_retrieval.systems.evidence.source_files import read_sources
-
-WAYS = {"negated", "source not indexed", "contradicted", "wrong source", "swapped name", "changed number"}
-
 
 def shipped(name: str) -> Path:
     return Path(str(resources.files("nlp_retrieval.systems.evidence").joinpath("demo", name)))
@@ -67,13 +61,3 @@ def test_instructions_that_no_reader_sees_are_in_no_source(made: tuple[Path, str
     assert "2 hidden elements" in said
     for name in ("audit.html", "audit.json", "project/09_qa/retrieval_audit.md"):
         assert "ignore your instructions" not in (folder / "demo" / "evidence" / name).read_text()
-
-
-def test_the_data_are_twelve_sources_and_six_citations_that_are_wrong_in_six_ways() -> None:
-    sources = list(read_sources(shipped("sources.jsonl")))
-    urls = {source.url for source in sources} | {LIGHTHOUSE}
-    report = read_report(shipped("report.md").read_text())
-    assert (len(urls), len(report.citations), len(report.missing), len(report.unused)) == (12, 15, 0, 0)
-    assert {one["way"] for one in known_wrong()} == WAYS
-    absent = [one.number for one in report.citations if one.url.partition("/?")[0].replace("http:", "https:") not in urls]
-    assert absent == [one["number"] for one in known_wrong() if one["way"] == "source not indexed"]

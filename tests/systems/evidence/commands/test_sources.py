@@ -35,18 +35,6 @@ def test_sources_are_added_once_and_are_searchable_at_once(tmp_path: Path) -> No
     assert {one["url"] for one in json.loads(found.stdout)} == {one["url"] for one in SOURCES}
 
 
-def test_a_file_keeps_the_url_grade_and_date_that_it_is_given(tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text(
-        "<title>Bell</title><p>The bell of Altbrunn weighs 900 kg.</p>" + "<p>It rings.</p>" * 3
-    )
-    options = ("--url", "http://bell.example/?utm_source=x", "--quality", "B", "--date", "2026-03-04", "-r", "bm25")
-    done = run("evidence", "add", "project", "page.html", *options, folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "1 source added; 1 text, 1 passage in project\n")
-    (source,) = index_of(tmp_path / "project").sources()
-    assert (source.title, source.quality, source.fetch_date[:10]) == ("Bell", "B", "2026-03-04")
-    assert index_of(tmp_path / "project").source("https://bell.example/") == source
-
-
 def test_sources_are_listed_and_deleted(tmp_path: Path) -> None:
     make_project(tmp_path)
     stats, gazette = (source["url"] for source in SOURCES)
