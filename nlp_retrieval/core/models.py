@@ -90,16 +90,10 @@ _SHORT = 60
 _RESULT_FIELDS = {"item", "score", "signals"}
 
 
-_OF_PYDANTIC = frozenset(name for name in dir(BaseModel) if not name.startswith("__"))
-
-
 class PlainModel(BaseModel):
-    """A frozen model whose tab completion shows its own names and not those of pydantic."""
+    """A frozen model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    def __dir__(self) -> list[str]:
-        return sorted(set(super().__dir__()) - _OF_PYDANTIC)
 
 
 @contextmanager

@@ -12,10 +12,6 @@ import pytest
 from cli.commands import refused
 from cli.commands import run as command
 
-from nlp_retrieval.testing import BrokenRuleError
-
-from .breaking import held_to
-from .broken_components import BROKEN
 from .registering import write_entry_points
 
 PAGE = (Path(__file__).parents[2] / "docs" / "OWN_COMPONENT.md").read_text("utf-8")
@@ -44,14 +40,6 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     (folder / "trigram_retriever.py").unlink()  # what is installed is what is run
     return folder
-
-
-def test_the_failure_that_the_page_shows_is_what_an_author_sees(tmp_path: Path) -> None:
-    (shown,) = re.findall(r"```text\n(rule broken: .*?)\n```", PAGE, re.DOTALL)
-    (broken,) = [one for one in BROKEN if f"component: {one.component.__name__}()" in shown]
-    with pytest.raises(BrokenRuleError) as caught:
-        held_to(broken, tmp_path)
-    assert str(caught.value) == shown
 
 
 def test_the_tests_of_the_package_pass(package: Path) -> None:

@@ -41,25 +41,6 @@ def test_an_explanation_reads_as_the_chain_with_its_sentences() -> None:
 # through a searcher
 
 
-@pytest.mark.parametrize("kind", list(HOPS))
-def test_the_second_hop_is_explained_by_the_link_that_led_there(tmp_path: Path, kind: str) -> None:
-    corpus = HOPS[kind]
-    searcher = Searcher([LinkGraphRetriever([BM25], links=[corpus.links])])
-    searcher.index(corpus.items, tmp_path)
-    (results,) = searcher.search(corpus.query, 5)
-    told = {hit.item.item_id: one for hit, one in zip(results, searcher.explain(corpus.query, results), strict=True)}
-    first, second = told["d0"]["link_graph"], told["d1"]["link_graph"]
-    assert first.steps == ()
-    score = next(hit.signals["link_graph.seed.bm25"] for hit in results if hit.item.item_id == "d0")
-    assert first.origin == second.origin == f"bm25 ranks it 1 of 1 (score {score:.3g})"
-    (step,) = second.steps
-    assert (step.source, step.target, step.kind, step.along) == (corpus.items[0], corpus.items[1], kind, True)
-    mention = step.sentence[step.start : step.end]
-    assert mention == {"title_mentions": "Ada Quill"}.get(kind, "Corvin Observatory" if "entit" in kind else "")
-    assert step.sentence in corpus.items[0].content
-    assert second.strength < first.strength
-
-
 def test_chains_begin_at_seeds_or_named_titles_and_follow_links_by_their_probabilities(tmp_path: Path) -> None:
     items = wiki(80, seed=4)
     retriever = LinkGraphRetriever([BM25, FaissRetriever(HashedWords(16))], depth=4, damping=0.6)

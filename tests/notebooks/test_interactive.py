@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
-from typing import Any
 
 import pytest
-from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
-from nlp_retrieval import Answer, Gold, Query, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import SearchableItem, Searcher
 from nlp_retrieval.core.components.component import parameters_of
 
 from .shells import own_shell
@@ -31,22 +29,6 @@ def help_of(shell: InteractiveShell, name: str) -> str:
 
 
 ITEM = SearchableItem(item_id="a", content="red fox", metadata={"title": "Fox"})
-MODELS: list[tuple[Any, set[str]]] = [
-    (ITEM, {"content", "item_id", "metadata", "text", "title", "trusted"}),
-    (RetrievalResult(item=ITEM, score=1.0), {"item", "score", "signals", "trusted"}),
-    (Query(query_id="q", text="fox"), {"family", "is_synthetic", "metadata", "query_id", "text"}),
-    (Gold(query_id="q", relevance={}), {"by", "query_id", "relevance"}),
-    (Answer(text="x"), {"dropped", "facts", "failed", "passages", "reasoning", "text"}),
-]
-
-
-def test_models_complete_to_their_own_names(shell):
-    for model, names in MODELS:
-        shell.user_ns["model"] = model
-        with provisionalcompleter():
-            found = {one.text.lstrip(".") for one in shell.Completer.completions("model.", len("model."))}
-        assert {name for name in found if not name.startswith("_")} == names
-        assert model.model_copy() == model, "what is not shown is there"
 
 
 def test_help_of_a_component_says_what_each_parameter_does(shell):

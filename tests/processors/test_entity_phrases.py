@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,21 +69,3 @@ def test_sub_queries_of_any_query_are_distinct_few_and_made_of_its_words(
             assert subs[0] == query
         for sub in subs:
             assert set(normalize(sub).split()) <= set(normalize(query).split())
-
-
-@pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import spacy
-
-    nlp = spacy.blank("en")
-    ruler = nlp.add_pipe("entity_ruler")
-    ruler.add_patterns([{"label": "WORK", "pattern": "a clockwork orange"}, {"label": "PERSON", "pattern": "Kubrick"}])
-    folder = tmp_path_factory.mktemp("spacy") / "pipeline"
-    nlp.to_disk(folder)
-    return folder
-
-
-def test_a_spacy_pipeline_finds_the_names_where_one_is_given(pipeline: Path) -> None:
-    claim = 'Kubrick filmed a clockwork orange in London for "Hawk Films"'
-    processor = EntityPhrases(spacy_pipeline=str(pipeline), context=0, keep_query=False)
-    assert processor.process([claim, ""]) == [["Hawk Films", "a clockwork orange", "Kubrick"], [""]]

@@ -92,11 +92,3 @@ def test_signals_hold_score_rank_and_the_score_in_every_subquery_that_found_the_
                     f"e[{n}].score": dict(lists[place])[row] for n, place in enumerate(query) if row in dict(lists[place])
                 }
             assert signals[row] == wanted
-
-
-@pytest.mark.parametrize("rule", ["alternate", "max", "rrf", "round_robin"])
-def test_ties_are_broken_by_row_also_at_the_cut(rule):
-    lists = [[(5, 1.0), (7, 1.0)], [(2, 1.0), (9, 1.0)]]
-    batch = merge_subqueries(hits_of(lists), np.array([0, 1]), np.array([2]), rule, "e", 3)
-    wanted = [2, 5, 7] if rule in ("max", "rrf") else [5, 2, 7]
-    assert [row for row, _ in lists_of(batch)[0]] == wanted

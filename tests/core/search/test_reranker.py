@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from core.engines import Brief, documents, terms
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.errors import EngineError, QueryError
 
 ITEMS = documents(
@@ -86,25 +85,6 @@ def test_a_pair_that_stands_in_several_lists_is_scored_once():
     assert len(reranker.pairs) == len(set(reranker.pairs)) == 7
     alone = [Watched().rerank([query], [hits], 9)[0] for query, hits in zip(queries, lists, strict=True)]
     assert found == alone
-
-
-class ByYear(BaseReranker):
-    """Prefers what is newer, by the metadata."""
-
-    name = "by_year"
-
-    def score_pairs(self, queries, items):
-        return {"score": np.array([float(item.metadata["year"]) for item in items])}
-
-
-def test_items_of_one_text_or_one_id_are_told_apart_where_anything_else_of_them_differs():
-    def hit(item_id, year):
-        item = SearchableItem(item_id=item_id, content="alpha", metadata={"year": year})
-        return RetrievalResult(item=item, score=1.0)
-
-    first, second = ByYear().rerank(["q", "q"], [[hit("a", 1990), hit("b", 2000)], [hit("a", 2010)]], 5)
-    assert [(one.item.item_id, one.score) for one in first] == [("b", 2000.0), ("a", 1990.0)]
-    assert [one.score for one in second] == [2010.0]
 
 
 def test_signals_are_kept_and_those_of_the_reranker_join_them():

@@ -6,14 +6,12 @@ import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import nlp_retrieval
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents, terms
-from nlp_retrieval.core.context import add_note, record_stages
+from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError, RetrievalWarning
@@ -223,26 +221,6 @@ def test_a_search_uses_one_generation_throughout(tmp_path):
 # identity and stages
 
 
-def test_equal_searchers_have_equal_fingerprints_and_others_do_not():
-    def prints(*searchers):
-        return len({searcher.fingerprint for searcher in searchers})
-
-    assert prints(Searcher([TermCount()]), Searcher([TermCount(1)])) == 1
-    different = [
-        Searcher([TermCount()]),
-        Searcher([TermCount(boost=2.0)]),
-        Searcher([TermShare()]),
-        Searcher([TermCount(), TermShare()]),
-        Searcher([TermShare(), TermCount()]),
-        Searcher([TermCount()], depth=5),
-        Searcher([TermCount()], reranker=Brief()),
-        Searcher([TermCount()], processor=SplitAt()),
-        Searcher({"other": TermCount()}),
-        Searcher([TermCount()], scope="per_subquery"),
-    ]
-    assert prints(*different) == len(different)
-
-
 def test_the_stages_that_are_recorded_are_those_that_are_announced(path):
     searcher = Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief())
     stages = ["process", "terms", "share", "fuse", "brief", "items"]
@@ -299,10 +277,3 @@ def test_opening_one_index_holds_up_no_other_searcher(tmp_path):
 def test_searching_a_retriever_says_what_to_wrap_it_in():
     with pytest.raises(ConfigurationError, match=r"Searcher\(\[TermCount\(\)\]\)"):
         TermCount().search("fox")
-
-
-def test_a_note_warns_at_the_line_of_a_plug_in_whose_folder_begins_with_the_name_of_this_package():
-    plugin = str(Path(nlp_retrieval.__file__).parent) + "_plugin/stage.py"
-    with pytest.warns(RetrievalWarning) as caught:
-        exec(compile("note('seen')", plugin, "exec"), {"note": add_note})
-    assert caught[0].filename == plugin

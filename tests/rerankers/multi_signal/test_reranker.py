@@ -129,15 +129,6 @@ def test_a_phrase_counts_where_its_words_follow_each_other(passage: str, phrases
 # vectors
 
 
-def test_the_transformer_signal_is_that_of_the_dense_retriever_within_its_bounds():
-    given = [
-        RetrievalResult(item=item, score=0.0, signals={"faiss.score": score})
-        for item, score in zip(items(), (0.5, -0.2, 1.0000002, 0.0, 0.1, 0.2), strict=True)
-    ]
-    signals = signals_of(only("transformer"), "anything", given)
-    assert [signals[name]["multi_signal.transformer"] for name in TEXTS] == [0.5, 0.0, 1.0, 0.0, 0.1, 0.2]
-
-
 def test_a_missing_signal_is_left_out_and_never_0():
     """The mean of the others, by hand; nothing is 0 for what was not computed."""
     reranker = MultiSignalReranker(PROFILE, min_similarity=0.0)
