@@ -7,7 +7,7 @@ authors with a year both find it. The format is recognised by the text, not by a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
@@ -25,7 +25,6 @@ LARGEST_BIBLIOGRAPHY = 20_000_000
 
 _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
-_KEY_IN_JSON = re.compile(r'"(?:id|citationKey)"\s{0,20}:')
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,10 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
         from pybtex.database.input.bibtex import Parser, UndefinedMacro
     except ImportError as error:
         raise DependencyError(f"reading BibTeX needs pybtex: {install('evidence')} ({error})") from None
-    lines = {(match[2] or "").casefold(): line for line, match in _with_lines(text, _ENTRY)}
+    lines, line, begin = dict[str, int](), 1, 0
+    for match in _ENTRY.finditer(text):
+        line += text.count("\n", begin, match.start())
+        lines[(match[2] or "").casefold()], begin = line, match.start()
     with errors.capture() as found:
         try:
             data = Parser(encoding="utf-8", person_fields=()).parse_string(text)
@@ -193,23 +195,13 @@ def _read_json(text: str, where: str) -> list[Reference]:
     items = data.get("items") if isinstance(data, dict) else data
     if not isinstance(items, list):
         raise InputError(f"{where}: JSON without a list of works; export it as CSL-JSON")
-    lines = [line for line, _ in _with_lines(text, _KEY_IN_JSON)]
     entries = []
-    for number, (item, line) in enumerate(zip(items, [*lines, *[1] * len(items)], strict=False), start=1):
+    for number, item in enumerate(items, start=1):  # which stands for its line
         key = _text(item, "citation-key", "citationKey", "id") if isinstance(item, dict) else ""
         if not key:
             raise InputError(f'{where}: work {number} has no key; give it an "id"')
-        entries.append(_csl_entry(key, item, line))
+        entries.append(_csl_entry(key, item, number))
     return entries
-
-
-def _with_lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield the matches in a text, each with its line, from 1."""
-    line, begin = 1, 0
-    for match in pattern.finditer(text):
-        line += text.count("\n", begin, match.start())
-        begin = match.start()
-        yield line, match
 
 
 def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:

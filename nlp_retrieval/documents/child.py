@@ -62,10 +62,8 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seco
         except subprocess.TimeoutExpired:
             raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; omit it") from None
         if done.returncode < 0:
-            raise SourceError(
-                f"{where}: reading it was stopped by signal {-done.returncode}: it takes more than {seconds:g} seconds or "
-                f"{_MEMORY >> 20:,} MiB of memory, or it crashes its reader; omit it"
-            )
+            limits = f"{seconds:g} seconds or {_MEMORY >> 20:,} MiB of memory"
+            raise SourceError(f"{where}: reading it takes more than {limits}, or crashes its reader; omit it")
         if done.returncode:
             faults.seek(max(0, faults.seek(0, os.SEEK_END) - 500))
             last_line = " ".join(faults.read().decode("utf-8", "replace").strip().splitlines()[-1:])[:200]
