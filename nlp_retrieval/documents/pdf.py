@@ -41,8 +41,16 @@ _SHORT = 0.75
 
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
 _MOST_ON_A_PAGE = 60
+_PRINTED = re.compile(
+    r"\W*(?:page|seite|p\.) ?[0-9]{1,4}(?: ?(?:/|of|von) ?[0-9]{1,4})?\W*|\W*[0-9]{1,4} ?(?:/|of|von) ?[0-9]{1,4}\W*"
+    r"|[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4},? [0-9]{1,2}[:.][0-9]{2}(?: ?[AP]M)?(?: .{0,300})?"
+    r"|(?:https?|file)://\S{1,2000} [0-9]{1,4}/[0-9]{1,4}",
+    re.IGNORECASE,
+)
+"""A page number in words, and what a browser prints above and below each page."""
+
 _REPEATED = 3
-_NUMBER = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}(?=\Z| (?:/|of|von) [0-9]{1,4}\Z)")
+_NUMBER = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}\Z")
 
 
 class _Line(NamedTuple):
@@ -153,7 +161,11 @@ def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
             for at, line in enumerate(page)
             if 2 <= at < len(page) - 2
             or not line.text
-            or (line.text.strip("\u2013\u2014-|. ") != str(line.page) and all(edges[key] < _REPEATED for key in _counted(line)))
+            or not (
+                _PRINTED.fullmatch(line.text)
+                or line.text.strip("\u2013\u2014-|. ") == str(line.page)
+                or any(edges[key] >= _REPEATED for key in _counted(line))
+            )
         ]
 
 

@@ -37,7 +37,7 @@ DOCUMENTS = {
     "documents/latex.py": in_prose(
         "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
         "from nlp_retrieval.documents import latex\n"
-        "NAMES = 'ADDRESS BEFORE_NEXT BIBLIOGRAPHIES CITE CITED COMMENT OTHER_FILES OWN PARAGRAPH POWER SCRIPT UNREAD'\n"
+        "NAMES = 'ADDRESS BEFORE_NEXT BIBLIOGRAPHIES CITE CITED COMMENT OTHER_FILES OWN PARAGRAPH POWER SCRIPT TERMS UNREAD'\n"
         "PATTERNS = [getattr(latex, '_' + name) for name in NAMES.split()]\n"
         "MACROS = 'url{ input{ bibliography{ cite{ def{ newcommand{ newacronym{ iffalse'.split()\n"
         "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",

@@ -346,6 +346,8 @@ def test_entries_of_a_pdf_are_told_apart_by_numbers_and_years() -> None:
         "Roe, R., & Doe, J. \\(2001a\\). Ants. https://doi.org/10.1000/an",
         "ts",
         f"Roe, R., & Doe, J. \\(2001b\\). Bees. {DANCE}",
+        "11/28/26, 8:27 AM",
+        "https://site.example/report 1/1",
     )
     assert urls(read_report(read_as("pdf", pdf_of(dated), "a.pdf"))) == [DANCE, ANTS]
 
