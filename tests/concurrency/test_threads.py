@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.processes import in_threads
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers import IVFPQ
 
@@ -120,31 +118,3 @@ def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
     together = raced([lambda: signals(retriever.retrieve(asked, path, 10))] * THREADS)
     assert [one for one in opened if one is retriever] == [retriever]
     assert all(found == signals(retriever.retrieve(asked, path, 10)) for found in together)
-
-
-def test_a_task_of_many_parts_does_not_keep_another_waiting_until_its_end() -> None:
-    order: list[str] = []
-
-    class Parts(list[int]):
-        def __init__(self, n_parts: int) -> None:
-            super().__init__(range(n_parts))
-            self.all_wait = threading.Event()
-
-        def __iter__(self) -> Iterator[int]:
-            yield from range(len(self))
-            self.all_wait.set()
-
-    parts, others = Parts(64 * (os.cpu_count() or 1)), Parts(2)
-    another = threading.Thread(target=in_threads, args=(lambda _: order.append("another"), others))
-
-    def part(number: int) -> int:
-        if number == 0:
-            parts.all_wait.wait(0.5)  # which they do only if all parts wait at once
-            another.start()
-            assert others.all_wait.wait(60)
-        order.append("one")
-        return number
-
-    assert in_threads(part, parts) == list(parts)
-    another.join(60)
-    assert order.index("another") < len(parts) // 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,6 @@ from nlp_retrieval.loaders.datasets import BeirLoader, HotpotqaLoader, HoverLoad
 from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_lines
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.loaders.tables import JsonlLoader
-
-from .conftest import Write
 
 MIB = 2**20
 READERS: dict[str, Callable[[Path], object]] = {
@@ -73,21 +70,6 @@ def test_what_unpacks_to_very_much_is_an_error_in_little_memory(
     assert str(bombs[bomb]) in str(caught.value)
     assert len(str(caught.value)) < 600
     assert peak < 32 * MIB
-
-
-def test_the_entry_that_is_too_deep_is_named(write: Write, subtests: pytest.Subtests) -> None:
-    for position in [0, 1, 4999]:
-        with subtests.test(position=position):
-            entries = [json.dumps({"a": [n, "[" * 7 + '\\"']}) for n in range(5000)]
-            entries[position] = "[" * 100 + "1" + "]" * 100
-            path = write("list.json", f"[{', '.join(entries)}]")
-            assert len(list(read_json_list(path))) == 5000
-            entries[position] = f"[{entries[position]}]"
-            stream = read_json_list(write("list.json", f"[{', '.join(entries)}]"))
-            with pytest.raises(
-                SourceError, match=rf"entry {position + 1}: JSON that is nested too deeply \(more than 100 levels\)"
-            ):
-                list(stream)
 
 
 def test_a_parquet_file_whose_footer_tells_of_too_much_is_refused_unread(tmp_path: Path) -> None:

@@ -107,19 +107,6 @@ def test_a_wrong_column_or_parameter_is_an_error_that_lists_those_that_are_there
             DatabaseLoader(url, **settings)
 
 
-def test_a_row_that_cannot_be_an_item_is_an_error_that_names_it(url: str, subtests: pytest.Subtests) -> None:
-    for values, expected in [
-        ("NULL, 'c', 1", 'row 1: "id" is null; an id is text or an integer'),
-        ("7, 8, 1", "row 1 (id '7'): \"content\" is a number (8); expected text"),
-        ("7, 'c', x'00ff'", "row 1 (id '7'): column \"extra\" holds bytes, which is neither text nor a JSON value"),
-        ("7, 'c', 9e999", "row 1 (id '7'): item '7': metadata"),
-    ]:
-        with subtests.test(values=values, expected=expected):
-            one, two, three = values.split(", ")
-            query = f"SELECT {one} AS id, {two} AS content, {three} AS extra"
-            assert expected in error_of(DatabaseLoader(url, query=query))
-
-
 def test_values_of_a_database_become_json_values_or_are_refused() -> None:
     for value, expected in [
         (datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.UTC), "2020-01-02T03:04:00+00:00"),

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 from conformance.registering import registered_parts
 
-from core.engines import SplitAt, TermCount
+from core.engines import SplitAt
 from nlp_retrieval import (
     Bm25Retriever,
-    FaissRetriever,
     SearchableItem,
     Searcher,
 )
 from nlp_retrieval.core.components.code import code_of
 from nlp_retrieval.core.components.component import Component
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
+from nlp_retrieval.errors import IndexMismatchError
 
 MODULE = """
 from nlp_retrieval.core import BaseUserQueryProcessor
@@ -75,10 +74,6 @@ class OwnBuild(Bm25Retriever):
     """A subclass that builds something else, and forgot to take a name of its own."""
 
 
-class OwnBuildNamed(Bm25Retriever):
-    name = "own-build"
-
-
 def test_a_subclass_does_not_search_the_index_of_its_base(tmp_path: Path) -> None:
     items = [SearchableItem(item_id="a", content="red fox")]
     Searcher([Bm25Retriever()]).index(items, tmp_path)
@@ -102,13 +97,3 @@ def test_a_component_that_was_edited_and_indexed_again_is_searched_once(
         assert report.fingerprints == {record.fingerprint for record in searcher.index_records()[:2]}
         opened = Searcher.open(tmp_path / "index", trust=True)
         assert list(opened.retrievers.values()) == [edited(), edited(language="de"), Bm25Retriever()]
-
-
-def test_one_name_is_one_class() -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"core\.components\.test_code:OwnBuild is called 'bm25', as nlp_retrieval\.retrievers"
-    ):
-        Searcher([OwnBuild()])
-    with pytest.raises(ConfigurationError, match="give the class a name of its own"):
-        OwnBuild().index([SearchableItem(item_id="a", content="x")], "never-written")
-    Searcher([OwnBuildNamed(), Bm25Retriever(), FaissRetriever(), TermCount()])

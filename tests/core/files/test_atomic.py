@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.atomic import clear_asides, publish_folder, sync_tree, write_atomically
+from nlp_retrieval.core.files.atomic import clear_asides, publish_folder, write_atomically
 
 
 def names(folder: Path) -> list[str]:
@@ -59,17 +59,6 @@ def synced(monkeypatch):
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (paths.append(Path(f"/proc/self/fd/{fd}").readlink()), real(fd))[1])
     return paths
-
-
-def test_all_files_and_folders_of_a_tree_are_synced_and_links_are_not_followed(tmp_path, synced):
-    tree = tmp_path / "tree"
-    (tree / "inner").mkdir(parents=True)
-    for path in (tree / "one", tree / "inner" / "two", tmp_path / "outside"):
-        path.touch()
-    (tree / "link").symlink_to(tmp_path / "outside")
-    (tree / "folder").symlink_to(tmp_path)
-    sync_tree(tree)
-    assert sorted(synced) == [tree, tree / "inner", tree / "inner" / "two", tree / "one"]
 
 
 def test_only_what_was_left_beside_this_file_and_is_old_is_removed(tmp_path):

@@ -19,7 +19,6 @@ from nlp_retrieval.errors import (
     IndexMismatchError,
     IndexMissingError,
     IndexWriteError,
-    ItemError,
     RetrievalWarning,
 )
 
@@ -55,38 +54,6 @@ def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(sear
         stranger.add([item("n", "omega")])
     assert before is not None
     assert ids(stranger, "omega") == []
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ([item("n", "x"), item("d1", "x")], "'d1' is in"),
-        ([item("n", "x"), 5], r"item 2 is 5 \(int\)"),
-    ],
-)
-def test_items_that_cannot_be_added_leave_the_index_as_it_was(
-    searcher: Searcher, wrong: list[SearchableItem], message: str
-) -> None:
-    before, there = read_manifest(searcher.opened.path), folders(searcher)
-    with pytest.raises(ItemError, match=message):
-        searcher.add(wrong)
-    assert read_manifest(searcher.opened.path) == before
-    assert folders(searcher) == there
-    assert ids(searcher, "x") == []
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (["d0", "nowhere"], "no item of .* has the id 'nowhere'; nothing was deleted"),
-        (["d0", "d1", "d2", "d3"], "no item would be"),
-    ],
-)
-def test_ids_that_cannot_be_deleted_leave_the_index_as_it_was(searcher: Searcher, wrong: list[str], message: str) -> None:
-    before = read_manifest(searcher.opened.path)
-    with pytest.raises(ItemError, match=message):
-        searcher.delete(wrong)
-    assert read_manifest(searcher.opened.path) == before
 
 
 class Failing(TermCount):
