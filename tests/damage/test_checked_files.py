@@ -10,7 +10,7 @@ from soaking import Figures
 from nlp_retrieval import Searcher, verify_index
 from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
 
-from .collection import MANIFEST, QUERIES, IndexFile, files_of, pages, retrievers
+from .collection import MANIFEST, IndexFile, files_of, retrievers
 from .damages import Damage, damaged, flips, structural
 
 
@@ -64,17 +64,3 @@ def test_damage_of_the_manifest_is_noticed(index: Path, effort: int, figures: Fi
                     notice(index)
             caught += 1
     figures.add("Damage", "manifest.json", caught, caught, "noticed by its own checksum")
-
-
-def test_indexing_again_with_replace_heals(tmp_path: Path) -> None:
-    searcher = Searcher([retrievers()["bm25"], retrievers()["flat"]])
-    searcher.index(pages(), tmp_path)
-    before = searcher.search(QUERIES)
-    for name in ("rows.npy", "items.arrow"):
-        file = next(tmp_path / file.path for file in files_of(tmp_path) if file.name == name)
-        file.write_bytes(file.read_bytes()[:-3])
-        with pytest.raises(IndexDamagedError, match=name.replace(".", r"\.")):
-            searcher.index(pages(), tmp_path)
-        searcher.index(pages(), tmp_path, replace=True)
-        assert verify_index(tmp_path) == []
-        assert searcher.search(QUERIES) == before

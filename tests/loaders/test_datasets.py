@@ -73,21 +73,6 @@ def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path:
     assert "it holds no judgements" in error_of(BeirLoader(tmp_path).queries)
 
 
-def test_a_missing_file_or_split_is_an_error_that_lists_what_is_there(write: Write, tmp_path: Path) -> None:
-    write("qrels/test.tsv", QRELS)
-    for call, missing in [
-        (BeirLoader(tmp_path).queries, "queries.jsonl or queries.jsonl.gz"),
-        (BeirLoader(tmp_path, split="dev").gold, "qrels/dev.tsv or qrels/dev.tsv.gz"),
-        (BeirLoader(tmp_path).load, "corpus.jsonl or corpus.jsonl.gz"),
-    ]:
-        assert f'{tmp_path}: no {missing} in this folder (found: "qrels", "qrels/test.tsv")' in error_of(call)
-    assert "no such file" in error_of(BeirLoader(tmp_path / "nowhere").load)
-    assert "no qrels/test.tsv" in error_of(BeirLoader(tmp_path / "nowhere").queries)
-    for split in ["../test", "a/b", "..", "", "a\\b"]:
-        with pytest.raises(ConfigurationError, match="split"):
-            BeirLoader("x", split=split)
-
-
 # HoVer
 
 

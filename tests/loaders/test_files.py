@@ -7,7 +7,6 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -82,16 +81,6 @@ def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pyte
     assert "line 1: not valid JSON: unexpected end of data" in message_of(read_json_lines(pretty))
     assert "one object per line (jq -c . old.json > new.jsonl)" in message_of(read_json_lines(pretty))
     assert "line 1: the file is one JSON list; write one object" in message_of(read_json_lines(write("b.jsonl", "[\n{}\n]")))
-
-
-def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path: Path) -> None:
-    write("corpus.jsonl", "")
-    message = message_of(read_lines(tmp_path / "corpus.json"))
-    assert "corpus.json: no such file in" in message
-    assert "did you mean 'corpus.jsonl'?" in message
-    assert "nor a folder" in message_of(read_lines(tmp_path / "data" / "corpus.json"))
-    assert "cannot be opened" in message_of(read_lines("a\0b"))
-    assert "cannot be opened: Is a directory; pass the path of a file in it" in message_of(read_lines(tmp_path))
 
 
 def test_other_encodings_and_kinds_are_errors_that_name_the_line_and_the_cure(write: Write) -> None:

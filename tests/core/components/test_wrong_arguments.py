@@ -17,7 +17,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
-from nlp_retrieval.errors import ConfigurationError, ItemError
+from nlp_retrieval.errors import ConfigurationError
 
 ITEM = SearchableItem(item_id="a", content="red fox")
 QUERY, GOLD = Query(query_id="q", text="fox"), Gold(query_id="q", relevance={"a": 1})
@@ -51,13 +51,3 @@ def test_a_component_that_is_given_otherwise_is_told_how(make: Callable[[], obje
     with pytest.raises(ConfigurationError) as caught:
         make()
     assert said in str(caught.value)
-
-
-def test_items_that_are_no_list_are_told_how(searcher: Searcher, tmp_path: Path) -> None:
-    attempts = [searcher.add, searcher.update]
-    attempts += [lambda items, part=part: part.index(items, tmp_path / "new") for part in (searcher, Bm25Retriever())]
-    for attempt in attempts:
-        with pytest.raises(ItemError, match=r"write \[item\]|or \[item, \.\.\.\]"):
-            attempt(ITEM)
-    assert not (tmp_path / "new").exists()
-    assert len(searcher.search("fox")[0]) == 1

@@ -16,7 +16,6 @@ from nlp_retrieval.errors import (
     IndexDamagedError,
     IndexMismatchError,
     IndexMissingError,
-    SourceError,
 )
 
 ALPHA = documents(["alpha one", "alpha beta", "gamma"])
@@ -129,22 +128,6 @@ def test_a_build_that_breaks_leaves_the_old_state_and_no_scratch(built, engine):
         build_index(OTHER, built, [TermCount(), engine()], replace=True)
     assert contents(built) == ["alpha one", "alpha beta"]
     assert names(built) == named_by_manifest(built)
-
-
-@pytest.mark.parametrize("was_there", [False, True])
-@pytest.mark.parametrize("breaks", [TermCount, Fails, Interrupted])
-def test_a_first_build_that_breaks_leaves_nothing(path, breaks, was_there):
-
-    def items():
-        yield from ALPHA
-        if breaks is TermCount:
-            raise OSError(5, "gone")
-
-    if was_there:
-        path.mkdir(parents=True)
-    with pytest.raises((SourceError, RuntimeError, KeyboardInterrupt)):
-        breaks().index(items(), path)
-    assert (names(path) if path.exists() else None) == (set() if was_there else None)
 
 
 # readers beside writers

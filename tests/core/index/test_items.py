@@ -65,24 +65,6 @@ def test_columns_and_single_values_are_read_alike(corpus):
         assert table.items(np.arange(len(many))) == many
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        [True, 1, 0],
-        [[], [1], [None]],
-        [2**53 + 1, 0.5, 1],
-        [2**64, -1, 0],
-        [{"a": [None, {"b": 1.5}]}, [[[]]], "x"],
-    ],
-)
-def test_a_column_of_mixed_values_keeps_each(column, tmp_path):
-    corpus = [SearchableItem(item_id=f"{n}", content="", metadata={"x": value}) for n, value in enumerate(column)]
-    corpus.append(SearchableItem(item_id="without", content=""))
-    found = written(corpus, tmp_path).items(np.arange(len(corpus)))
-    assert [exact(item.metadata) for item in found] == [exact(item.metadata) for item in corpus]
-    assert "x" not in found[-1].metadata
-
-
 @pytest.mark.parametrize(("first", "second"), [(0, 8191), (5, 8192)])
 def test_a_duplicate_id_is_an_error_that_names_both_places(first, second, tmp_path):
     corpus = documents(["x"] * 9001)
