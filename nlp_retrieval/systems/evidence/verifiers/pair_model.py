@@ -45,7 +45,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     Args:
         model: a hub name, or a local folder, such as ``nlp-retrieval evidence train-verifier`` writes.
         labels: the meanings of the model's outputs, in order, of "support", "contradict", "neutral" and "not_support"; by
-            default those in its config.json.
+            default those in its config.json, which given ones may not contradict.
         calibration: a file of ``nlp-retrieval evidence calibrate``; by default the model's probabilities are used
             unchanged.
         backend: ``torch``; or ``onnx`` for the CPU: the export in the model's folder, or one of 8 bits that is made at
@@ -153,7 +153,10 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     def columns(self) -> list[Meaning]:
         """Return the meanings of the model's outputs, in order: the given ones, else those of its config.json."""
         if self._columns is None:
-            columns = self.labels or _labels_of(self.files.folder / "config.json")
+            declared = _labels_of(self.files.folder / "config.json")
+            columns = self.labels or declared
+            if declared is not None and columns != declared:
+                raise ModelError(f"{self.model}: labels={columns}, and its config.json says {declared}; correct the wrong one")
             if columns is None:
                 raise ModelError(
                     f"{self.model}: its config.json does not say what its outputs mean; pass "

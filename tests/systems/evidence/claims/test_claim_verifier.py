@@ -51,24 +51,6 @@ def verified(
 
 
 @pytest.mark.parametrize(
-    ("supporting", "contradicting", "status", "count"),
-    [
-        ("1932", NOWHERE, "VERIFIED", 2),
-        ("40 million", NOWHERE, "SUPPORTED", 1),  # one wire story at two outlets
-        ("Ada Winter", NOWHERE, "SUPPORTED", 1),
-        ("1932", "40 million", "DISPUTED", 2),
-        (NOWHERE, "40 million", "REFUTED", 0),
-        (NOWHERE, NOWHERE, "UNVERIFIED", 0),
-    ],
-)
-def test_the_status_follows_from_independent_origins(
-    index: EvidenceIndex, supporting: str, contradicting: str, status: str, count: int
-) -> None:
-    verdict = verified(index, supporting, contradicting)
-    assert (verdict.verification_status, verdict.independence_count) == (status, count)
-
-
-@pytest.mark.parametrize(
     ("claim", "status", "word"),
     [
         ("The Long Bridge was opened in 1932.", "PASS", "supported"),

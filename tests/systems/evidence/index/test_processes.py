@@ -7,9 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from systems.evidence.index.sources import lexical, told, two_sources
+from systems.evidence.index.sources import lexical, told
 
 TESTS = Path(__file__).parents[3]
 
@@ -32,18 +30,3 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path):
     assert {source.url for source in index.sources()} == wanted
     assert index.stats()["document_count"] == 45
     assert told(index)["document_count"] == 45
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_a_forked_child_uses_a_connection_of_its_own(tmp_path):
-    index = two_sources(tmp_path)
-    index.search("lake")
-    child = os.fork()
-    if child == 0:
-        try:
-            index.search("lake")
-            os._exit(0 if len(index.sources()) == 2 else 1)
-        except BaseException:
-            os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
-    assert index.stats()["total_queries"] == 2

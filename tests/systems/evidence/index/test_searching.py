@@ -9,7 +9,7 @@ from hashed_tokens import HashedTokens
 
 from nlp_retrieval import Bm25Retriever, ColbertRetriever, OverlapReranker, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError
+from nlp_retrieval.errors import IndexMismatchError
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.statistics import relevance_of
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
@@ -99,20 +99,6 @@ def test_the_quality_is_filtered_before_the_best_are_taken(tmp_path):
     assert {one.quality for one in found} == {"B"}
     assert len(index.search_for_claim("The lake freezes")) == 5
     assert index.search("lake freezes", min_quality="A") == []
-
-
-def test_a_wrong_query_minimum_filter_or_url_is_refused(tmp_path):
-    index = two_sources(tmp_path)
-    with pytest.raises(QueryError):
-        index.search(None)
-    with pytest.raises(InputError, match="min_quality is 'Z', and grades are A"):
-        index.search("lake", min_quality="Z")
-    with pytest.raises(InputError, match="min_quality"):
-        index.search_for_claim("lake", min_quality="")
-    with pytest.raises(QueryError, match="no item of this index has the metadata key 'colour'"):
-        index.search("lake", where={"colour": "red"})
-    with pytest.raises(InputError, match="is not a URL"):
-        index.search_source("lake", "lake")
 
 
 def test_another_searcher_is_told_to_build_and_then_searches(tmp_path):

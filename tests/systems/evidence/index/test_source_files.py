@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from documents_model.pdfs import content, encrypted, pdf_of
 
-from nlp_retrieval.documents import read_file
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.source_files import SourceDocument, read_sources
 
@@ -100,22 +98,6 @@ def test_links_pipes_and_sockets_in_a_folder_are_left_out_and_counted(tmp_path: 
     assert [str(warning.message) for warning in warned] == [
         f"links, devices, pipes and sockets skipped: 4 (first: {folder}/above)",
     ]
-
-
-def test_a_link_that_is_named_is_followed_and_a_pipe_or_device_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Text a.")
-    link = tmp_path / "link.txt"
-    link.symlink_to(tmp_path / "a.txt")
-    assert [(found.content, found.url) for found in read_sources(link)] == [("Text a.", link.as_uri())]
-    with pytest.raises(SourceError, match="cannot be opened"):
-        read_file(link, follow_link=False)
-    os.mkfifo(tmp_path / "pipe.txt")
-    os.mkfifo(tmp_path / "pipe.jsonl")
-    for path in (tmp_path / "pipe.txt", tmp_path / "pipe.jsonl", Path("/dev/zero"), Path("/dev/null")):
-        assert error_of(path) == f"{path}: neither a file nor a folder; a device, a pipe or a socket is not read"
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(os.path.relpath(tmp_path / "s.txt"))
-        assert "cannot be opened" in error_of(tmp_path / "s.txt")
 
 
 def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:

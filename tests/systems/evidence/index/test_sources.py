@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.errors import InputError, QueryError
+from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, lexical, two_sources
 
@@ -45,20 +45,6 @@ def test_a_second_url_of_a_text_is_an_alias_that_can_be_cited(tmp_path):
     assert (found.url, found.title, found.quality) == ("https://mirror.example/lake", "A mirror", "A")
     (found, *_) = index.search("when does the lake freeze")
     assert (found.url, found.title, found.quality) == (LAKE, "Lakes", "A")
-
-
-def test_an_alias_that_stays_keeps_the_text(tmp_path):
-    index = two_sources(tmp_path)
-    index.add_document(LAKE_TEXT, "https://mirror.example/lake", "A mirror", "E")
-    assert index.delete(LAKE) == 1
-    index.build_index()
-    (found, *_) = index.search("when does the lake freeze")
-    assert (found.url, found.quality) == ("https://mirror.example/lake", "E")
-    assert index.source(LAKE) is None
-    assert index.was_deleted(f"{LAKE}#x")
-    assert index.delete("https://mirror.example/lake") == 1
-    with pytest.raises(QueryError, match="no text of this project has the key"):
-        index.text(found.key)
 
 
 def test_a_changed_page_is_a_new_version_and_the_old_one_is_kept(tmp_path):

@@ -163,23 +163,3 @@ LINES = (
 )
 def test_a_number_belongs_to_the_numbered_thing_that_has_it(label: str, claim: str, source: str) -> None:
     assert _is_right(label, looked_up(claim, source, source))
-
-
-@pytest.mark.parametrize(
-    ("claim", "is_supported"),
-    [
-        ("Hospital patients with anaemia were given supplemental hydrogen.", False),
-        ("Hospital patients with anaemia were given supplemental oxygen.", True),
-        ("Its main cause was depression of long standing.", False),
-        ("Its main cause was asthma of long standing.", True),
-    ],
-)
-def test_another_thing_of_a_kind_is_seen_in_a_source_with_a_title(claim: str, is_supported: bool) -> None:
-    text = (
-        "Hospital patients with anaemia were given supplemental oxygen. The trial enrolled mice of both sexes. "
-        "Its main cause was asthma of long standing."
-    )
-    found = looked_up(claim, text, f"A trial\n\n{text}")
-    assert bool(found.findings) is not is_supported
-    assert not found.is_against
-    assert not looked_up(claim, text, f"A trial of hydrogen in rabbits with depression\n\n{text}").findings

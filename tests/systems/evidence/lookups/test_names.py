@@ -10,19 +10,6 @@ from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
 
 
 @pytest.mark.parametrize(
-    ("claim", "names"),
-    [
-        ("Kylie Minogue was born in Melbourne.", ["Kylie Minogue", "Melbourne"]),
-        ("He met members of the World Health Organization in Geneva.", ["World Health Organization", "Geneva"]),
-        ("Nothing here is a name.", []),
-        ("In Berlin, Angela Merkel spoke.", ["Berlin", "Angela Merkel"]),
-    ],
-)
-def test_names_are_found(claim: str, names: list[str]) -> None:
-    assert [claim[begin:end] for begin, end in names_of(claim)] == names
-
-
-@pytest.mark.parametrize(
     ("claim", "passage", "missing"),
     [
         ("It was written by Leo Tolstoy.", "Tolstoy, Leo, wrote it.", []),

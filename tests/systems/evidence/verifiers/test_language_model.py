@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -55,20 +54,6 @@ def test_invented_quotes_are_counted_in_one_warning_whatever_the_verdict(server,
         judged = LanguageModelVerifier(model()).judge([CLAIM, f"{CLAIM} (true)", f"{CLAIM} So it is."], [PASSAGE] * 3)
     assert len(caught) == 1
     assert judged[0].neutral > max(judged[0].support, judged[0].contradict)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        json.dumps({"verdict": "support", "quote": QUOTE, "confidence": 0.9}),
-        'Sure! Here it is:\n```json\n{"verdict": "support", "quote": "' + QUOTE + '", "confidence": 0.9}\n```\nAnything else?',
-        '[[ ## judgement ## ]]\n{"verdict": "support", "confidence": 0.9, "why": "so", "quote": "' + QUOTE + '"}',
-    ],
-)
-def test_an_answer_in_another_form_is_read_all_the_same(server, model, answer):
-    server.answer = lambda body: answer
-    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
-    assert judged.support == pytest.approx(0.9)
 
 
 UNUSABLE = [

@@ -65,6 +65,11 @@ def test_the_order_of_labels_is_the_declared_one(order: tuple[int, int, int], tm
     assert [(one.support, one.contradict) for one in declared] == [(one.support, one.contradict) for one in said]
 
 
+def test_labels_that_are_not_what_the_model_says_are_refused(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"config\.json says \['support', 'contradict', 'neutral'\]"):
+        PairModelVerifier(str(folder), labels=["contradict", "support", "neutral"]).judge([CLAIM], [PASSAGE])
+
+
 def test_a_model_that_does_not_say_what_its_outputs_mean_needs_labels(tmp_path: Path) -> None:
     plain = save_bert(tmp_path / "model", labels=3)
     with pytest.raises(ModelError, match="does not say what its outputs mean; pass labels"):

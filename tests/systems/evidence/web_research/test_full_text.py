@@ -8,7 +8,7 @@ import pytest
 from chat_server import ChatServer, MakeModel, asked, fields, model, server
 from soaking import mostly_soaked
 
-from nlp_retrieval.errors import ItemError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.web_research import full_text
 from nlp_retrieval.systems.evidence.web_research.full_text import Extract, Match, Quote
@@ -107,19 +107,6 @@ def test_of_a_very_long_text_the_parts_with_most_words_of_the_question_are_read(
     (passage,) = Extract(model()).extract(QUESTION, text)
     assert passage.content.endswith(OPENED)
     assert 1 < server.calls < len(text) / 2_000
-
-
-def test_what_cannot_be_asked_about_is_an_error(model: MakeModel) -> None:
-    with pytest.raises(ItemError, match="empty"):
-        Extract(model()).extract(QUESTION, " \n ")
-    with pytest.raises(QueryError, match="one text for each"):
-        Match(model()).match_all([OPENED], [])
-    with pytest.raises(QueryError, match="one text for each"):
-        Match(model()).match_all(["a"], "b")
-    with pytest.raises(QueryError):
-        Quote(model()).quote(5, TEXT)  # type: ignore[arg-type]
-    with pytest.raises(QueryError, match="most"):
-        Extract(model(), most=0)
 
 
 ATTACKS = [

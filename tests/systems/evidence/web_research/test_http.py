@@ -41,16 +41,6 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
     return made
 
 
-def test_a_page_comes_with_its_address_type_and_date(web: WebServer) -> None:
-    web.pages["/a"] = html("Foxes sleep.")
-    page = fetcher(web).fetch(f"{web.url}/a?b=1#part")
-    assert page.content == web.pages["/a"].body
-    assert page.media_type == "text/html; charset=utf-8"
-    assert (page.asked_url, page.url) == (f"{web.url}/a?b=1#part", f"{web.url}/a?b=1")
-    assert page.fetch_date.endswith("+00:00")
-    assert web.asked == ["/a?b=1"]
-
-
 def test_a_request_says_who_asks_and_nothing_else_of_the_user(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -92,23 +82,6 @@ def test_nothing_is_fetched_from_this_machine_or_network() -> None:
             HttpFetcher(seconds=5.0).fetch(url)
         # some spellings are no addresses for the resolver of some machines; all others are refused for what they mean
         assert isinstance(caught.value, FetchRefusedError) or "is not known" in str(caught.value)
-
-
-def test_what_is_no_plain_address_of_the_web_is_refused_before_anything_is_asked() -> None:
-    for url in [
-        "file:///etc/passwd",
-        "javascript:1",
-        "//a.example/",
-        "",
-        "http://user:word@a.example/",
-        "http://a.example\\@b.example/",
-        "http://a\nb.example/",
-        "http:///x",
-        "http://a.example:99999/",
-        "http://[::1",
-    ]:
-        with pytest.raises(FetchRefusedError):
-            HttpFetcher().fetch(url)
 
 
 def test_other_ports_are_refused() -> None:
