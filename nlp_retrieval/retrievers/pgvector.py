@@ -44,7 +44,6 @@ _EXACT_BELOW = 20_000
 """Up to this many rows ``auto`` searches exactly; above, along an HNSW graph."""
 _WIDEST = 1000
 """The largest ``hnsw.ef_search`` that the extension takes."""
-_ITERATIVE_SINCE = (0, 8)
 
 Schema = Annotated[str, Field(pattern=r"^[^\x00%]{1,63}$")]
 """The name of a schema of PostgreSQL; its driver takes no ``%``."""
@@ -70,7 +69,7 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
     used (:class:`~nlp_retrieval.retrievers.EmbeddedServer`).
 
     The server applies filters and leaves out deleted items before a list is cut, so that k items are found whenever k match:
-    along the graph where the extension scans it iteratively (0.8), and otherwise by comparing all allowed rows.
+    along the graph, which the extension scans iteratively, or by comparing all allowed rows where they are few.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -78,7 +77,7 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
             whose password is never shown. None: the embedded server.
         index_type: ``exact`` compares all rows; ``hnsw`` walks a graph (Malkov and Yashunin, 2016); ``auto`` is exact below
             20,000 items. Items that join an index are compared exactly until segments are joined.
-        precision: ``halfvec`` keeps 16 bits of each number, in half the space (pgvector 0.7).
+        precision: ``halfvec`` keeps 16 bits of each number, in half the space.
         hnsw_m: hnsw: links per node.
         ef_construction: hnsw: how widely the build searches for them.
         ef_search: hnsw: how widely a search looks.
@@ -223,10 +222,7 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         else:
             embedded = EmbeddedServer(folder or Path())
             url, shown = embedded.url(), repr(embedded)
-        server = Connections(url, shown, self.prepare)
-        with server.reading() as connection:
-            server.version = _version(connection)
-        return server
+        return Connections(url, shown, self.prepare)
 
     def rows_of(self, server: Connections, table: str) -> int | None:
         try:
@@ -264,14 +260,11 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         connection.execute(f"SELECT set_config('search_path', quote_ident(({schema})), false)")
         connection.execute("SELECT '[1]'::vector")  # the extension is loaded, and takes its settings from now on
         register_vector(connection)
-        if _version(connection) >= _ITERATIVE_SINCE:
-            connection.execute("SELECT set_config('hnsw.iterative_scan', 'strict_order', false)")
+        connection.execute("SELECT set_config('hnsw.iterative_scan', 'strict_order', false)")
 
     def search_table(self, record: ServerRecord, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
         n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))
-        iterative = self._server.version >= _ITERATIVE_SINCE
-        is_cut = (allowed is not None and (n_found <= _FEW or not iterative)) or (k > _WIDEST and not iterative)
-        if is_cut or not record.approximate:
+        if not record.approximate or (allowed is not None and n_found <= _FEW):
             return self._asked(record, queries, k, allowed, _EXACT)
 
         def search(numbers: Rows, depth: int) -> Matrix:
@@ -305,12 +298,6 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
         if len(vectors) != len(rows):
             raise IndexDamagedError(f"{server.shown}: vectors of the index are not in {record.table} any more; {MISSING}")
         return np.stack(vectors)
-
-
-def _version(connection: PostgresConnection) -> tuple[int, ...]:
-    """Return the version of the extension."""
-    [(version,)] = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-    return tuple(map(int, version.split(".")))
 
 
 def _condition_of(allowed: Mask | None) -> tuple[Composed, dict[str, Any]]:
