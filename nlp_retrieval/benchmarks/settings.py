@@ -97,7 +97,7 @@ class GivenItems(BaseLoader):
     """The corpus of a benchmark that was given in Python: items or an index; an iterator is read now, as it is needed again."""
 
     name = "given"
-    config: ClassVar[Config] = {"name": "given"}  # type: ignore[misc]  # the items are in no file
+    config: ClassVar[Config] = {"name": "given"}  # the items are in no file
 
     def __init__(self, items: Any) -> None:
         self._items: Any = list(items_of(items)) if isinstance(items, Iterator) else items
