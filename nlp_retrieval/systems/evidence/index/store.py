@@ -342,4 +342,8 @@ def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
             raise IndexDamagedError(
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
-    return [SourceVersion(*row[:6], False, *row[7:12], bool(row[12])) for row in rows]
+    versions = []
+    for key, url, title, quality, fetched, passages, _, pages, count, sha256, canonical, moment, newest in rows:
+        known = (count, sha256, canonical, moment, bool(newest))
+        versions.append(SourceVersion(key, url, title, quality, fetched, passages, False, pages, *known))
+    return versions

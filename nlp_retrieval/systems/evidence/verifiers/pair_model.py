@@ -130,7 +130,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             (probabilities,) = softmax(np.append(best, 0.0)[None])
         else:
             (probabilities,) = self.weights.probabilities([signals])
-        return Judgement(*probabilities.tolist(), (window[0] + sentence[0], window[0] + sentence[1]), signals)
+        support, contradict, neutral = probabilities.tolist()
+        return Judgement(support, contradict, neutral, (window[0] + sentence[0], window[0] + sentence[1]), signals)
 
     def _evidence(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Return ``[pairs, 2]``: logits of support and of contradict, minus that of neutral."""

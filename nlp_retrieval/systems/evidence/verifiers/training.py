@@ -150,7 +150,7 @@ def _train(model: Any, trained: Sequence[JudgedPair], judged: Sequence[JudgedPai
         loss=_window_loss(model),
     )
     trainer.train()
-    return float(trainer.state.best_metric)
+    return float(trainer.state.best_metric or 0.0)
 
 
 def _window_loss(model: Any) -> Any:
