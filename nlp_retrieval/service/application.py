@@ -100,8 +100,9 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     _add_probes(app, service, metrics, bearer)
     if mcp is not None:
         from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+        from starlette.routing import Route
 
-        app.router.add_route("/mcp", StreamableHTTPASGIApp(mcp), methods=["POST"], include_in_schema=False)
+        app.router.routes.append(Route("/mcp", StreamableHTTPASGIApp(mcp), methods=["POST"], include_in_schema=False))
     _add_error_handlers(app)
     without_token = frozenset(endpoint.path for endpoint in service.endpoints if endpoint.without_token)
     unfiltered = {endpoint.path for endpoint in endpoints if not endpoint.filtered}

@@ -260,8 +260,10 @@ def allowed_filter(where: dict[str, JsonValue] | None = None) -> dict[str, JsonV
         >>> allowed_filter({"year": 2020})
         {'year': 2020}
     """
-    both = [each for each in (current_request.get().where, where) if each is not None]
-    return {"and": both} if len(both) > 1 else both[0] if both else None
+    token = current_request.get().where
+    if token is None or where is None:
+        return where if token is None else token
+    return {"and": [token, where]}
 
 
 def refused_to_part(what: str) -> RefusedError:

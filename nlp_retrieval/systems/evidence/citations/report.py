@@ -628,6 +628,6 @@ def cited_claims(claims: Sequence[Mapping[str, object]]) -> CitedReport:
         first = len(citations) + 1
         for url in urls:
             problem = "" if url else "the claim cites no URL"
-            citations.append(Citation(len(citations) + 1, str(number), text, url, "", number, problem=problem))
+            citations.append(Citation(len(citations) + 1, str(number), text, str(url), "", number, problem=problem))
         sentences.append(ReportSentence(text, number, "paragraph", number, tuple(range(first, len(citations) + 1))))
     return CitedReport("", citations, [], [], [], sentences=sentences, unit="claim")

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -24,6 +24,10 @@ from nlp_retrieval.systems.evidence.commands.project import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic import JsonValue
+
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 
 
@@ -120,6 +124,7 @@ def read_claims(path: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> list
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.loaders import quoted, read_json_lines, read_lines, read_rows
 
+    rows: Iterable[tuple[str, Mapping[str, JsonValue]]]
     if path.endswith(".txt"):
         rows = ((f"{path}, line {number}", {"claim": line}) for number, line in read_lines(path) if line.strip())
     else:
@@ -133,7 +138,7 @@ def read_claims(path: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> list
             raise SourceError(f'{where}: "claim" has no text; write one statement, or remove the row')
         if kind not in ("C1", "C2", "C3"):
             raise SourceError(f'{where}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty')
-        claims.append(FiledClaim(str(row.get("id") or number), text.strip(), kind))
+        claims.append(FiledClaim(str(row.get("id") or number), text.strip(), cast("Literal['C1', 'C2', 'C3']", kind)))
     if not claims:
         raise SourceError(f"{path}: there is no claim in it")
     return claims
