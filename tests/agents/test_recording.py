@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -236,3 +238,17 @@ def test_one_line_records_a_program_and_threads_that_copy_its_context(searcher, 
     assert [line.get("query", line.get("item_id")) for line in lines_of(tmp_path)["s"][:-1]] == [
         "dog", "number4", "number5", "dog", "p4",
     ]  # fmt: skip
+
+
+def test_processes_and_threads_share_a_session(tmp_path):
+    code = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from nlp_retrieval.agents import Recorder
+recorder = Recorder(sys.argv[1])
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(lambda n: recorder.session("s").add({"kind": "note", "text": f"{sys.argv[2]} {n}"}), range(100)))
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code, tmp_path, name]) for name in "ab"]
+    assert [process.wait(100) for process in processes] == [0, 0]
+    assert {line["text"] for line in lines_of(tmp_path)["s"]} == {f"{name} {number}" for name in "ab" for number in range(100)}

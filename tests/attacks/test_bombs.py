@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, RetrievalError
 from nlp_retrieval.errors import SourceError
+from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.lm.programs import read_program
 
 from .planting import in_child
@@ -88,3 +91,17 @@ def test_what_is_nested_without_end_is_one_error(tmp_path: Path, subtests: pytes
                     read()
             with pytest.raises(RetrievalError):
                 read_program(tmp_path / "program.json")
+
+
+def test_an_archive_is_refused_and_never_unpacked(tmp_path: Path) -> None:
+    content, packed = b'{"id": "a", "content": "x"}\n', io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        made.writestr("../../outside.jsonl", content)
+    path = tmp_path / "work" / "corpus.jsonl"
+    path.parent.mkdir()
+    for archive in (packed.getvalue(), gzip.compress(gzip.compress(content)), b"../../outside\0" + b"\0" * 600 + content):
+        path.write_bytes(archive)
+        for read in (JsonlLoader(path).load, HoverLoader(path).queries, lambda: read_run(path)):
+            with pytest.raises(SourceError, match=r"corpus\.jsonl"):
+                read()
+    assert {found.name for found in tmp_path.rglob("*")} == {"work", "corpus.jsonl"}

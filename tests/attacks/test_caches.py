@@ -9,8 +9,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.lm.engine import AnswerStore
 
 QUESTION = {"asked": "who"}
@@ -41,3 +43,15 @@ def test_an_answer_of_somebody_else_is_asked_for_again(
     (file,) = tmp_path.rglob("*.json")
     poison(file, monkeypatch)
     assert AnswerStore(tmp_path).find(QUESTION) is None
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_a_stage_result_of_somebody_else_is_computed_again(
+    poison: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    StageStore(tmp_path).keep("group", "name", Entry({}, {"scores": np.ones(3)}))
+    assert StageStore(tmp_path).find("group", "name") is not None
+    (file,) = tmp_path.rglob("*.stage")
+    poison(file, monkeypatch)
+    assert StageStore(tmp_path).find("group", "name") is None
+    assert list(StageStore(tmp_path).entries("group")) == []

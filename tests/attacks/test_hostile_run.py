@@ -241,3 +241,21 @@ def test_results_of_an_earlier_run_name_no_file_elsewhere(tmp_path: Path) -> Non
         (output / "report.json").write_bytes(report_bytes(foreign, output))
         found = read_run_folder(output).report.files
         assert all(Path(path).parent == output and Path(path).name not in ("", "..") for path in found.values())
+
+
+@pytest.mark.soak
+def test_no_script_of_theirs_runs_in_chromium(folder: Path, tmp_path: Path) -> None:
+    """Also without the page's policy, which would stop a script that got in."""
+    from bench.browser import chromium, opened
+
+    marked = (folder / "work" / "run" / "report.html").read_text("utf-8")
+    title, *_ = re.findall(r"<title>(.*?)</title>", marked)  # further ones are of drawings
+    without_policy = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", marked)
+    assert without_policy != marked
+    pages = {f"<title>report</title><p>{MARKUP}</p>": "owned", marked: title, without_policy: title}
+    for number, (page, shown) in enumerate(pages.items()):
+        (tmp_path / f"{number}.html").write_text(page, "utf-8")
+        with chromium() as browser:
+            tab = opened(browser, (tmp_path / f"{number}.html").as_uri(), [])
+            tab.wait_for_timeout(2000)
+            assert tab.title() == shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25Retriever, Searcher
+from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
 
 from .planting import write_forged
@@ -87,3 +89,35 @@ def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_o
     assert (outside / "precious").read_text() == "precious"
     assert (index / "notes" / "mine.txt").read_text() == "mine"
     assert not folder.exists()
+
+
+def test_what_a_link_leads_to_is_compared_like_everything_else(index: Path, tmp_path: Path) -> None:
+    """Links are followed when files are read, because large data is kept so; what is read is what the manifest says."""
+    (folder,) = index.glob("items-*")
+    outside = tmp_path / "outside"
+    shutil.move(folder, outside)
+    folder.symlink_to(outside)
+    assert opened(index) == ["d0"]
+    (outside / "items.arrow").write_bytes((outside / "items.arrow").read_bytes() * 2)
+    with pytest.raises(IndexDamagedError, match=r"items\.arrow is damaged: it has .* the manifest says"):
+        opened(index)
+
+
+def test_indexing_again_changes_no_file_that_has_another_name(index: Path, tmp_path: Path) -> None:
+    """A hard link shares its content: what is written in place is written there too."""
+    others = {}
+    for number, file in enumerate(path for path in sorted(index.rglob("*")) if path.is_file()):
+        others[tmp_path / f"link-{number}"] = file.read_bytes()
+        os.link(file, tmp_path / f"link-{number}")
+    Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
+    assert {path: path.read_bytes() for path in others} == others
+
+
+def test_files_are_named_by_no_path() -> None:
+    odd = ["../../x", "..", ".", "NUL.txt", "a\nb", "\x1b[31m", "a\0b", "~/x", "x" * 400, "$(touch ran)", "a;b", "%2e%2e%2f",
+           "\u202egpj.exe", "\\\\host\\share", ".hidden", "é" * 200, " ", "A", "a"]  # fmt: skip
+    made = file_names(odd)
+    assert len({name.casefold() for name in made}) == len(odd)
+    for name in made:
+        assert re.fullmatch(r"(?!\.)[\w.-]+", name), name
+        assert len(f"{name}.trec".encode()) <= 255

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from benchmarks.small_benchmark import benchmarker
 from hashed_tokens import HashedTokens
@@ -84,3 +85,22 @@ def test_a_run_folder_with_a_pickle_in_place_of_a_file_is_refused(
                 with pytest.raises(SourceError, match=file):
                     read_run_folder(planted)
                 assert not ran.exists()
+
+
+def test_an_arrow_extension_type_is_not_unpickled(tmp_path: Path) -> None:
+    """CVE-2023-47248: pyarrow before 14 unpickled what a file's schema says of its extension types."""
+    forged = tmp_path / "index"
+    Searcher([Bm25Retriever()]).index(ITEMS, forged)
+    (items,) = forged.glob("items-*/items.arrow")
+    with pa.ipc.open_stream(items.read_bytes()) as reader:
+        table = reader.read_all()
+    planted = {"ARROW:extension:name": "arrow.py_extension_type", "ARROW:extension:metadata": pickled(tmp_path / "ran")}
+    schema = table.schema
+    for number, field in enumerate(schema):
+        schema = schema.set(number, field.with_metadata((field.metadata or {}) | planted))
+    with pa.ipc.new_stream(items, schema) as writer:
+        writer.write_table(pa.Table.from_arrays(table.columns, schema=schema))
+    forge(forged)
+    found = Searcher([Bm25Retriever()]).open(forged).search(["fox whale"], 3)[0]
+    assert [hit.item for hit in found] == ITEMS[:3]
+    assert not (tmp_path / "ran").exists()

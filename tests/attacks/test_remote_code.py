@@ -11,6 +11,7 @@ import pytest
 from rerankers.tiny_models import save_bert
 
 from nlp_retrieval import CrossEncoderReranker, RetrievalResult, SearchableItem
+from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError
@@ -127,3 +128,10 @@ def test_a_cross_encoder_runs_no_code_of_a_model(tmp_path_factory: pytest.TempPa
             with pytest.raises(ModelError, match="does not load"):
                 rerank(model)
             assert not ran.exists()
+
+
+def test_code_that_was_trusted_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    model, _ = planted(tmp_path, own_architecture, head=False)
+    before = ModelFiles.of(model).fingerprint
+    (model / "modeling_own.py").write_text("# another one")
+    assert ModelFiles.of(model).fingerprint != before

@@ -11,7 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, configuration
+from cli.commands import run as run_command
 from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import (
@@ -24,7 +25,8 @@ from nlp_retrieval import (
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
+from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.reports.write import write_run_files
 
@@ -257,3 +259,32 @@ def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypat
     assert shown == [f"a {HIDDEN}, {HIDDEN}!", "plain-9xy"]
     monkeypatch.setenv("KEY_OF_A_LOCAL_SERVER", "none")
     assert without_secrets(f"weighting={read_variable('KEY_OF_A_LOCAL_SERVER')}") == "weighting=none"
+
+
+def test_the_manifest_of_an_index_and_its_errors_show_no_secret(tmp_path: Path) -> None:
+    Searcher([FaissRetriever(HashedWords(api_key=SECRET))]).index(items_of(["red fox"]), tmp_path / "index")
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
+    with pytest.raises(IndexMismatchError) as found:
+        Searcher([FaissRetriever(HashedWords(api_key=f"{SECRET}2", seed=5))]).open(tmp_path / "index")
+    assert SECRET not in str(found.value)
+
+
+def test_a_language_model_takes_no_key(subtests: pytest.Subtests) -> None:
+    settings = [{"base_url": FORMS[form]} for form in ("user and password", "first setting", "token as user")]
+    for given_settings in (*settings, {"api_key_env": FORMS["openai"]}):
+        with subtests.test(settings=given_settings):
+            with pytest.raises(ConfigurationError) as found:
+                LanguageModel("openai/model", **given_settings)  # type: ignore[arg-type]
+            assert SECRET not in str(found.value)
+            assert FORMS["openai"] not in str(found.value)
+
+
+def test_a_command_that_fails_says_no_secret(tmp_path: Path) -> None:
+    path = configuration(tmp_path, collection(tmp_path / "data"))
+    text = path.read_text().replace(f"path: {tmp_path / 'data'}", f"path: https://me:{SECRET}@host/{SECRET}", 1)
+    path.write_text(text)
+    done = run_command("benchmark", str(path), folder=tmp_path, SOME_SERVICE_TOKEN=SECRET)
+    assert done.returncode != 0
+    assert "error: " in done.stderr
+    assert HIDDEN in done.stderr
+    assert SECRET not in done.stdout + done.stderr

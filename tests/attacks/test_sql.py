@@ -119,3 +119,13 @@ def test_a_filter_compares_and_nothing_else(searcher: Searcher, subtests: pytest
                 if str(item.metadata.get("country", "\0\0")) >= text and "country" in item.metadata
             }
             assert found(searcher, {"country": {"gte": text}}) == bounds
+
+
+def test_a_column_is_one_that_the_table_has(path: Path, subtests: pytest.Subtests) -> None:
+    for parameter in ["id_field", "content_field", "title_field", "metadata_fields"]:
+        for name in INJECTED:
+            with subtests.test(parameter=parameter, name=name):
+                columns: dict[str, object] = {parameter: [name] if parameter == "metadata_fields" else name}
+                with pytest.raises(SourceError, match=r'no ".*" field'):
+                    DatabaseLoader(f"sqlite:///{path}", table="docs", **columns).load()  # type: ignore[arg-type]
+                assert len(rows(path)) == 2

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.small_benchmark import benchmarker
-from nlp_retrieval import BenchmarkRun, write_run_files
+from nlp_retrieval import BenchmarkRun, read_run_folder, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.results import FailedConfiguration
 from nlp_retrieval.benchmarks.runs import read_sources
-from nlp_retrieval.errors import GoldError
+from nlp_retrieval.errors import GoldError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
 
 
@@ -96,3 +96,18 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     table = tmp_path / "gold.csv"
     table.write_text("".join(f"{line}\n" for line in ["query_id,doc_id,relevance", *(f"{q},{d},{g}" for q, _, d, g in rows)]))
     assert read_sources([str(tmp_path / "bm25.trec")], table).lists.qrels() == again.lists.qrels()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "not what a benchmark writes"),
+        ("[]", "format None"),
+        ('{"format": 7}', "format 7"),
+        ('{"format": 6, "report": {}}', "checksum"),
+    ],
+)
+def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "report.json").write_text(content)
+    with pytest.raises(SourceError, match=said):
+        read_run_folder(tmp_path)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
+from nlp_retrieval.benchmarks.stage_store import FORMAT, Entry, StageStore
 
 
 def an_entry(size: int = 7) -> Entry:
@@ -59,3 +62,19 @@ def test_every_flipped_byte_and_every_cut_tail_is_a_miss(tmp_path: Path) -> None
     assert StageStore(tmp_path).find("a", "one") is None
     path.write_bytes(whole)
     assert same(StageStore(tmp_path).find("a", "one"), an_entry(3))
+
+
+def test_a_planted_file_is_a_miss_and_takes_no_memory(tmp_path: Path) -> None:
+    """With a right checksum over a wrong content."""
+    (tmp_path / "a").mkdir()
+    for planted in ("[" * 10**5, ["<f8", [10**12]], ["<f8", [-2, -2]], ["O", [4]]):
+        whole = {"format": FORMAT, "name": "one", "about": {}, "arrays": {"x": planted}}
+        head = planted if isinstance(planted, str) else json.dumps(whole)
+        rest = head.encode() + b"\n" + np.arange(4.0).tobytes()
+        (tmp_path / "a" / "one.stage").write_bytes(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+        tracemalloc.start()
+        try:
+            assert StageStore(tmp_path).find("a", "one") is None, planted
+            assert tracemalloc.get_traced_memory()[1] < 10**7
+        finally:
+            tracemalloc.stop()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.small_benchmark import benchmarker
 from soaking import Figures
 
-from nlp_retrieval import Searcher, verify_index
-from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
+from nlp_retrieval import Searcher, read_run_folder, verify_index, write_run_files
+from nlp_retrieval.errors import IndexDamagedError, IndexMissingError, SourceError
 
 from .collection import MANIFEST, IndexFile, files_of, retrievers
 from .damages import Damage, damaged, flips, structural
@@ -64,3 +65,26 @@ def test_damage_of_the_manifest_is_noticed(index: Path, effort: int, figures: Fi
                     notice(index)
             caught += 1
     figures.add("Damage", "manifest.json", caught, caught, "noticed by its own checksum")
+
+
+def test_a_file_of_a_run_that_was_changed_is_named(tmp_path: Path, effort: int, figures: Figures) -> None:
+    write_run_files(benchmarker(tmp_path / "index").run(), tmp_path / "run")
+    others = [file for file in (tmp_path / "run").iterdir() if file.is_file()]
+
+    def read() -> str:
+        try:
+            return repr(read_run_folder(tmp_path / "run").report)
+        except SourceError as error:
+            return f"refused: {error}"
+
+    healthy = read()
+    for name in ("report.json", "per_query.parquet", "hits.parquet", "queries.parquet", "passages.parquet"):
+        path = tmp_path / "run" / name
+        tried = [*structural(path, others, effort), *flips(path.stat().st_size, 6 * effort, 2)]
+        for damage in tried:
+            with damaged(path, damage):
+                said = read()
+            # of the report, the line's end or a digit beyond what a number holds changes nothing
+            named = said.startswith("refused: ") and name in said
+            assert named or (name == "report.json" and said == healthy), damage
+        figures.add("Damage", f"run folder: {name}", len(tried), len(tried), "named; nothing is read from it")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -147,3 +150,48 @@ def test_a_retriever_is_dropped_with_its_files_and_where_there_is_no_index_no_fo
     with pytest.raises(IndexMissingError):
         drop_retriever(tmp_path / "none" / "index", "bm25", resolver())
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("engine", ["LinkGraphRetriever([Bm25Retriever()])", "FaissRetriever(encoder=HashedWords())"])
+def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(tmp_path: Path, engine: str) -> None:
+    """At any number of files that may be open, an index opens, is searched and read, or says what it lacks."""
+    script = f"""
+        import os, resource, sys
+        from hashed_words import HashedWords
+        from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
+        searcher = Searcher([{engine}])
+        item = lambda name: SearchableItem(item_id=name, content="alpha beta " + name, metadata={{"title": "Omega " + name}})
+
+        def build():
+            searcher.index([item(f"d{{n}}") for n in range(5)], sys.argv[1])
+            for n in range(3):
+                searcher.add([item(f"n{{n}}")], auto_compact=False)
+            searcher.search(["alpha"], k=3)
+
+        def look(left):
+            used = len(os.listdir("/proc/self/fd"))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + left, used + left))
+            try:
+                searcher.open(sys.argv[1])
+                searcher.search(["alpha"], k=3)
+                assert len(list(searcher.opened.items.stream())) == 8
+                print("read", flush=True)
+            except Exception as error:
+                print(type(error).__name__, error, flush=True)
+
+        for do, *given in (build,), *((look, left) for left in (1, 6, 11, 18, 26, 34, 200)):
+            if (child := os.fork()) == 0:  # which has imported what the others have, and opened nothing
+                do(*given)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    tests = Path(__file__).parents[2]
+    code = f"import sys; sys.path.insert(0, {str(tests)!r})\n{textwrap.dedent(script)}"
+    said = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert len(said) == 7
+    assert said[-1] == "read"
+    for text in said:
+        assert text == "read" or ("IndexStateError" in text and "ulimit -n" in text), text

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.ranked import batch_of, in_order, lists_of, ranked_lists, signals_of
-from nlp_retrieval.core.search.joining import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum, interleave
 from nlp_retrieval.errors import ConfigurationError
 
 
@@ -174,3 +174,25 @@ def test_weights_that_make_no_sense_are_refused_when_they_are_given(weights):
     fusion = ReciprocalRankFusion
     with pytest.raises(ConfigurationError, match="weight"):
         fusion(weights=weights)
+
+
+def plain_interleave(lists, k, quota):
+    """Rows in order: in turn, each row once, each list at most its quota, or its share and then what others left."""
+    taken, counts = [], [0] * len(lists)
+    for limit in [quota] if quota else [math.ceil(k / max(len(lists), 1)), math.inf]:
+        before = -1
+        while before != len(taken):
+            before = len(taken)
+            for number, one in enumerate(lists):
+                fresh = [row for row, _ in one if row not in taken]
+                if fresh and counts[number] < limit and len(taken) < k:
+                    taken.append(fresh[0])
+                    counts[number] += 1
+    return taken
+
+
+@given(st.lists(st.lists(ranked_lists(), max_size=4), max_size=3), st.integers(1, 25), st.none() | st.integers(1, 6))
+def test_interleaving_is_what_a_loop_does(queries, k, quota):
+    batch = batch_of([one for lists in queries for one in lists], "e")
+    found = lists_of(interleave(batch, [len(lists) for lists in queries], k, quota))
+    assert [[row for row, _ in one] for one in found] == [plain_interleave(lists, k, quota) for lists in queries]

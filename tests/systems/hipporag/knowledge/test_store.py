@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from sqlalchemy_iris.base import IRISDialect
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalError, SourceError
 from nlp_retrieval.systems.hipporag.knowledge import (
+    MAX_CHARACTERS,
     Extraction,
     PassageKnowledge,
     PassageRecord,
@@ -151,3 +154,27 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     monkeypatch.delenv("STORE_URL")
     with pytest.raises(SourceError, match="STORE_URL"):
         KnowledgeStore("env:STORE_URL")
+
+
+def test_tables_of_somebody_else_are_left_alone(tmp_path):
+    path = tmp_path / "mine.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE passages (id, text)")
+    for create in (True, False):
+        with pytest.raises(SourceError, match="of another program"):
+            KnowledgeStore(str(path), create=create)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("passages",)]
+
+
+def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path):
+    path = tmp_path / "hostile.db"
+    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
+        store.begin(SMALL)
+        store.save(SMALL, [record(item(1), HORT)])
+        for planted in ("X'ff00'", f"'{'x' * (MAX_CHARACTERS + 1)}'", "CAST(X'ff41' AS TEXT)"):
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute(f"UPDATE entities SET entity_text = {planted}")
+                connection.commit()
+            with pytest.raises(SourceError, match=r"hostile\.db: the knowledge store (holds a text that no|cannot be read)"):
+                store.source().of([item(1)])
