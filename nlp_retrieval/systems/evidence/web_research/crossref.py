@@ -22,6 +22,7 @@ _PUBLIC = "https://api.crossref.org"
 _LARGEST = 8 * 2**20
 _ROWS, _LONGEST_QUERY = 5, 400
 _MOST_FAILURES, _SECONDS = 3, 30.0
+_BUSY, _LONGEST_WAIT = (429, 503), 30.0
 _RETRACTED = re.compile(
     r"\A\W*(?:retracted|withdrawn|removed|retracted article)(?: article)?\s*[:\]\u2013\u2014-]\W*", re.IGNORECASE
 )
@@ -110,11 +111,16 @@ class Crossref(BaseWorkRegister):
         if self._failures >= _MOST_FAILURES:
             raise FetchError(f"{target.site} failed {_MOST_FAILURES} times in a row, and was not asked again")
         self._failures += 1
-        time.sleep(max(0.0, self._last + self.pause - time.monotonic()))
-        try:
-            answer = ask_web(target, Deadline(_SECONDS), _LARGEST, "application/json", private=self.url != _PUBLIC)
-        finally:
-            self._last = time.monotonic()
+        for may_wait in (True, False):
+            time.sleep(max(0.0, self._last + self.pause - time.monotonic()))
+            try:
+                answer = ask_web(target, Deadline(_SECONDS), _LARGEST, "application/json", private=self.url != _PUBLIC)
+            finally:
+                self._last = time.monotonic()
+            if answer.status not in _BUSY or not may_wait:
+                break
+            wait = answer.headers.get("retry-after", "")
+            time.sleep(min(float(wait) if wait.isascii() and wait.isdigit() else 5 * self.pause, _LONGEST_WAIT))
         if answer.status not in (200, 404) or (answer.status == 200 and not answer.body):
             raise FetchError(f"{target.site} answered with status {answer.status} and no work; try again later")
         self._failures = 0

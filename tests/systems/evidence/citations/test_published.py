@@ -149,10 +149,10 @@ def test_surnames_of_several_words_are_found(register: Register, surnames: list[
     assert done.status == status, done.detail
 
 
-def test_an_answer_is_kept(register: Register) -> None:
-    register.answers = [found(DANCE)]
+def test_an_answer_is_kept_and_a_busy_server_is_asked_once_more(register: Register) -> None:
+    register.answers = [(429, b""), found(DANCE)]
     assert check(register, ENTRY)[0].status == check(register, ENTRY)[0].status == "as cited"
-    assert register.asked == ["/works/10.1000%2Fdance"]
+    assert register.asked == ["/works/10.1000%2Fdance"] * 2
 
 
 def test_after_three_failures_in_a_row_nothing_more_is_sent(register: Register) -> None:
