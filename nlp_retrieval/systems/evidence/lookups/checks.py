@@ -41,7 +41,6 @@ class Objection:
     reason: Reason
     detail: str
     refutes: bool = False
-    sentence: Sentence | None = None
 
 
 @dataclass(frozen=True)
@@ -120,13 +119,11 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
     all_names = (*names, *things)
     findings = [*_numbers(claim, figures, all_names, checks), *_binding(claim, read, whole if says_more else read)]
     if denied := checks.denial.says:
-        at = checks.denial.sentence
-        findings.append(Objection("negation", "contradicted", f"the source says {denied}", checks.denial.same, at))
+        findings.append(Objection("negation", "contradicted", f"the source says {denied}", checks.denial.same))
     if checks.opposite:
         findings.append(_opposite(checks.opposite))
     if checks.other_way:
-        at, how = checks.other_way
-        findings.append(Objection("who", "contradicted", f"the source says this {how}", True, at))
+        findings.append(Objection("who", "contradicted", f"the source says this {checks.other_way[1]}", True))
     for words in missing_quotations(claim, whole, all_quoted=quoted):
         detail = f"the source does not have these words: \u201c{words}\u201d"
         findings.append(Objection("quotations", "quote not found", detail))
@@ -151,7 +148,7 @@ def _numbers(claim: str, figures: MissingFigures, names: Sequence[str], checks: 
         ]
     nor = f", and does not name {listed(names)}" if names else ""
     refutes = not figures.unclear and _has_another(claim, missing, checks.nearest)
-    return [Objection("numbers", "other number", f"the source does not have {listed(missing)}{nor}", refutes, checks.nearest)]
+    return [Objection("numbers", "other number", f"the source does not have {listed(missing)}{nor}", refutes)]
 
 
 def _has_another(claim: str, missing: Sequence[str], sentence: Sentence | None) -> bool:
@@ -179,7 +176,7 @@ def _opposite(found: Opposite) -> Objection:
     says = f"with '{found.other}' in place of '{found.word}'"
     same = found.around >= _SAME_MATTER
     detail = f"the source says this {says}" if same else f"the source has something close to this, {says}"
-    return Objection("opposites", "contradicted", detail, same, found.sentence)
+    return Objection("opposites", "contradicted", detail, same)
 
 
 def listed(words: Sequence[str]) -> str:

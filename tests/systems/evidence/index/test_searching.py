@@ -46,14 +46,20 @@ def test_a_source_is_found_after_building_and_not_before(tmp_path):
     assert index.source(LAKE).searchable
 
 
-def test_what_is_found_is_written_as_json(tmp_path):
+def test_what_is_found_is_written_as_json(tmp_path, subtests):
     index = two_sources(tmp_path)
     found = index.search("When does the lake freeze?")[0]
     assert json.loads(found.to_json()) == dict(found)
-    verdict = ClaimVerifier(index, LexicalVerifier()).verify("The lake freezes in January.", "C3")
-    written = json.loads(verdict.to_json())
-    assert (written["min_quality"], written["claim_type"]) == ("C", "C3")
-    assert written["supporting_evidence"][0]["passage"]["content"] == found.content
+    for side, claim in (
+        ("supporting", "The lake freezes in January."),
+        ("weak", "The lake freezes in January in the hard winters of the north."),
+        ("contradicting", "The lake does not freeze in January."),
+        ("neutral", "The lake is 300 metres deep in January."),
+    ):
+        with subtests.test(side):
+            written = json.loads(ClaimVerifier(index, LexicalVerifier()).verify(claim, "C3").to_json())
+            assert (written["min_quality"], written["claim_type"]) == ("C", "C3")
+            assert written[f"{side}_evidence"][0]["passage"]["content"] == found.content
 
 
 def test_late_interaction_has_a_folder_of_its_own(tmp_path):
