@@ -63,8 +63,13 @@ def _within(number: Number, dates: list[Date]) -> bool:
 _BEFORE_NUMBER = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
 _PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+[23\u00b2\u00b3]?)")
 _SYMBOL = re.compile(r"\s?([A-Za-z]{2,4})\b")
-_COMPASS = re.compile(r"(?:\s?[\u00b0\u00ba](?:\s?\d{1,2}['\u2019\u2032])?)?\s?([NSEW])\b")
-_NOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
+_COMPASS = re.compile(
+    r"(?:\s?[\u00b0\u00ba](?:\s?\d{1,2}['\u2019\u2032])?)?\s?([NSEW])\b"
+    r"|(?:\s?[\u00b0\u00ba]|\sdegrees?)\s(?:of\s)?(north|south|east|west)"
+)
+_NOON = re.compile(r"\s?([ap])\.?\s?m\b|\sin the (?:(morning)|(?:afternoon|evening))\b", re.IGNORECASE)
+_OR_MORE = re.compile(r"\+|(?:\s[^\W\d_]+)?\sor\s(?:more|above|over|older)\b")
+_OR_LESS = re.compile(r"(?:\s[^\W\d_]+)?\sor\s(?:less|fewer|below|under|younger)\b")
 _MORE, _LESS = re.compile(r"[>\u2265]\s?=?\s?\Z"), re.compile(r"[<\u2264]\s?=?\s?\Z")
 _NAMED = re.compile(r"\b([A-Z][\w+#]*|version|release|section|chapter|table|figure)\s(?:v\.?)?\Z")
 
@@ -90,12 +95,13 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
     if match := _SYMBOL.match(text, number.end):
         found[f"symbol {match[1].lower()}"] = match[1]
     if match := _COMPASS.match(text, end):
-        found["latitude" if match[1] in "NS" else "longitude"] = match[1]
+        way = (match[1] or match[2])[0].upper()
+        found["latitude" if way in "NS" else "longitude"] = way
     if match := _NOON.match(text, number.end):
-        found["noon"] = match[1].lower()
+        found["noon"] = "a" if match[2] else (match[1] or "p").lower()
     bounds = {}  # "no fewer than" begins before "fewer than"
-    for bound, sign in (("at most", _LESS), ("at least", _MORE)):
-        if match := sign.search(before) or pattern(bound, _BEFORE_NUMBER).search(before):
+    for bound, sign, after in (("at most", _LESS, _OR_LESS), ("at least", _MORE, _OR_MORE)):
+        if match := sign.search(before) or pattern(bound, _BEFORE_NUMBER).search(before) or after.match(text, number.end):
             bounds[bound] = match.start()
     if bounds:
         found["bound"] = min(bounds, key=bounds.__getitem__)
