@@ -28,9 +28,10 @@ _ENDED = re.compile(r"\A([^\u201c\u201d\u201e\u00ab\u00bb\"\u300c]*)(?<!\s)[\u20
 """The end of a quotation that began in an earlier sentence."""
 _LEFT_OUT = re.compile(r"[\[(]\s?(?:\.\s?\.\s?\.|\u2026|sic!?)\s?[\])]|\[[^\[\]]{0,200}\]|\u2026+|\.\s?\.\s?\.(?:\s?\.)*")
 _ATTRIBUTION = re.compile(r"(?:^|\s)(?:[\u2014\u2015]|--)\s?")
+_CHANGED_LETTER = re.compile(r"\[([^\W\d_])\](?=\w)")
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST_QUOTATIONS, _MOST_PARTS, _MOST_PLACES = 50, 40, 20
-_LONG_WORD, _FEWEST_WORDS = 4, 3
+_LONG_WORD, _FEWEST_WORDS, _FEWEST_IN_PART = 4, 3, 2
 _NEAR = 1_000
 """Most characters of a source between two parts of a quotation; parts farther apart are not one quotation."""
 
@@ -39,8 +40,8 @@ def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) 
     """Return the quotations of a sentence that a source does not contain word for word, in order.
 
     A quotation may omit words ("...") or insert some in brackets; the parts around these must be in the source in this order
-    and near each other. Fewer than three words may be scare quotes, and capitalised words the title of a work: these are not
-    quotations. The case of the first letter does not matter.
+    and near each other, with at least half of the words in parts of two words or more. Fewer than three words may be scare
+    quotes, and capitalised words the title of a work: these are not quotations. The case of the first letter does not matter.
     """
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST_QUOTATIONS)))
     if all_quoted and not quotations:
@@ -75,10 +76,13 @@ def _count(text: str) -> float:
 
 def _is_quoted(quotation: str, source: FoldedText) -> bool:
     """Return whether a source contains the parts of a quotation in order, near each other."""
-    pieces = _LEFT_OUT.split(quotation)
+    pieces = _LEFT_OUT.split(_CHANGED_LETTER.sub(r"\1", quotation))
     parts = [part for part in (piece.strip(" ,;:.!?\u3001\u3002\uff0c") for piece in pieces) if words_of(part)]
     if not parts or len(parts) > _MOST_PARTS:
         return not parts
+    counts = [_count(part) for part in parts]
+    if len(parts) > 1 and 2 * sum(count for count in counts if count >= _FEWEST_IN_PART) < sum(counts):
+        return False
     return any(_follow(parts[1:], source, end) for _, end in _spans(parts[0], source, 0, len(source.text)))
 
 

@@ -52,6 +52,8 @@ def test_quotations_within_others_and_beyond_a_sentence_are_seen(sentence: str, 
     [
         ("The mayor \u2026 called it \u2018a gate to the north\u2019", True),
         ("a gate ... north", True),
+        ("[T]he mayor opened the road", True),
+        ("The ... opened ... the ... owners ... it", False),
         ("opened [the] road on 12 March", True),
         ("a gate to the north [...] the mayor opened", False),
         ("the mayor opened the road ... snow fell on the harbour", False),
