@@ -28,6 +28,7 @@ _ENDS = (
     re.compile(r"\b(?:and|or|to|after|before|from|und|oder|et|ou|y)\b"),
 )
 """Where what belongs to one number ends, and to the next begins, the clearest first."""
+_AFTERWARDS = re.compile(r"[;!?]|\b(?:while|whereas|but|although|versus|than|compared (?:with|to))\b")
 _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\s[\w-]{1,20})?(?:,\s|,?\s(?:and|or)\s)(?:[$\u20ac\u00a3])?")
 _TO = re.compile(r"[^.;:,]{0,20}\sto\s(?:[$\u20ac\u00a3])?")
@@ -141,8 +142,9 @@ def _in_sentence(text: str, begin: int, end: int, heads: Sequence[Number]) -> It
         stops.append(places[-1].start() if places else other.begin)
     listed = _listed_names(text, begin, end, heads) if len(heads) > 1 else []
     for number, start, stop, name in zip(heads, starts, [*stops, end], listed or [()] * len(heads), strict=True):
-        left = name or _beside(text[start : number.begin], backwards=True)
-        yield Bound(number, left, _beside(text[number.end : stop]), begin)
+        after = _AFTERWARDS.split(text[number.end : stop])[0]
+        left = _AFTERWARDS.split(text[start : number.begin])[-1]
+        yield Bound(number, name or _beside(left, backwards=True), _beside(after), begin)
 
 
 def _listed_names(text: str, begin: int, end: int, heads: Sequence[Number]) -> list[tuple[str, ...]]:

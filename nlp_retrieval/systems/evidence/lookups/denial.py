@@ -12,12 +12,13 @@ from nlp_retrieval.text import as_latin
 
 _NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
 _WITH = re.compile(r"\bwith\b", re.IGNORECASE)
+_IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\brather than\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
 )
 _COMPARED = frozenset("statistical statistic measur no frequent common likel often".split())
 _NEXT = 40
-_WITHOUT, _WITH_NEGATION = "this without the negation", "this with a negation"
+_WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
 _SAME_MATTER, _SAME_MATTER_DENIED, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
 
 
@@ -71,6 +72,9 @@ def _compared(
             return f"that this is not so: \u201c{clause}\u201d", about
     if "" in mine & theirs:
         mine, theirs = mine - {""}, theirs - {""}
+    turned = theirs - {""}
+    if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
+        return (_TURNED if _IN_PART.search(claim) else ""), common  # "farmers, not cities" and "cities, not farmers"
     left, negates = mine - theirs, bool(theirs - mine) and _negates(wanted, sentence)
     if left and not negates and (left == mine or _has(sentence.content, left)):
         return _WITHOUT, common

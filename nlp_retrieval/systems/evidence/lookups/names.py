@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from nlp_retrieval.systems.evidence.lookups.opposites import numbered_things
 from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, numbers_of, sentences_of, spans_of, words_of
 
 _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
 _SHORTEST_STEM = 4
 _TOKEN = re.compile(r"[^\W_][\w'\u2019.&+#-]*[\w+#]|[^\W_]")
 _PART = re.compile(r"[^\W_]+")
+_WITH_SIGN = re.compile(r"\b[A-Z][+#]+")
 _JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
 _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
@@ -60,6 +62,7 @@ def missing_names(claim: str, passage: str) -> list[str]:
     months = months_named(passage)
     dates = [(date.begin, date.end) for date in dates_of(claim) if date.is_full]
     units = [(number.end, number.until + 1) for number in numbers_of(claim) if number.unit]
+    numbered = [span for thing, span in numbered_things(claim).items() if thing in numbered_things(passage)]
     claimed = list(zip(words_of(claim), spans_of(claim), strict=True))
 
     def has(word: str, span: tuple[int, int]) -> bool:
@@ -67,6 +70,7 @@ def missing_names(claim: str, passage: str) -> list[str]:
         return (
             not stems.isdisjoint(_name_stems(word))
             or (len(word) > 3 and word in joined)
+            or any(begin <= span[0] < end for begin, end in numbered)  # "World War II" is "the Second World War"
             or (month is not None and (month in months or any(begin <= span[0] < end for begin, end in dates)))
         )
 
@@ -78,7 +82,8 @@ def missing_names(claim: str, passage: str) -> list[str]:
         words = [(word, span) for word, span in claimed if len(word) > 1 and any(_meet(span, part) for part in parts)]
         lacking = [word for word, span in words if not has(word, span)]
         name = claim[begin:end]
-        if lacking and not _abbreviated(name, passage):
+        signed = [token for token in _WITH_SIGN.findall(name) if token not in passage]  # C#, beside C and C++
+        if signed or (lacking and not _abbreviated(name, passage)):
             missing.append(name)
     return missing
 

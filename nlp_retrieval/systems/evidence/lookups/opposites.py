@@ -12,6 +12,12 @@ from nlp_retrieval.systems.evidence.lookups.words import Sentence, content, know
 from nlp_retrieval.text import FUNCTION_WORDS, as_latin, stems_of_language, words_of
 
 _THAN = re.compile(r"\bthan\b", re.IGNORECASE)
+_AGAINST = re.compile(
+    r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)"
+    r"\w*\s+(?:\w+\s+){0,2}?against\b|\bagainst\s+(?:the\s+)?(?:advice|recommendations?|wish(?:es)?|will|requests?)\b",
+    re.IGNORECASE,
+)
+"""Words that mean the opposite of a recommendation; the verb alone may mean one."""
 _REACH, _AROUND = 4, 0.6
 
 
@@ -80,7 +86,7 @@ def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
 
 def _by_stem(text: str) -> dict[str, str]:
     stems = stems_of_language("english")
-    return {stems.stem(word): word for word in reversed(stems.as_written(as_latin(text)))}
+    return {stems.stem(word): word for word in reversed(stems.as_written(_AGAINST.sub("against", as_latin(text))))}
 
 
 # Things of one kind, of which each excludes the others: "supplemental hydrogen" beside "supplemental oxygen".

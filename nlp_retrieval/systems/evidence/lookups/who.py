@@ -61,7 +61,7 @@ def _other_agent(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, s
 def _done(text: str) -> Iterator[tuple[str, str]]:
     """Yield what is done in a text, by the name of its group, and by whom."""
     for match in _acts().finditer(text):
-        if match["passive"] and not match["by"]:
+        if match["passive"] and (not match["by"] or " not " in match["passive"]):  # nobody does what is denied
             continue
         after, before = _CLAUSE.split(text[match.end() :])[0], _CLAUSE.split(text[: match.start()].rstrip(" ,"))[-1]
         if not match["passive"] and before.rstrip().endswith(" to"):  # "warm enough to support trees"

@@ -104,6 +104,7 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # the sentence with the number has what the claim is about, though another sentence has more of its words
         ("true", "Trams carried about 41 million riders.",
          "Traffic by tram reached 41.2 million. Buses carried 58.9 million riders."),
+        ("true", "Rates were 4.1% in 2018.", "Rates rose to 5.0%, compared to 4.1% in 2018."),
         # a figure of another year is no contradiction
         ("neutral", "The ferry carried 3.1 million riders in 2005.", "The ferry carried 2.4 million riders in 2019."),
         ("against", "The ferry carried 3.1 million riders in 2019.", "The ferry carried 2.4 million riders in 2019."),
@@ -116,6 +117,7 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("false", "The pier will be done in the third quarter of 2031.", "The pier will be done in the first quarter of 2031."),
         # who did it, in other words
         ("against", "The champion was beaten by the young baker.", "The champion Ida Ost defeated the young baker Per Lund."),
+        ("false", "The board advised the ban on cars.", "The board advised against the ban on cars."),
         ("false", "The mayor closed the lido on the advice of the health board.",
          "The mayor closed the lido. The health board had advised against closing the lido."),
         # in German, nouns are capitalised
@@ -136,10 +138,13 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("true", "Nearly two thirds of the pupils could read.", "Of the pupils, 64% could read."),
         # both deny, by other words or beside something else
         ("against", "Cities, not farmers, cause most of the load.", "Farmers, not cities, cause most of the load."),
+        ("true", "The tax is not paid by cities.", "The tax is paid by farmers, not by cities."),
         ("against", "Chlorophyll decreased in the lakes that were sampled.", "Chlorophyll did not change."),
         ("against", "The dividend was raised to 90 cents.", "The dividend stays at 90 cents."),
-        # who won
+        # who won; a name that differs by its sign alone, or by how its number is written
         ("against", "Aino Salmi won the race ahead of Ingrid Moen.", "Ingrid Moen won the race, ahead of Aino Salmi."),
+        ("false", "The tool is written in C#.", "The tool is written in C++."),
+        ("true", "The Second World War destroyed the bridge.", "The bridge was destroyed in World War II."),
         ("true", "The park has a capacity of 0.187 GW.", "The park has a capacity of 187 MW."),
     ],
 )  # fmt: skip
