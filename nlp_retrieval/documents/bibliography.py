@@ -48,23 +48,27 @@ def read_bibliography(text: str, where: str = "the bibliography") -> Bibliograph
     """Read BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX."""
     if len(text) > LARGEST_BIBLIOGRAPHY:
         raise InputError(f"{where}: {len(text):,} characters; at most {LARGEST_BIBLIOGRAPHY:,} are read, split it up")
-    text = text.removeprefix("\ufeff").lstrip()
-    if text[:1] in ("[", "{"):
+    text = text.removeprefix("\ufeff")
+    if text.lstrip()[:1] in ("[", "{"):
         read = Bibliography(_read_json(text, where))
     elif _ENTRY.search(text):
         read = _read_bibtex(text, where)
     else:
-        shown = printable(text[:40])
+        shown = printable(text.strip()[:40])
         raise InputError(f"{where}: neither BibTeX nor CSL-JSON; it begins {shown!r}: export it as one of them")
-    first: dict[str, int] = {}
-    for entry in read.entries:
-        if (key := entry.mark.casefold()) in first:
-            raise InputError(
-                f"{where}, line {entry.line}: the key {printable(entry.mark[:80])!r} is also that of the entry in line "
-                f"{first[key]}; give each entry a key of its own"
-            )
-        first[key] = entry.line
+    _refuse_twice(((entry.mark, entry.line) for entry in read.entries), where)
     return read
+
+
+def _refuse_twice(keys: Iterable[tuple[str, int]], where: str) -> None:
+    first: dict[str, int] = {}
+    for key, line in keys:
+        if key.casefold() in first:
+            raise InputError(
+                f"{where}, line {line}: the key {printable(key[:80])!r} is also that of the entry in line "
+                f"{first[key.casefold()]}; give each entry a key of its own"
+            )
+        first[key.casefold()] = line
 
 
 def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses: Iterable[str], line: int) -> Reference:
@@ -84,12 +88,19 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
     try:
         from pybtex import errors
         from pybtex.database.input.bibtex import Parser, UndefinedMacro
+        from pybtex.scanner import PybtexSyntaxError
     except ImportError as error:
         raise DependencyError(f"reading BibTeX needs pybtex: {install('evidence')} ({error})") from None
-    lines, line, begin = dict[str, int](), 1, 0
+    keys, line, begin = list[tuple[str, int]](), 1, 0
     for match in _ENTRY.finditer(text):
-        line += text.count("\n", begin, match.start())
-        lines[(match[2] or "").casefold()], begin = line, match.start()
+        line, begin = line + text.count("\n", begin, match.start()), match.start()
+        if (kind := match[1].lower()) not in ("comment", "string", "preamble"):
+            if not match[2] or match[3]:
+                cure = f"write one after its bracket, as in @{kind}{{frisch1965,"
+                raise InputError(f"{where}, line {line}: the @{match[1]} there has no key; {cure}")
+            keys.append((match[2], line))
+    _refuse_twice(keys, where)
+    lines = {key.casefold(): line for key, line in keys}
     with errors.capture() as found:
         try:
             data = Parser(encoding="utf-8", person_fields=()).parse_string(text)
@@ -97,8 +108,8 @@ def _read_bibtex(text: str, where: str) -> Bibliography:
             raise InputError(f"{where}: its braces are nested too deeply; remove some of them") from None
     undefined = [problem for problem in found if isinstance(problem, UndefinedMacro)]
     for problem in found:
-        if problem not in undefined:
-            place = f", line {problem.lineno}" if getattr(problem, "lineno", None) else ""
+        if isinstance(problem, PybtexSyntaxError) and problem not in undefined:
+            place = f", line {problem.lineno}" if problem.lineno else ""
             what = str(problem).partition(": ")[2] or str(problem)
             raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces and commas")
     if not data.entries:

@@ -155,7 +155,15 @@ def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Co
             run.getparent().remove(run)
         elif (twice := run.find(f"{_W}rPr/{_W}dstrike")) is not None:
             twice.tag = f"{_W}strike"
-    etree.strip_tags(root, f"{_W}fldSimple", f"{_M}oMathPara")
+    for simple in list(root.iter(f"{_W}fldSimple")):
+        begin, instruction, separate, end = (simple.makeelement(f"{_W}r") for _ in range(4))
+        for run, kind in ((begin, "begin"), (separate, "separate"), (end, "end")):
+            run.append(run.makeelement(f"{_W}fldChar", {f"{_W}fldCharType": kind}))
+        instruction.append(instruction.makeelement(f"{_W}instrText"))
+        instruction[0].text = simple.get(f"{_W}instr")
+        around, at = simple.getparent(), simple.getparent().index(simple)
+        around[at : at + 1] = [begin, instruction, separate, *simple, end]
+    etree.strip_tags(root, f"{_M}oMathPara")
     _clean_links(root)
     for br in root.iter(f"{_W}br", f"{_W}cr"):
         br.tag = f"{_W}br"

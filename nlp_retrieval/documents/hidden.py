@@ -28,10 +28,13 @@ _STRUCK = ("del", "s", "strike")
 _LEFT_OUT = "left-out-of-the-text"
 """Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
 
-_LENGTHS = ("font-size", "left", "right", "top", "text-indent", "margin-left", "margin-top")
+_LENGTHS = ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top")
 _KEYWORDS = {
-    "display": "none inline block inline-block flex grid contents table table-cell table-row list-item initial revert".split(),
-    "visibility": "hidden collapse visible inherit".split(),
+    "display": (
+        "none inline block inline-block flex inline-flex grid inline-grid contents table table-cell table-row list-item "
+        "flow-root initial revert"
+    ).split(),
+    "visibility": "hidden collapse visible inherit initial".split(),
     "position": "static relative absolute fixed sticky".split(),
 }
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}
@@ -209,8 +212,8 @@ def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
         return
     elif name == "color" and (ink := _colour(words[0])) is not None:
         yield name, ink
-    elif name == "opacity" and words[0].type == "number":
-        yield name, max(0.0, min(1.0, words[0].value))
+    elif name == "opacity" and words[0].type in ("number", "percentage"):
+        yield name, max(0.0, min(1.0, words[0].value / (100 if words[0].type == "percentage" else 1)))
     elif (name in _LENGTHS and _length(words[0], 1, 1) is not None) or idents & set(_KEYWORDS.get(name, ())):
         yield name, words[0] if name in _LENGTHS else words[0].lower_value
 
@@ -270,7 +273,7 @@ def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
     if node.tag in ("html", "body"):
         return look
     shown = style.get("visibility", "inherit")
-    is_visible = around.is_visible if shown == "inherit" else shown == "visible"
+    is_visible = around.is_visible if shown == "inherit" else shown in ("visible", "initial")
     return replace(look, opacity=around.opacity * style.get("opacity", 1.0), is_visible=is_visible)
 
 
@@ -280,11 +283,10 @@ def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
         return False
     across, down = (
         _pixels(style, f"margin-{side}", _LETTER, 400)
-        + _pixels(style, side, _LETTER, _WIDTH) * (style.get("position", "static") != "static")
-        for side in ("left", "top")
+        + (style.get("position", "static") != "static")
+        * _pixels(style, side, _LETTER, _WIDTH, default=_WIDTH - _pixels(style, other, _LETTER, _WIDTH, default=_WIDTH))
+        for side, other in (("left", "right"), ("top", "bottom"))
     )
-    if style.get("position", "static") != "static" and "left" not in style:
-        across -= _pixels(style, "right", _LETTER, _WIDTH)
     default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
     is_far = min(across, down) <= -_FAR or max(across, down) >= 10 * _FAR
     return is_far or bool(style.get("display", default) == "none")

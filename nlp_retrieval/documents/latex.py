@@ -50,7 +50,9 @@ _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
-_OTHER_FILES = re.compile(r"(?<!\\)\\(input|include|subfile)\b\s{0,5}(?:\{([^{}]{1,200})\}|([\w./-]+))")
+_OTHER_FILES = re.compile(
+    r"(?<!\\)\\(input|include|subfile|import)\b\s{0,5}(?:\{([^{}]{1,200})\}(?:\{([^{}]{1,200})\})?|([\w./-]+))"
+)
 _BIBLIOGRAPHIES = re.compile(r"\\(?:bibliography|addbibresource(?:\[[^\]]{0,80}\])?)\s{0,5}\{([^{}]{1,300})\}")
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
 _NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
@@ -62,7 +64,11 @@ _POINTED = re.compile(
 
 _BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
-_UNREAD = re.compile(r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}", re.DOTALL)
+_UNREAD = re.compile(
+    r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
+    r"|\\[egx]?def\\[A-Za-z@]{1,40}[#0-9]{0,20}\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}",
+    re.DOTALL,
+)
 """What is no text, and what the parser does not tell from text."""
 
 _OWN = re.compile(
@@ -86,6 +92,7 @@ def read_latex(text: str, where: str) -> Document:
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
     body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
+    body = re.sub(r"\\input (?=[\w./-])([\w./-]+)", r"\\input{\1}", body)
     reader = _Latex(_POINTED.sub(r"\1", body), source)
     try:
         page = with_lines(parse_page(f"<html><body>{reader.read()}</body></html>", where))
@@ -96,7 +103,7 @@ def read_latex(text: str, where: str) -> Document:
     for table in page.iter("table"):
         _settle(table)
     document = document_of(page, where)
-    files = dict.fromkeys((kind, one or other) for kind, one, other in _OTHER_FILES.findall(source))
+    files = dict.fromkeys((kind, "".join(name)) for kind, *name in _OTHER_FILES.findall(source))
     notes = [f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too" for kind, name in files]
     for match in _BIBLIOGRAPHIES.finditer(source):
         notes += bibliography_notes(match[1])

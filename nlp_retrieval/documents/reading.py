@@ -57,6 +57,10 @@ MEDIA_TYPES = {
 
 _SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
 _NEEDED = ("lxml", "trafilatura", "w3lib", "cssselect2", "markdown_it", "mdit_py_plugins", "pylatexenc", "pypdf", "mammoth")
+_OTHERS = {
+    b"\xd0\xcf\x11\xe0": "an old Word file, or a DOCX with a password; save it as DOCX without one",
+    b"{\\rtf": "RTF; save it as DOCX",
+}
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32"}  # before UTF-16, whose mark begins with the same bytes
 _MARKS |= {codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DECLARED_WITHIN = 4096
@@ -127,6 +131,9 @@ def read_document(
         'Krill live in cold water.'
     """
     where = printable(name)[-200:] or "this source"
+    for start, what in _OTHERS.items():
+        if data.startswith(start):
+            raise SourceError(f"{where}: {what}")
     kind = kind or _kind_of(data, name, media_type, where)
     if missing := [package for package in _NEEDED if kind != "text" and find_spec(package) is None]:
         raise DependencyError(f"reading {kind} needs {', '.join(missing)}: {install('evidence')}")

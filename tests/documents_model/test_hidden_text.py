@@ -19,11 +19,13 @@ display:none !important;display:block
 d\\69splay:n\\6f ne
 visibility:hidden
 opacity:.01
+opacity:0%
 font-size:0
 text-indent:-9999px
 margin-left:-99999px
 position:absolute;left:-10000px
 position:fixed;top:-200em
+position:fixed;bottom:-9999px
 color:transparent
 color:rgb(0 0 0 / 0%)
 color:white
@@ -66,6 +68,8 @@ NO_TEXT = [
 SHOWN = [
     ("", '<p hidden style="display:block">%s</p>'),
     ("", '<div style="visibility:hidden"><p style="visibility:visible">%s</p></div>'),
+    ("", '<div style="visibility:hidden"><p style="visibility:initial">%s</p></div>'),
+    *[("", f'<p style="display:none;display:{shown}">%s</p>') for shown in ("inline-flex", "inline-grid", "flow-root")],
     ("", '<div style="font-size:0"><span style="font-size:16px">%s</span></div>'),
     ("", '<div style="color:white"><p style="color:black">%s</p></div>'),
     ("", '<div style="background:#024"><p style="color:white">%s</p></div>'),
@@ -78,6 +82,7 @@ SHOWN = [
     (".x{display:none!important}.x{display:block!important}", '<p class="x">%s</p>'),
     ("", '<p style="opacity:.5">%s</p>'),
     ("", '<p style="position:absolute;left:50%;margin-left:-300px">%s</p>'),
+    ("", '<p style="position:fixed;bottom:600px;right:600px">%s</p>'),
     ("", '<p style="left:-9999px">%s</p>'),
     ("", '<p style="background:linear-gradient(90deg,#f00,#00f);-webkit-background-clip:text;color:transparent">%s</p>'),
     ("", "<noscript><p>%s</p></noscript>"),

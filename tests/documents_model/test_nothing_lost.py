@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from nlp_retrieval.documents import Document, bibliography_of, read_document
-from nlp_retrieval.errors import SourceError
+from nlp_retrieval.errors import InputError, SourceError
 
 ANTS, DANCE = "https://doi.org/10.1000/ants", "https://doi.org/10.1000/dance"
 
@@ -237,6 +237,7 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
         ("eprint={2101.00001}", "", "https://arxiv.org/abs/2101.00001"),
         ("journal={CoRR}, volume={abs/2101.00001}", "", "https://arxiv.org/abs/2101.00001"),
         ("eprint={123}, eprinttype={pubmed}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
+        ("title={U}, year=2001", "(2001). T", ""),
         ("pmcid={PMC12345}", "", "https://pmc.ncbi.nlm.nih.gov/articles/PMC12345"),
         ("url={<https://a.example/x>}", "", "https://a.example/x"),
         ("url={https://a.example/x, https://b.example}", "", "https://a.example/x"),
@@ -248,3 +249,15 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
 def test_entries_are_read_as_people_and_tools_write_them(fields: str, title: str, url: str) -> None:
     entry = bibliography_of(f"@misc{{a, title={{T}}, {fields}}}").entries[0]
     assert (entry.title if title else "", entry.url) == (title, url)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n@article{key, title={T}}\n@book{Key, title={U}}", "line 3: the key 'Key' is also that of the entry in line 2"),
+        ("\n@article{title={T}}", "line 2: the @article there has no key; write one"),
+    ],
+)
+def test_an_entry_without_a_key_of_its_own_is_refused_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        bibliography_of(text)

@@ -42,7 +42,7 @@ def read_report_file(path: Path) -> Document:
     kind = _SUFFIXES.get(PurePath(path).suffix.lower(), "markdown")
     if data.startswith(b"PK\x03\x04") or PurePath(path).suffix.lower() in (".docx", ".docm", ".dotx"):
         kind = "docx"
-    if data.startswith(b"%PDF-") or kind != "markdown":
+    if data.startswith((b"%PDF-", b"\xd0\xcf\x11\xe0", b"{\\rtf")) or kind != "markdown":
         return _headed(read_document(data, where, kind="pdf" if data.startswith(b"%PDF-") else kind), kind)
     return read_text(decode_text(data, where=where), where=where)
 

@@ -147,12 +147,12 @@ LATEX = r"""\documentclass{article}
 \begin{document}
 \section{Dances}
 Bees \emph{dance}~\citep[see][p.~4]{frisch1965,nokey}. 5\% of ants do too.\footnote{See \url{https://a.example/x%20y}.}
-M\"arta saw it \parencites[1]{frisch1965}[2]{own}. % \cite{comment}
+\def\hidden{hidden 5}M\"arta saw it \parencites[1]{frisch1965}[2]{own}. % \cite{comment}
 \begin{verbatim}
 \cite{verbatim}
 \end{verbatim}
 Wasps fly\footcite{own}, as \href{https://b.example/y}{the site} says.
-\input{more}
+\input more.tex \import{dir/}{more}
 \begin{thebibliography}{9}
 \bibitem[O]{own} A. Own. \newblock Title. doi:10.1000/ants
 \end{thebibliography}
@@ -173,7 +173,9 @@ def test_latex_is_read() -> None:
     ]
     assert report.title == "On B\u00e9es"
     assert [one.mark for one in report.missing] == ["nokey"]
-    assert report.notes == ["a.tex: \\input{more} was not followed; audit that file too"]
+    assert report.sentences[-1].text == "Wasps fly, as the site says."
+    names = ("input{more.tex}", "import{dir/more}")
+    assert report.notes == [f"a.tex: \\{name} was not followed; audit that file too" for name in names]
 
 
 HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.example">x</a></nav><h1>On Bees</h1>
@@ -249,11 +251,14 @@ def test_footnotes_of_a_docx_are_read_and_what_a_field_shows() -> None:
     note = f'<w:footnotes {W}><w:footnote w:id="2"><w:p>{run(f"See {ANTS}.")}</w:p></w:footnote></w:footnotes>'
     zotero = field("ADDIN ZOTERO_ITEM CSL_CITATION {}", run("(von Frisch, 1965)"))
     body = f'<w:p>{run("Ants do.")}<w:r><w:footnoteReference w:id="2"/></w:r>{run(" Bees dance ")}{zotero}{run(".")}</w:p>'
+    simple = f"<w:fldSimple w:instr=' HYPERLINK \"{WEB}\" '>{run('the site')}</w:fldSimple>"
+    body += f"<w:p>{run('Wasps fly, as ')}{simple}{run(' says.')}</w:p>"
     body += f"<w:p>{run('References')}</w:p><w:p>{run(f'von Frisch, K. (1965). Bees. {DANCE}')}</w:p>"
     report = docx_report(body, footnotes=note)
     assert [(one.mark, one.url, one.sentence) for one in report.citations] == [
         ("1", ANTS, "Ants do."),
         ("von Frisch, 1965", DANCE, "Bees dance."),
+        ("", WEB, "Wasps fly, as the site says."),
     ]
 
 
@@ -263,6 +268,20 @@ def field(instruction: str, *shown: str) -> str:
         f'<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>{instruction}</w:instrText></w:r>'
         f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{"".join(shown)}<w:r><w:fldChar w:fldCharType="end"/></w:r>'
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.rtf", b"{\\rtf1 Bees dance.}", "RTF; save it as DOCX"),
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1", "a DOCX with a password; save it as DOCX without one"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1", "an old Word file"),
+    ],
+)
+def test_a_report_in_another_format_is_refused_with_its_cure(name: str, data: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(SourceError, match=said):
+        read_report_file(tmp_path / name)
 
 
 ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
