@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
-from nlp_retrieval.errors import InputError
+from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -253,6 +253,14 @@ class CitationAuditor:
         if len(citation.sentence) > _LONGEST_SENTENCE:
             problem = f"the sentence has {len(citation.sentence):,} characters, and at most {_LONGEST_SENTENCE:,} are judged"
             return _unread(citation, "REVIEW", "too long", f"{problem}; split it up")
+        try:
+            return self._judged(citation, source)
+        except QueryError:
+            if self._source(citation.url) is not None:
+                raise
+            return self._not_indexed(citation)  # another process deleted it since it was looked up
+
+    def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
         read = self._reading(citation, source)
         decision = self._decided(citation, read)
         passage, span = _passage_at(read, decision.judgement.sentence)

@@ -622,12 +622,12 @@ def cited_claims(claims: Sequence[Mapping[str, object]]) -> CitedReport:
         if not isinstance(claim, Mapping) or not {"text", "cited_url"} <= claim.keys():
             raise InputError(f'{where} needs "text" and "cited_url"')
         text, cited = claim["text"], claim["cited_url"]
-        urls = [cited or ""] if not isinstance(cited, list | tuple) else cited or [""]
-        if not isinstance(text, str) or not text.strip() or not all(isinstance(url, str) for url in urls):
+        urls = [cited] if not isinstance(cited, list | tuple) else cited or [None]
+        if not isinstance(text, str) or not text.strip() or not all(isinstance(url, str | None) for url in urls):
             raise InputError(f'{where}: "text" is one sentence, and "cited_url" a URL, a list of them, or None')
         first = len(citations) + 1
         for url in urls:
             problem = "" if url else "the claim cites no URL"
-            citations.append(Citation(len(citations) + 1, str(number), text, str(url), "", number, problem=problem))
+            citations.append(Citation(len(citations) + 1, str(number), text, str(url or ""), "", number, problem=problem))
         sentences.append(ReportSentence(text, number, "paragraph", number, tuple(range(first, len(citations) + 1))))
     return CitedReport("", citations, [], [], [], sentences=sentences, unit="claim")

@@ -57,7 +57,7 @@ def test_claims_with_the_url_that_they_cite_are_audited_like_a_report(index: Evi
     ("claims", "said"),
     [
         ([{"text": "x", "cited_url": "y"}, {"text": "x", "url": "y"}], "claim 2 of 2 needs"),
-        ([{"text": "x", "cited_url": 3}], '"cited_url" a URL, a list of them, or None'),
+        *[([{"text": "x", "cited_url": cited}], '"cited_url" a URL, a list of them, or None') for cited in (3, 0, [False])],
         ({"text": "x", "cited_url": "y"}, "come as a list of dicts with text and cited_url, not as dict"),
     ],
 )
@@ -168,6 +168,21 @@ def test_a_source_that_is_not_there_or_was_deleted_is_told_apart(tmp_path: Path)
     assert (first.status, first.reason) == ("SOURCE_NOT_INDEXED", "")
     assert (second.status, second.reason) == ("SOURCE_NOT_INDEXED", "deleted source")
     assert second.passage is None
+
+
+def test_a_source_that_another_process_deletes_during_the_audit_is_not_indexed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = project(tmp_path)
+    other, text = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])), index.text
+
+    def text_after_its_end(key: str) -> str:
+        other.delete(SOURCES[0][1])
+        return text(key)
+
+    monkeypatch.setattr(index, "text", text_after_its_end)
+    (row,) = audited(index, "The Long Bridge was opened in 1932 [1].").rows
+    assert (row.status, row.reason) == ("SOURCE_NOT_INDEXED", "deleted source")
 
 
 def test_a_changed_page_is_judged_by_its_newest_version(tmp_path: Path) -> None:
