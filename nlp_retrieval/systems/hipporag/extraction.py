@@ -19,7 +19,7 @@ from typing import Any
 
 from nlp_retrieval import LanguageModel, SearchableItem
 from nlp_retrieval.core import has_no_words, progress, without_secrets
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.lm import CallCounts, fingerprint_of_program, read_object, record_calls, side_by_side
 from nlp_retrieval.systems.hipporag.knowledge import (
     Extraction,
@@ -243,6 +243,10 @@ def extract_knowledge(
     """
     if commit_every < 1:
         raise ConfigurationError(f"commit_every={commit_every}: commit after at least 1 passage")
+    if not isinstance(store, KnowledgeStore):
+        raise ConfigurationError(f"store={store!r:.60} ({type(store).__name__}): pass KnowledgeStore(path, create=True)")
+    if not isinstance(extractor, KnowledgeExtractor):
+        raise ConfigurationError(f"extractor={extractor!r:.60} ({type(extractor).__name__}): pass KnowledgeExtractor(lm)")
     from nlp_retrieval.lm import using
 
     begin = time.perf_counter()
@@ -281,6 +285,8 @@ class _Extraction:
         """Yield the documents to request, by their texts, until the model is given up; record those whose text is known."""
         source = iter(items)
         while not self._extractor.given_up and (chunk := list(islice(source, _LOOKED_UP_AT_ONCE))):
+            if wrong := [item.item_id for item in chunk if "\0" in item.item_id]:
+                raise ItemError(f"item id {wrong[0]!r:.80}: it holds a character that databases cannot store; change the id")
             asked = self._store.missing(self.extraction, chunk)
             missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]
             self.count["documents"] += len(chunk)

@@ -1,8 +1,8 @@
 """Knowledge of passages: entities, and statements as triples.
 
 Its source, a language model or a file, is not trusted: sizes are limited, and texts are only strings, never evaluated. An
-entity is a text, or a list of a text and its type; a triple is a list of three texts. A number counts as its text. Anything
-else in the two lists is dropped and counted.
+entity is a text, or a list of a text and its type; a triple is a list of three texts; an object counts as its values. A number
+counts as its text. Anything else in the two lists is dropped and counted.
 
 A passage is known by its text, not by its id. Title and content count as one text, and any white space as equal, since files
 and databases break lines differently.
@@ -137,14 +137,24 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
     return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, nothing_read)
 
 
+_PLACES = {"subject": 0, "head": 0, "type": 2, "entity_type": 2, "object": 2, "tail": 2}
+"""Places of the values of an object; those of other keys come between."""
+
+
+def _parts(value: JsonValue) -> list[JsonValue]:
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value, key=lambda key: _PLACES.get(key.lower(), 1))]
+    return value if isinstance(value, list) else [value]
+
+
 def _entity(value: JsonValue) -> tuple[str, str] | None:
     """Return a name and its type; None if it is not a name."""
-    name, type_, *_ = [*map(_phrase, value if isinstance(value, list) else [value]), None, None]
+    name, type_, *_ = [*map(_phrase, _parts(value)), None, None]
     return None if name is None else (name, (type_ or "").lower())
 
 
 def _triple(value: JsonValue) -> Triple | None:
-    parts = list(map(_phrase, value)) if isinstance(value, list) else []
+    parts = list(map(_phrase, _parts(value)))
     return Triple(*map(str, parts)) if len(parts) == 3 and all(parts) else None
 
 

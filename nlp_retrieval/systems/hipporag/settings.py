@@ -243,6 +243,10 @@ class HippoRagSettings(_Section):
 def _in_words(where: str, error: ErrorDetails) -> str:
     """Return one of pydantic's errors in words, with the valid values and without the given one."""
     path = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"{where}: {path!r} missing; valid keys: {', '.join(HippoRagSettings.model_fields)}"
+    if error["type"] == "model_type":
+        return f"{where}: {path} is {type(error['input']).__name__}; write its settings below it"
     if error["type"] == "extra_forbidden":
         *section, key = map(str, error["loc"])
         kind = HippoRagSettings.model_fields[section[0]].annotation if section else HippoRagSettings

@@ -8,6 +8,7 @@ import pytest
 from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
@@ -53,6 +54,18 @@ def test_each_passage_takes_one_call_and_no_run_asks_again(server, store, extrac
     assert (again.kept, again.extracted, again.calls.calls, server.calls) == (25, 0, 0, 25)
 
 
+def test_an_id_that_no_database_stores_is_refused_before_the_model_is_asked(server, store, extractor):
+    with pytest.raises(ItemError, match="a character that databases cannot store"):
+        extract_knowledge([SearchableItem(item_id="a\0", content="Ann.")], store, extractor())
+    assert server.calls == 0
+
+
+def test_a_path_is_no_store_and_a_model_no_extractor(store, extractor):
+    for given, said in (((store, extractor().lm), "pass KnowledgeExtractor"), (("k.db", extractor()), "pass KnowledgeStore")):
+        with pytest.raises(ConfigurationError, match=said):
+            extract_knowledge(ITEMS, *given)
+
+
 def test_another_model_or_prompt_is_another_extraction(server, store, extractor):
     small = extractor()
     extract_knowledge(ITEMS, store, small)
@@ -84,8 +97,8 @@ def test_an_unusable_answer_is_asked_again_then_counted_then_taken_up_by_the_nex
 
 def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, store, extractor):
     triples = [["a", "is", "b"], ["a", "b"], [1, 2, None], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
-    triples += [["e", "is", -5]]
-    entry = {"entities": ["a", True, ["b", "PLACE "], ["c", "x", "y"], None], "triples": triples}
+    triples += [["e", "is", -5], {"object": "b", "predicate": "is", "subject": "a"}]
+    entry = {"entities": ["a", True, {"type": "PLACE ", "name": "b"}, ["c", "x", "y"], None], "triples": triples}
     server.answer = lambda body: f"Here you are:\n```json\n{json.dumps(entry)}\n```\nAnything else?"
     done = extract_knowledge(ITEMS[:1], store, extractor())
     assert (done.extracted, done.dropped) == (1, 2 + 4)

@@ -62,6 +62,7 @@ def test_the_file_as_it_was_described_is_read(tmp_path):
             {"storage": {"save_dir": "iris://me@here:1972/USER", "iris_namespace": "HIPPORAG"}},
             "save_dir names the namespace USER, and iris_namespace HIPPORAG; keep one",
         ),
+        ({"retrieval": 3}, "retrieval is int; write its settings below it"),
         ({"retrieval": {"passage_topk": 3}}, "unknown key 'passage_topk'; did you mean 'passage_top_k'"),
     ],
 )
@@ -70,6 +71,11 @@ def test_what_cannot_be_meant_is_refused_with_its_place(sections, said):
         settings(**sections)
     assert said in str(refused.value)
     assert SECRET not in str(refused.value)
+
+
+def test_settings_without_a_model_are_told_the_keys():
+    with pytest.raises(ConfigurationError, match="'llm' missing; valid keys: pipeline, llm, embedding"):
+        HippoRagSettings.of({})
 
 
 @pytest.mark.parametrize(
