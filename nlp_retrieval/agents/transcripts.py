@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from nlp_retrieval.agents.trajectory import MOST, AgentStep, StepKind, Trajectory
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.records import kind, quoted
+from nlp_retrieval.core.files.records import kind
 from nlp_retrieval.errors import SourceError
 
 QUESTION_IDS = ("question_id", "query_id", "qid", "id", "_id")
@@ -28,6 +28,8 @@ _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "br
 _TEXTS = ("text", "output_text", "input_text")
 _HOSTED = ("web_search_call", "file_search_call", "mcp_call", "code_interpreter_call", "image_generation_call")
 """Calls of tools that OpenAI runs itself; others have a result of their own."""
+_SILENT = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "item_reference", "compaction")
+"""Messages of OpenAI that are neither text nor a call."""
 
 _WRITTEN_ID = re.compile(
     r"""\b(?:docid|doc_id|docno|item_id|document_id)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})""", re.IGNORECASE
@@ -282,7 +284,7 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _
         yield _Result(call_id, content)
     elif role in ("user", "assistant"):
         called = message.get("tool_calls") or []
-        yield from _blocks(content, "user" if role == "user" else "agent", calls=not called)
+        yield from _blocks(content or message.get("refusal"), "user" if role == "user" else "agent", calls=not called)
         for call in called if isinstance(called, list) else []:
             function = (call.get("function") or call.get("custom") or call) if isinstance(call, dict) else None
             if not isinstance(function, dict):
@@ -298,8 +300,9 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _
     elif form == "reasoning":
         if text := _plain(message.get("summary")):
             yield _Text("agent", text)
-    elif role not in ("system", "developer") and (role is not None or not form):
-        raise SourceError(f"{where} has the role {role!r}; known are {quoted(['system', 'user', 'assistant', 'tool'])}")
+    elif role not in ("system", "developer") and (role is not None or form not in _SILENT):
+        read = "messages of OpenAI (Chat and Responses) and Anthropic, and ATIF"
+        raise SourceError(f"{where} has the role {role!r} and the type {form!r}, which are not known; {read} are read")
 
 
 def _arguments(call: Mapping[str, Any]) -> object:
@@ -435,7 +438,7 @@ def _plain(value: object) -> str:
     if isinstance(value, dict):
         value = next((value[name] for name in ("text", "message", "error_code") if value.get(name)), "")
     if isinstance(value, list):
-        texts = [part.get("text") if isinstance(part, dict) else part for part in value]
+        texts = [part.get("text") or part.get("refusal") if isinstance(part, dict) else part for part in value]
         value = "\n".join(text for text in texts if isinstance(text, str))
     return value.strip() if isinstance(value, str) else ""
 

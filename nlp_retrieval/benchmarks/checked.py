@@ -37,6 +37,7 @@ _QUOTED = re.compile("'([^']*)'")
 _EXPECTED = {
     "string_type": "text",
     "string_too_short": "text",
+    "string_pattern_mismatch": "provider/model such as openai/gpt-4o-mini",
     "int_type": "an integer",
     "int_from_float": "an integer",
     "float_type": "a number",

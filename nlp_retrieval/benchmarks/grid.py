@@ -304,14 +304,22 @@ def _shown(value: object) -> str:
 def _settings(searcher: Mapping[str, Any], axes: Sequence[_Axis], chosen: Combination, where: str) -> Config:
     """The settings of one combination. Whole components are set before their parameters."""
     settings: object = dict(searcher)
-    for axis, value in sorted(zip(axes, chosen, strict=True), key=lambda pair: pair[0].path.count(".")):
+    done: list[tuple[list[str], object]] = []
+    for axis, number in sorted(zip(axes, chosen, strict=True), key=lambda pair: pair[0].path.count(".")):
+        path, value = axis.path.split("."), axis.values[number]
         try:
-            settings = with_value(settings, axis.path.split("."), axis.values[value])
+            settings = with_value(settings, path, value)
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"{where}.vary.{axis.path}: {error}; write it under {where}.searcher, or make whole components the values of "
                 "the axis that takes it away"
             ) from None
+        for before, given in done:
+            if len(before) == len(path) and with_value(settings, before, given) != settings:
+                raise ConfigurationError(
+                    f"{where}.vary.{axis.path}: sets the same value as {'.'.join(before)}; make them one axis"
+                )
+        done.append((path, value))
     return cast(Config, settings)
 
 

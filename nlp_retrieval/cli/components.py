@@ -34,6 +34,22 @@ _PLACES = {
     "language_models": "lm: {}",
 }
 """Where a component of a kind is written in a configuration file; one of another kind is shown by itself."""
+_REQUIRED = {
+    "path": "data/file",
+    "qrels": "data/qrels.txt",
+    "url": "env:DATABASE_URL",
+    "table": "items",
+    "base_url": "http://localhost:8000/v1",
+    "lm": "{model: openai/gpt-4o-mini}",
+    "model": "openai/gpt-4o-mini",
+    "seeds": "[bm25, faiss]",
+    "retrievers": "[bm25]",
+    "keywords": "[history]",
+    "encoder": "colbert",
+    "source": "{loader: chunk_tables, url: env:DATABASE_URL}",
+    "knowledge": "data/file",
+}
+"""Values of parameters in the examples: of required ones, and of those without which a loader is of no use."""
 
 
 def command(
@@ -118,7 +134,8 @@ def _in_yaml(kind: str, name: str, cls: type[Component]) -> str:
 
     parameters = parameters_of(cls)
     numbers = [(key, str(p.default)) for key, p in parameters.items() if type(p.default) in (int, float)]
-    fields = {key: "..." for key, p in parameters.items() if p.default is p.empty} or dict(numbers[:1])
+    required = [key for key, p in parameters.items() if p.default is p.empty or key in ("qrels", "table")]
+    fields = {key: _REQUIRED.get(key, "...") for key in required} or dict(numbers[:1])
     is_loader = kind == "loaders"
     if is_loader and not issubclass(cls, BaseLoader):
         kind = "loaders of queries"

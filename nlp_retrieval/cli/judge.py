@@ -126,9 +126,11 @@ def _say_prospects(made: JudgingProject) -> None:
         for one, other in compared[:_MOST_COMPARED]
     ]
     if most := max((number for number in needed if number is not None), default=None):
-        has = len(set(family_numbers(pool.families)[pool.drawn].tolist()))
+        numbers = family_numbers(pool.families)
+        has, known = len(set(numbers[pool.drawn].tolist())), len(set(numbers.tolist()))
         takes = f"takes about {counted(most, 'family', 'families')} of questions; this project has {has:,}"
-        say(f"A difference of {_DIFFERENCE:g} in {settings.measure} {takes}")
+        needs = "they can decide" if has >= most else "give a larger --budget" if known >= most else "more questions are needed"
+        say(f"A difference of {_DIFFERENCE:g} in {settings.measure} {takes}: {needs}")
 
 
 @app.command()
@@ -395,6 +397,8 @@ def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found
         raise ConfigurationError("--config needs questions for its searchers: --queries FILE")
     settings: Any = read_benchmark_config(config)
     searchers = {name: searcher for name, searcher in settings.searchers.items() if not isinstance(searcher, TrecRun)}
+    if not searchers:
+        raise ConfigurationError(f"{config} has no searcher that can be asked a question; give finished runs with --runs")
     by_system: dict[str, dict[str, Ranking]] = {}
     for name, searcher in searchers.items():
         searcher.index(settings.loader, settings.index_path)

@@ -243,7 +243,8 @@ def compare(
     """
     from nlp_retrieval.benchmarks.comparing import compare_runs
     from nlp_retrieval.benchmarks.runs import read_sources
-    from nlp_retrieval.reports.tables import refuse_unknown_columns
+    from nlp_retrieval.reports.tables import chosen_columns
+    from nlp_retrieval.reports.view import view_of
     from nlp_retrieval.reports.write import write_run_files
 
     if output is not None:
@@ -252,9 +253,12 @@ def compare(
     if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline, measures=names_of(measures) or None, main=main, relevant_from=relevant_from)
-    refuse_unknown_columns(names_of(columns), list(run.per_query[run.report.baseline]))
+    chosen_columns(view_of(run.report), names_of(columns))  # before anything is written
     report = write_run_files(run, output) if output is not None else run.report
     print_comparison(report, form, columns, verbose=verbose)
+    costs = [entrant.cost for entrant in sources.entrants.values()]
+    if any(costs) and not any(result.cost for result in report.configurations):
+        say("note: costs were measured on different machines and are left out")
     if output is not None:
         say(f"page: {report.files['report']}")
 

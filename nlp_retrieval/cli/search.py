@@ -89,8 +89,8 @@ def parse_filter(where: str) -> Any:
     try:
         return parse_json(where)
     except ValueError as error:
-        example = """'{"country": "Japan", "year": {"gte": 2015}}'"""
-        raise QueryError(f"--where is not JSON ({error}); write it like {example}, with the single quotes") from None
+        example, reason = """'{"country": "Japan", "year": {"gte": 2015}}'""", str(error).partition(";")[0]
+        raise QueryError(f"--where is not JSON ({reason}); write it like {example}, with the single quotes") from None
 
 
 def write_drawing(searcher: BaseSearcher, path: Path) -> None:
@@ -145,7 +145,9 @@ def configured(config: Path, name: str | None) -> BaseSearcher:
 
     entries = read_benchmark_config(config).searchers
     searchers = {label: entry for label, entry in entries.items() if isinstance(entry, BaseSearcher)}
-    chosen = name if name is not None else next(iter(searchers), "")
+    if not searchers:
+        raise ConfigurationError(f"{config} has no searcher that can be asked a question; add one to its searchers")
+    chosen = name if name is not None else next(iter(searchers))
     if chosen not in searchers:
         raise ConfigurationError(f"{config} has no searcher {chosen!r} that can be asked; {nearest(chosen, searchers)}")
     return searchers[chosen]

@@ -164,7 +164,8 @@ def _entries(path: str | Path, column: str | None) -> Iterator[str]:
         return
     table = form in ("csv", "tsv")
     rows = read_rows(path, "\t" if form == "tsv" else None, '"') if table else read_json_file_of_records(path)
-    field = column
+    field, has_field = column, False
+    lacking: SourceError | None = None
     for location, row in rows:
         if field is None:
             by_name = {name.strip().lower(): name for name in row}
@@ -174,7 +175,10 @@ def _entries(path: str | Path, column: str | None) -> Iterator[str]:
                 f"{location}: no column has a usual name for a question (found: {quoted(row)}); pass column= and its name, or "
                 "call a file with a question per line and without a line of names .txt"
             )
-        if table and field not in row:
-            raise missing_field(location, "column", field, row, _TEXT_NAMES)
+        if lacking is None and field not in row:
+            lacking = missing_field(location, "column", field, row, _TEXT_NAMES)
+        has_field = has_field or field in row
         value = row.get(field)
         yield value if isinstance(value, str) else ""
+    if lacking is not None and not has_field:
+        raise lacking

@@ -145,7 +145,7 @@ def refuse_unknown_columns(names: Sequence[str], measures: Sequence[str]) -> Non
     """Raise an error for columns that no benchmark with these measures has."""
     costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)] + ["price_per_1000_queries"]
     families = [Measure.parse(measure).family for measure in measures]
-    known = [ALL, COST, *families, *measures, *OF_ANSWERS, *costs]
+    known = dict.fromkeys([ALL, COST, *families, *measures, *OF_ANSWERS, *costs])
     for name in names:
         if name not in known:
             raise ConfigurationError(f"there is no column {name!r}; {nearest(name, known)}")

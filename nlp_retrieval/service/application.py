@@ -149,6 +149,7 @@ def _add_probes(app: FastAPI, service: BaseService, metrics: Metrics, dependenci
         ("/readyz", ready, "Whether requests may be sent: its index or project is there."),
     ):
         app.add_api_route(path, answer, response_model=Health, summary=summary, responses=_REFUSED)
+        app.add_api_route(path, answer, methods=["HEAD"], response_model=Health, include_in_schema=False)
     summary = "Figures of this process for Prometheus."
     app.add_api_route(
         METRICS, written, response_model=None, response_class=PlainTextResponse, summary=summary, dependencies=dependencies

@@ -109,7 +109,8 @@ def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
     shown = []
     for fault in faults[:_SHOWN_FAULTS]:
         field = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
-        said = str(fault["msg"]).removeprefix("Value error, ")
+        unknown = fault["type"] == "extra_forbidden"
+        said = "there is no such field" if unknown else str(fault["msg"]).removeprefix("Value error, ")
         shown.append(f"{field}: {said}" if field else said)
     return "; ".join(shown)
 

@@ -7,6 +7,7 @@ schema, and other methods and paths count as ``other``.
 from __future__ import annotations
 
 import logging
+import re
 import time
 import uuid
 
@@ -62,7 +63,8 @@ class Observer:
             return
         path = scope["path"].rstrip("/")
         scope = {**scope, "path": path if path in self._routes else scope["path"], "query_string": b""}  # nothing reads one
-        request = uuid.uuid4().hex
+        given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+        request = given if re.fullmatch("[A-Za-z0-9_.:-]{1,128}", given) else uuid.uuid4().hex
         token = current_request.set(RequestContext(request, scope["headers"]))
         begin, status = time.perf_counter(), 0
 

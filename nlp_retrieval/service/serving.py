@@ -72,8 +72,8 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
         if len(self.connections) > self.limit_concurrency * 7 // 8:
             others = [other for other in self.connections if other is not self and not other.transport.is_closing()]
             if idle := [other for other in others if other.idle]:
-                counts = Counter(other.client[:1] for other in idle)
-                min(idle, key=lambda other: (-counts[other.client[:1]], other.asked_last)).transport.abort()
+                counts = Counter((other.client or ("",))[0] for other in idle)
+                min(idle, key=lambda other: (-counts[(other.client or ("",))[0]], other.asked_last)).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         before = self.cycle

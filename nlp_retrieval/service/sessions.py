@@ -17,13 +17,14 @@ from typing import Any, Self
 from pydantic import BaseModel, Field
 
 from nlp_retrieval.agents.recorder import Recorder, Session
-from nlp_retrieval.core.context import changed_context, record_steps
+from nlp_retrieval.core.context import changed_context, record_steps, search_context
 from nlp_retrieval.service.endpoints import Endpoint, McpTool, QueryText, RefusedError, RequestBody
 from nlp_retrieval.service.logs import current_request
 from nlp_retrieval.service.settings import ServiceSettings
 
 _NAMES = {"session_id": b"x-session-id", "question_id": b"x-question-id", "agent": b"x-agent"}
 _LONGEST_NAME = 128
+_GONE = "it took too long: the client no longer waited"
 
 
 class AnswerBody(RequestBody):
@@ -88,7 +89,12 @@ class SessionRecord:
         def run_recorded(argument: Any) -> bytes:
             session = self._session()
 
-            with changed_context(record=lambda step: session.add({**step, "tool": tool})):
+            def record(step: Mapping[str, Any]) -> None:
+                gone = search_context().abandoned
+                late = {"results": (), "error": _GONE} if gone is not None and gone.is_set() else {}
+                session.add({**step, "tool": tool, **late})
+
+            with changed_context(record=record):
                 if not other:
                     return run(argument)
                 with record_steps([{"kind": "other"}]):

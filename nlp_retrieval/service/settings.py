@@ -55,6 +55,8 @@ class ServiceSettings:
     record: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ConfigurationError(f"threads={self.threads}: take at least 1")
         if self.log_format not in LOG_FORMATS:
             raise ConfigurationError(f"log_format={self.log_format!r}: {nearest(self.log_format, LOG_FORMATS)}")
         for name in self.allowed_hosts:

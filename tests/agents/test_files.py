@@ -217,6 +217,7 @@ def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: 
         ([CHAT[1], CHAT[3], CHAT[2]], "message 2 is the result of the call 'c1', which is not before it"),
         ([*CHAT[:4], CHAT[3]], "message 5 is a second result of the call 'c1'"),
         ([*CHAT[:3], CHAT[2]], "message 4: the call 'c1' is there already"),
+        ([CHAT[1], {"type": "ai", "content": "A whale."}], "message 2 has the role None and the type 'ai'"),
     ],
 )
 def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages: list[object], message: str) -> None:
@@ -317,6 +318,7 @@ SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": 
             ),
             [("search", "krill", (), "")],
         ),
+        ([CHAT[1], {"role": "assistant", "content": None, "refusal": "I cannot say."}], []),
         (asked_and_answered({"type": "code_interpreter_call", "id": "c", "code": "1 + 1"}), [("other", "", (), "")]),
         (tool_used("web_search", {"query": "krill"}, {"error_code": "max_uses_exceeded"}),
          [("search", "krill", (), "max_uses_exceeded")]),

@@ -20,7 +20,11 @@ from service.running import Running, make_index, running
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.agents import AgentStep, Recorder, Session, read_trajectories, recording
 from nlp_retrieval.core import record_steps
+from nlp_retrieval.core.context import changed_context
 from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.service import IndexService
+from nlp_retrieval.service.index_service import SearchBody
+from nlp_retrieval.service.sessions import SessionRecord
 
 SECRET = "sk-" + "a1B2c3D4e5F6g7H8i9J0"
 
@@ -210,6 +214,16 @@ def test_what_cannot_be_written_is_said_and_the_answer_goes_out_all_the_same(tmp
     recorder.path_of("link").symlink_to(outside)
     assert not recorder.session("link").add({"kind": "note", "text": "x"})
     assert outside.read_text() == ""
+
+
+def test_a_search_whose_answer_came_too_late_is_recorded_as_one_without_results(searcher, tmp_path):
+    (gone := threading.Event()).set()
+    (search, *_) = SessionRecord(Recorder(tmp_path)).endpoints(IndexService(searcher).endpoints)
+    with changed_context(abandoned=gone):
+        search.run(SearchBody(query="dog"))
+    ((late,),) = lines_of(tmp_path).values()
+    assert (late["query"], late.get("results", [])) == ("dog", [])
+    assert late["error"] == "it took too long: the client no longer waited"
 
 
 def test_one_line_records_a_program_and_threads_that_copy_its_context(searcher, tmp_path):

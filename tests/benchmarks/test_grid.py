@@ -169,6 +169,8 @@ def test_a_value_is_called_what_tells_it_from_the_others(values: list[Any], labe
         ({"skip": [{"fusion": "rrf"}, {"fsion": "rrf"}]}, r"grid\.skip\[1\]: there is no axis 'fsion'; did you mean 'fusion'"),
         ({"skip": [{"fusion": "rff"}]}, r"grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
         ({"skip": [{"fusion": ["rrf", "raw"]}]}, r"grid\.skip: leaves no combination"),
+        ({"vary": {"retrievers.bm25.k1": [0.9, 1.2], "retrievers.0.k1": [0.5, 0.7]}},
+         r"grid\.vary\.retrievers\.0\.k1: sets the same value as retrievers\.bm25\.k1; make them one axis"),
         ({"vary": {f"axis{place}": list(range(22)) for place in range(3)}},
          r"grid: 10,648 combinations are more than 10,000; vary less"),
     ],

@@ -36,7 +36,10 @@ TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=80
         ({"openai/a": {"input": 1, "ouput": 1}}, "openai/a: unknown key 'ouput'; did you mean 'output'"),
         ({"openai/a": {"input": "0.15", "output": 1}}, "openai/a: input: expected a number, found '0.15'"),
         ({"openai/a": {"input": 1, "output": -0.5}}, "openai/a: output: expected a number of at least 0, found -0.5"),
-        ({"gpt-4o-mini": {"input": 1, "output": 1}}, "sweep.yaml: prices: 'gpt-4o-mini': "),
+        (
+            {"gpt-4o-mini": {"input": 1, "output": 1}},
+            "prices: expected provider/model such as openai/gpt-4o-mini, found 'gpt",
+        ),
         ({"currency": 3, "openai/a": {"input": 1, "output": 1}}, "sweep.yaml: prices: currency: expected text, found 3"),
     ],
 )

@@ -161,6 +161,7 @@ UNUSABLE: list[tuple[tuple[str, ...], str]] = [
     (("serach",), "serach"),
     (("search",), "index"),
     (("search", "{index}", "x", "-c", "{sweep}", "-s", "rerankd"), "did you mean 'reranked'"),
+    (("search", "{index}", "x", "--where", "{{a: 1"), "(column 2)); write it like"),
 ]
 
 
@@ -178,6 +179,7 @@ def test_every_component_is_explained_with_its_parameters_and_with_examples_that
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
     for kind in kinds():
         for name in names(kind):
             with subtests.test(f"{kind} {name}"):
@@ -191,10 +193,9 @@ def check_explanation(kind: str, name: str, text: str) -> None:
         assert len(description) > 3, f"{kind[:-1]} {name}: {key} is not described"
         assert re.search(rf"^[* ]*{key} ", text, re.M)
     example: Any = yaml.safe_load(text.partition("\nYAML")[2].partition("\nPython")[0])
-    (written,) = [part for part in _parts_of(example) if name in (part, *(part.values() if isinstance(part, dict) else ()))][
-        -1:
-    ]
-    assert plan(kind, written).cls is cls
+    parts = [{"name": part} if isinstance(part, str) else part for part in _parts_of(example) if not isinstance(part, list)]
+    settings = next(part for part in parts if name in (part.get("name"), part.pop("loader", None)))
+    assert type(plan(kind, settings | {"name": name}).make()) is cls
     assert ("corpus" in example) == issubclass(cls, BaseLoader)
     known: dict[str, object] = {}
     exec(text.partition("\nPython")[2].strip(), known)

@@ -50,7 +50,9 @@ def test_a_table_is_printed_for_other_programs(folder: Path, tmp_path: Path) -> 
     assert {one["configuration"]: one["ndcg@10"] for one in told if one["queries"] == "all"} == {
         name: one["measures"]["ndcg@10"] for name, one in before.items()
     }
-    refused(run(*again, "--columns", "recal@3"), 2, "did you mean 'recall@3'")
+    elsewhere = ("compare", str(folder / "run"), "--output", str(tmp_path / "elsewhere"))
+    refused(run(*elsewhere, "--columns", "recal@3"), 2, "did you mean 'recall@3'")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_run_is_repeated_by_the_configuration_in_its_folder(folder: Path, tmp_path: Path) -> None:

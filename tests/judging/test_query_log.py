@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from fuzz.command_lines import ended
 
 from nlp_retrieval import TopicsLoader
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.judging.query_log import families_of, sample_log
 
 LOG = [
@@ -88,3 +90,6 @@ def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
     assert [query.text for query in queries] == ["krill, whose food?", "foods of whales", "whale food"]
     assert queries[0].family is None
     assert queries[1].family == queries[2].family == queries[1].query_id
+    (tmp_path / "log.jsonl").write_text('{"log": {"q": "krill"}}\n')
+    with pytest.raises(SourceError, match=r'line 1: no "log\.q" field \(found: "log"\); pass column='):
+        sample_log(tmp_path / "log.jsonl", column="log.q")

@@ -170,7 +170,7 @@ def test_the_command_takes_names_with_colons_and_says_before_anybody_judges_what
     project = JudgingProject(tmp_path / "p")
     assert project.settings.comparisons == (("::error::1:2", "k1"),)
     assert "A difference of 0.05 in precision@2 takes about" in made.err
-    assert "families of questions; this project has 60" in made.err
+    assert "families of questions; this project has 60: more questions are needed" in made.err
     for pair in project.next_pairs("Ann", 1000):
         project.judge(pair.number, int(project.pool().item_ids[pair.number].endswith("-1")), "Ann")
     report = ended(["judge", "report", "p"]).out

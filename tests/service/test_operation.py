@@ -82,7 +82,10 @@ def test_the_log_has_every_request_by_its_id_and_neither_queries_nor_tokens(serv
     service, client = served
     ids = []
     for path, body in (("/search", {"query": SECRET_QUERY}), ("/search?q=hidden-text", {"query": 5})):
-        ids.append(client.post(path, json=body).headers["x-request-id"])
+        own = "from-a-proxy.1" if not ids else "not\tsafe"
+        ids.append(client.post(path, json=body, headers={"X-Request-ID": own}).headers["x-request-id"])
+    assert (ids[0], "safe" in ids[1]) == ("from-a-proxy.1", False)
+    assert [client.head(path).status_code for path in ("/livez", "/readyz")] == [200, 200]
 
     def logged():
         lines = [json.loads(line) for line in service.said]

@@ -36,6 +36,8 @@ def test_nobody_listens_to_others_without_a_token(subtests):
             assert ServiceSettings(host, token=TOKEN).token == TOKEN
     for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"):
         assert ServiceSettings(host).on_loopback
+    with pytest.raises(ConfigurationError, match="threads=0"):
+        ServiceSettings(threads=0)
     for host in ("", "\0", "no such name", "999.1.1.1", "\udcff"):
         with subtests.test(ascii(host)), pytest.raises(ConfigurationError, match="host"):
             ServiceSettings(host)
