@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from systems.evidence.citations.test_formats import docx_of
+from systems.evidence.citations.test_formats import docx_of, run
 
 from nlp_retrieval.documents import read_document
 from nlp_retrieval.errors import RetrievalWarning, SourceError
@@ -25,3 +25,8 @@ def test_the_accepted_text_is_read_and_that_is_said(tmp_path):
 def test_what_is_no_docx_or_has_no_text_is_refused(data):
     with pytest.raises(SourceError, match="DOCX"):
         read_document(data, "a.docx")
+
+
+def test_a_docx_that_unpacks_to_far_more_than_a_document_is_refused():
+    with pytest.raises(SourceError, match=r"a\.docx: word/document\.xml unpacks from .*, far more than a document"):
+        read_document(docx_of(f"<w:p>{run('a' * 30_000_000)}</w:p>"), "a.docx")

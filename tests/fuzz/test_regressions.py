@@ -6,6 +6,7 @@ A case is a file under ``cases/<target>``; what it showed stands in its name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,12 @@ def check_damaged(parse: Callable[[bytes], object], seeds: list[bytes], effort: 
         parse(data)
 
     try_one()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", TARGETS)
+def test_many_damaged_inputs_are_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
+    check_damaged(partial(feed, target), seeds_of(target), effort)
 
 
 @pytest.mark.parametrize("bomb", mostly_soaked(BOMBS, 2), ids=lambda bomb: bomb[:5].decode())

@@ -49,6 +49,12 @@ def test_the_named_key_is_sent_and_stands_nowhere_else(server, model, tmp_path, 
         assert SECRET not in text
 
 
+def test_a_key_of_the_environment_is_not_sent_to_a_server_that_it_is_not_for(server, model, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    ask(model(), "a claim")
+    assert SECRET not in str(server.keys)
+
+
 # answers on disk
 
 

@@ -70,6 +70,11 @@ def test_no_filter_of_a_request_loosens_that_of_its_token(service: Running) -> N
     for token in (None, "0123456789abcdef-no", hashed(PART)):
         with service.client(token) as nobody:
             assert nobody.post("/search", json={"query": "fox"}).status_code == 401
+    bearer = f"Bearer {ALL}"
+    for values in (["Bearer"], [bearer[:-1]], [ALL], [f"{bearer} {ALL}"], [b"Bearer \xff"], [f"Basic {ALL}"], [bearer, bearer]):
+        with service.client() as nobody:
+            answer = nobody.post("/nowhere", content=b"[", headers=[("Authorization", value) for value in values])
+            assert (answer.status_code, ALL in answer.text) == (401, False), "refused before it is read"
 
 
 def test_every_other_route_is_refused_to_a_token_with_a_filter(service: Running) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.engines import TermCount, TermShare, documents
+from nlp_retrieval import Searcher
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, read_manifest, verify_index
 from nlp_retrieval.errors import (
@@ -264,3 +265,11 @@ def test_a_manifest_that_names_a_place_elsewhere_is_damage(built, name):
     rewrite(built, lambda content: content["corpus"]["segments"][0].update(folder=name))
     with pytest.raises(IndexDamagedError, match="folder"):
         found(built)
+
+
+def test_joining_copies_no_damage(built):
+    searcher = Searcher([TermCount()]).open(built)
+    searcher.add(documents(["alpha new"], "n"), auto_compact=False)
+    flip(next(built.glob("items-*/items.arrow")), -40)
+    with pytest.raises(IndexDamagedError, match=r"items\.arrow is damaged: SHA-256"):
+        searcher.compact()

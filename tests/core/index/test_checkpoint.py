@@ -187,3 +187,16 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_build(tmp_path, m
     with pytest.warns(RetrievalWarning, match=r"cannot be written \(No space left"):
         flat().index(items_of(TEXTS), tmp_path / "index")
     assert files_of(tmp_path / "index") == expected
+
+
+def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path):
+    expected = whole(flat, tmp_path)
+    stopped(flat(), tmp_path / "index", 8)
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"precious")
+    for path in checkpoints(tmp_path / "index"):
+        path.unlink()
+        path.symlink_to(outside)
+    flat().index(items_of(TEXTS), tmp_path / "index")
+    assert files_of(tmp_path / "index") == expected
+    assert outside.read_bytes() == b"precious"

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from core.engines import documents
 from core.strategies import metadata, texts
+from nlp_retrieval.core.index import items as items_module
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexDamagedError, ItemError
@@ -154,3 +155,8 @@ def test_any_flipped_byte_is_told_or_gives_well_formed_items(tmp_path, effort):
             finally:
                 os._exit(1)
         assert os.waitpid(child, 0)[1] == 0, f"flipped as draw {trial}"
+
+
+def test_ids_whose_hashes_meet_are_not_taken_for_duplicates(tmp_path, monkeypatch):
+    monkeypatch.setattr(items_module, "hash", len, raising=False)
+    assert written(documents(["a", "b", "c"]), tmp_path).ids() == ["d0", "d1", "d2"]

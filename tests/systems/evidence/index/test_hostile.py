@@ -8,8 +8,9 @@ import sqlite3
 import pytest
 from soaking import mostly_soaked
 
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.errors import IndexDamagedError
-from systems.evidence.index.sources import LAKE, lexical, told, two_sources
+from systems.evidence.index.sources import LAKE, LAKE_TEXT, lexical, told, two_sources
 
 
 @pytest.fixture
@@ -90,3 +91,27 @@ def test_an_index_that_is_damaged_is_built_again_from_the_sources(tmp_path):
     assert not lexical(tmp_path).source(LAKE).searchable
     lexical(tmp_path).build_index()
     assert lexical(tmp_path).search("lake freezes")[0].url == LAKE
+
+
+def test_another_programs_database_is_refused_and_kept(tmp_path):
+    path = tmp_path / "10_graph" / "evidence.sqlite3"
+    path.parent.mkdir()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE texts (x)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(IndexDamagedError, match="made by another program"):
+        lexical(tmp_path).add_document(LAKE_TEXT, LAKE)
+    assert path.read_bytes() == before
+
+
+def test_an_index_of_something_else_shows_nothing_of_it(tmp_path):
+    """Passages come from the stored sources; an index can only point at them."""
+    index = two_sources(tmp_path)
+    key = index._store.sha256_of(index.source(LAKE).key)
+    false = {"source": key, "url": "https://evil.example", "title": "", "quality": "A", "start": 0, "end": 9}
+    ids = [f"{key}::0", f"{key}::7", f"{key}::-1", "0" * 64 + "::0", "no id"]
+    items = [SearchableItem(item_id=one, content="The lake never freezes", metadata=false) for one in ids]
+    Searcher([Bm25Retriever()]).index(items, index.index_path, replace=True)
+    found = lexical(tmp_path).search("The lake never freezes")
+    assert [(one.content, one.url, one.quality) for one in found] == [(LAKE_TEXT, LAKE, "B")]

@@ -79,6 +79,8 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # both have a negating word, or "not only"
         ("against", "False alarms are not counted as fires.", "False alarms are counted as fires."),
         ("against", "Sleep is not vital for memory and mood.", SLEEP),
+        # a numeral is part of a name
+        ("false", "The bridge was destroyed in World War I.", "The bridge was destroyed in World War II."),
         # another thing of a kind
         ("false", "The pump needs liquid nitrogen to run.", "The pump needs liquid helium to run."),
         # a name is missing, and the other names of the claim are there
