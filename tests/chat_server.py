@@ -21,13 +21,7 @@ from nlp_retrieval.lm.language_model import LanguageModel
 
 @dataclass
 class Flood:
-    """A head to send, and a part of a body that is sent again and again until the client hangs up.
-
-    Args:
-        head: of the response, to its blank line.
-        part: of the body.
-        sent: bytes that the client took before it hung up, or as many as were to be sent at most.
-    """
+    """A head to send, and a part of a body that is sent again and again until the client hangs up."""
 
     head: bytes
     part: bytes
@@ -46,15 +40,7 @@ DRIPPING_BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n "
 
 @dataclass
 class ChatServer:
-    """What a test knows of a server.
-
-    Args:
-        url: base URL, as a client wants it.
-        answer: decides the reply by the request's body.
-        bodies: of the requests so far.
-        keys: the Authorization headers of the requests so far.
-        busiest: the most requests that were being answered at one time.
-    """
+    """What a test knows of a server."""
 
     url: str
     answer: Callable[[dict[str, Any]], Reply]

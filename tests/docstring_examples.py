@@ -85,26 +85,14 @@ def public(package: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Checked:
-    """What is wrong with the examples of a package.
-
-    Args:
-        without: names that have none.
-        wrong: what doctest says of those that do something else than they say.
-    """
+    """What is wrong with the examples of a package."""
 
     without: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
 def check_examples(package: str, folder: Path, monkeypatch: pytest.MonkeyPatch, setup: str = "") -> Checked:
-    """Run the examples of all public names of a package, each in a folder of its own; a warning is an error.
-
-    Args:
-        package: its name.
-        folder: an empty one.
-        monkeypatch: undoes the change of the working directory.
-        setup: code that adds to ``SETUP``.
-    """
+    """Run the examples of all public names of a package, each in a folder of its own; a warning is an error."""
     monkeypatch.setenv("OPENAI_API_KEY", "not a key")
     checked = Checked()
     for number, name in enumerate(public(package)):

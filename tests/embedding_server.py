@@ -15,15 +15,7 @@ from local_server import QuietHandler, serving
 
 @dataclass
 class Raw:
-    """An answer as it goes over the wire.
-
-    Args:
-        body: of it.
-        status: of HTTP.
-        headers: besides its length.
-        length: what is said to be its length; None for what it is.
-        dripping: whether it is sent byte by byte, ever slower, and never ends before the test does.
-    """
+    """An answer as it goes over the wire."""
 
     body: bytes = b""
     status: int = 200
@@ -38,15 +30,7 @@ Reply = dict[str, Any] | int | Raw
 
 @dataclass
 class EmbeddingServer:
-    """What a test knows of a server.
-
-    Args:
-        url: base URL, as a client wants it.
-        answer: decides the reply by the request's body.
-        bodies: of the requests so far.
-        headers: of the requests so far.
-        busiest: the most requests that were being answered at one time.
-    """
+    """What a test knows of a server."""
 
     url: str
     answer: Callable[[dict[str, Any]], Reply]

@@ -7,13 +7,7 @@ from pathlib import Path
 
 
 def has_bad_luck(log: Path, times: int, home: int) -> bool:
-    """Whether it happens now; if so, it is noted.
-
-    Args:
-        log: the file.
-        times: how often it happens.
-        home: the process where nothing happens.
-    """
+    """Whether it happens now; if so, it is noted."""
     if os.getpid() == home or (log.exists() and len(log.read_text().split()) >= times):
         return False
     with log.open("a") as file:

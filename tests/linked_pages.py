@@ -14,13 +14,7 @@ FILLER = "orchard velvet copper meadow lantern gravel pepper saddle thunder waln
 
 @dataclass(frozen=True)
 class TwoHops:
-    """A question whose answer shares no word with it and is linked to what does.
-
-    Args:
-        links: what finds the link.
-        items: the first holds the question's words, the second is the answer, the others are neither.
-        shuffled: the same texts, but what the first passage points at is another passage.
-    """
+    """A question whose answer shares no word with it and is linked to what does."""
 
     links: BaseLinkExtractor
     items: list[SearchableItem] = field(repr=False)

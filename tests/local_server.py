@@ -31,12 +31,7 @@ class _QuietServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving(handler: type[QuietHandler], closing: threading.Event) -> Iterator[int]:
-    """Serve until the block ends, and give the port.
-
-    Args:
-        handler: answers requests.
-        closing: is set at the end, for answers that never end by themselves.
-    """
+    """Serve until the block ends, and give the port."""
     server = _QuietServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

@@ -41,12 +41,7 @@ sys.stdin.read()
 
 
 class TcpServer:
-    """A server on the loopback, until :meth:`close`, or until this process ends.
-
-    Args:
-        folder: of its data.
-        token: that it asks for.
-    """
+    """A server on the loopback, until :meth:`close`, or until this process ends."""
 
     def __init__(self, folder: Path, token: str = "") -> None:
         self.process = subprocess.Popen(

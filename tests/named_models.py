@@ -33,14 +33,7 @@ PEOPLE = {"README.md": b"# A model", "LICENSE": b"MIT", ".gitattributes": b"* lf
 
 @dataclass(frozen=True)
 class Named:
-    """A kind of model.
-
-    Args:
-        save: writes one into a folder that is not there yet; another seed gives other weights.
-        component: that opens it.
-        result: what the component computes.
-        weights: the file that decides most.
-    """
+    """A kind of model."""
 
     save: Callable[[Path, int], None]
     component: Callable[[Path], Component]

@@ -27,15 +27,7 @@ class Figures:
         self.rows: dict[str, dict[str, list[str]]] = {}
 
     def add(self, part: str, what: str, tried: int, passed: int, note: str = "") -> None:
-        """Note a row of the report.
-
-        Args:
-            part: of the report: "Crashes", "Damage", "Concurrency", "Fuzzing", "Live updates", "Conformance".
-            what: was done; a second row of this name replaces the first.
-            tried: how often.
-            passed: how often the outcome was right.
-            note: in what way, in a few words.
-        """
+        """Note a row of the report."""
         self.rows.setdefault(part, {})[what] = [f"{tried:,}", f"{passed:,}", note]
 
 
@@ -57,12 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def mostly_soaked(names: Sequence[Any], short: Collection[Any] | int = 1) -> list[Any]:
-    """Return parameters of which the short run takes a few, and a soak all.
-
-    Args:
-        names: parameters of one argument.
-        short: those for the short run too, or how many of the first.
-    """
+    """Return parameters of which the short run takes a few, and a soak all."""
     kept = names[:short] if isinstance(short, int) else short
     return [name if name in kept else pytest.param(name, marks=pytest.mark.soak) for name in names]
 

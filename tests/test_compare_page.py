@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from documents.blocks import blocks, lines_of, run_python, run_script
 from typer.main import get_command
 
@@ -15,7 +14,6 @@ from nlp_retrieval.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "COMPARE.md").read_text("utf-8")
-BENCHMARKING = (ROOT / "docs" / "BENCHMARKING.md").read_text("utf-8")
 NETWORK = ("pip ", "wandb ")
 WIDTH = "100"
 
@@ -38,20 +36,6 @@ def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         elif not content.startswith(NETWORK):
             assert [line for line in lines_of(content) if line not in printed | {"..."}] == []
     assert (folder / "runs" / "first" / "report.html").exists()
-
-
-def test_the_configurations_in_the_documents_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nlp_retrieval.benchmarks.checked import read_settings
-    from nlp_retrieval.benchmarks.cost import read_prices
-    from nlp_retrieval.benchmarks.grid import build_grid
-    from nlp_retrieval.benchmarks.settings import GridSettings
-
-    found = [yaml.safe_load(block.content) for block in blocks(BENCHMARKING) if block.language == "yaml"]
-    (grid,) = [one["grid"] for one in found if "grid" in one]
-    settings = read_settings(GridSettings, grid, "grid")
-    assert len(build_grid(settings.searcher, settings.vary, settings.skip).searchers) == 14
-    (prices,) = [one["prices"] for one in found if "prices" in one]
-    assert read_prices(prices, "prices").models
 
 
 def test_the_commands_in_the_documents_have_the_options_that_are_named() -> None:

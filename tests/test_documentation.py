@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 from documents.blocks import blocks, run_python
-from typer.main import get_group
 
 from nlp_retrieval._public_names import ROOMS, modules_of
-from nlp_retrieval.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -46,24 +44,6 @@ def test_the_reranker_and_the_loader_of_the_page_work(tmp_path: Path, monkeypatc
         if block.language == "python" and ("SharedNumbers" in block.content or "TextFolder" in block.content)
     ]
     assert printed == ["", "", "b\n"]
-
-
-def test_every_command_that_the_documents_name_exists() -> None:
-    group = get_group(app)
-    listed = {name: group.get_command(None, name) for name in group.list_commands(None)}
-    groups = {name for name, command in listed.items() if hasattr(command, "list_commands")}
-    commands = {name for name, command in listed.items() if name not in groups and not command.hidden}
-    documents = README + CONTRIBUTING + "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
-    named = set(re.findall(r"^(?:\$ )?nlp-retrieval (\w+)|`nlp-retrieval (\w+)", documents, re.MULTILINE))
-    named = {name for pair in named for name in pair if name}
-    assert named <= commands | groups | {"words"}, "the last is of the plug-in that a page shows"
-    assert groups == {"agents", "evidence", "hipporag", "hover", "judge", "policy"}
-    assert {
-        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff",
-        "serve", "tune", "components", "answer", "gate",
-    } == commands  # fmt: skip
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets
 
 
 def headings(page: Path) -> set[str]:

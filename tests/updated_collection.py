@@ -13,13 +13,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 
 
 class UpdatedCollection:
-    """Items in the order of their rows, in an index and in a list.
-
-    Args:
-        retriever: what indexes them.
-        texts: of the first items; item n is ``d<n>``, and its metadata hold ``even``.
-        path: of the index.
-    """
+    """Items in the order of their rows, in an index and in a list."""
 
     def __init__(self, retriever: BaseRetriever, texts: Sequence[str], path: Path) -> None:
         self.items = [self._item(f"d{number}", text) for number, text in enumerate(texts)]
@@ -96,15 +90,7 @@ def found_by(searcher: Searcher, query: str, k: int, **settings: object) -> list
 def check_against(
     collection: UpdatedCollection, hits: Sequence[RetrievalResult], score: Callable[[str], float], k: int, tolerance: float
 ) -> None:
-    """Hold hits to what scoring every item by hand gives: ids in order, ties by row, and scores.
-
-    Args:
-        collection: what is there.
-        hits: for one query.
-        score: of a text; minus infinity where it cannot be found. Distinct texts differ by more than the tolerance.
-        k: what was asked for.
-        tolerance: of the scores.
-    """
+    """Hold hits to what scoring every item by hand gives: ids in order, ties by row, and scores."""
     by_hand = [score(item.content) for item in collection.items]
     order = sorted((row for row in range(len(by_hand)) if np.isfinite(by_hand[row])), key=lambda row: (-by_hand[row], row))
     wanted = order[:k]

@@ -72,25 +72,6 @@ def test_agents_are_evaluated_and_compared_with_a_page(folder: Path) -> None:
     assert run("evaluate", "agents.jsonl", "--qrels", "qrels.txt").splitlines()[0] == printed.splitlines()[0]
 
 
-def test_words_of_queries_are_looked_for_in_the_corpus_of_the_configuration(folder: Path) -> None:
-    steps = (search("krill", "p1"), search("whale north", "p2"))  # whale stands in p1
-    write_trajectories("reads.jsonl", [Trajectory(question_id="q1", question="what eats krill", steps=steps)])
-    lines = run("evaluate", "reads.jsonl", "-c", "b.yaml", "--page", "a.html").splitlines()
-    assert "words" in lines[1]
-    assert " 0.500" in lines[3]
-    assert "words read" in Path("a.html").read_text()
-    assert "words" not in run("evaluate", "reads.jsonl", "--qrels", "qrels.txt")
-
-
-def test_no_line_is_a_command_to_a_runner_of_ci_or_a_terminal(folder: Path) -> None:
-    named = Trajectory(question_id="q1", question="::set-env::x", agent="::error::1\x1b\x07", steps=(search("::a::", "p1"),))
-    write_trajectories("named.jsonl", [named, named.model_copy(update={"agent": "::b"})])
-    shown = run("evaluate", "named.jsonl", "--qrels", "qrels.txt")
-    assert "error::1" in shown
-    assert not any(line.lstrip().startswith("::") for line in shown.splitlines())
-    assert not {"\x1b", "\x07"} & {*shown}
-
-
 def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path) -> None:
     printed = run("replay", "agents.jsonl", "-i", "index", "-k", "1", "-o", "again.jsonl")
     assert printed.startswith("5 searches: 80% return the same results")
@@ -102,12 +83,8 @@ def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path
     [
         (["evaluate", "agents.jsonl"], "say what is relevant: --config"),
         (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--measure", "speed"], "no measure 'speed'"),
-        (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--tool", "kb"], "--tool 'kb': write two names"),
         (["evaluate", "agents.jsonl", "agents.jsonl", "--qrels", "qrels.txt"], "has two answers to question 'q1'"),
-        (["evaluate", "agents.jsonl", "--qrels", "none.txt"], "none.txt"),
-        (["replay", "agents.jsonl", "-i", "nowhere", "-o", "x.jsonl"], "nowhere"),
         (["evaluate", "corpus.jsonl", "--qrels", "qrels.txt"], "there is no field"),
-        (["evaluate", "n" * 300, "--qrels", "qrels.txt"], "cannot be read or written (File name too long)"),
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, words: list[str], message: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from mcp import Client
-from service.asking_mcp import called, over_http, over_stdio, refused
+from service.asking_mcp import called, over_http
 from service.running import Running, make_index, running
 
 from nlp_retrieval import Bm25Retriever, Searcher
@@ -99,19 +99,6 @@ def test_over_http_and_mcp_a_session_holds_what_was_asked_and_found_and_no_text_
     assert "number0" not in everything
     assert "127.0.0.1" not in everything
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
-
-
-def test_over_standard_input_a_process_is_a_session_and_each_question_in_it_one_of_its_own(index, tmp_path):
-    async def ask(client: Client) -> None:
-        await called(client, "search", query="dog")
-        await refused(client, "search", query="dog", where={"year": {"near": 1}})
-        await client.call_tool("search", {"query": "fox"}, meta={"question_id": "q7"})
-
-    over_stdio([index, "--record", tmp_path / "sessions"], ask)
-    own, other = lines_of(tmp_path / "sessions").values()
-    assert own[0]["session"].startswith("stdio-")
-    assert "near" in own[1]["error"]
-    assert other[0]["session"] == own[0]["session"] + ":q7"
 
 
 def test_a_kill_loses_no_answered_search_and_tears_nothing_that_is_read(index, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from nlp_retrieval import SearchableItem, Searcher
 from nlp_retrieval.agents import AgentStep, Trajectory, replay
-from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 
 TEXTS = {
     "whale": "the blue whale eats krill",
@@ -65,11 +65,3 @@ def test_a_recorded_search_that_failed_is_kept_and_the_others_are_asked(searcher
     replayed = replay([trajectory], searcher)
     assert (replayed.searches, replayed.same) == (1, 1)
     assert replayed.trajectories[0].steps[0] == failed
-
-
-def test_what_cannot_be_replayed_is_refused(searcher: Searcher) -> None:
-    with pytest.raises(QueryError, match="no searches"):
-        replay([Trajectory(question_id="q")], searcher)
-    two = [recorded(searcher, "krill"), recorded(searcher, "krill").model_copy(update={"agent": "other"})]
-    with pytest.raises(ConfigurationError, match=r"one name, 'new', for 2 agents \(mine, other\)"):
-        replay(two, searcher, agent="new")

@@ -16,7 +16,7 @@ from demo_index import DEMO, index  # noqa: F401
 from nlp_retrieval import BeirLoader, Benchmarker, Searcher, write_run_files
 from nlp_retrieval.agents import AgentAnswer, AgentSearcher, AgentTools, Trajectory, running_tools
 from nlp_retrieval.benchmarks.cost import price_per_1000_queries
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMissingError, ItemError, QueryError
+from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, QueryError
 from nlp_retrieval.loaders.datasets import HoverLoader
 
 CLAIMS = HoverLoader(DEMO / "claims.json").queries()[:8]
@@ -113,14 +113,6 @@ def test_an_agent_that_breaks_leaves_what_it_did_and_stops_no_other(index: Path)
 def test_an_agent_that_always_breaks_is_an_error(index: Path) -> None:  # noqa: F811
     with pytest.raises(EngineError, match="failed for 8 of 8 questions"):
         opened(index, lambda question, tools: 1 // 0).search(TEXTS)
-    with pytest.raises(EngineError, match="it returns a text"):
-        opened(index, lambda question, tools: {"answer": 3}).search(TEXTS)
-    with pytest.raises(EngineError, match="takes 1 positional argument"):
-        opened(index, lambda question: question).search(TEXTS)
-    with pytest.raises(ConfigurationError, match="steps"):
-        AgentSearcher(halves, Searcher(["bm25"]), steps=0)
-    with pytest.raises(IndexMissingError):
-        AgentSearcher(halves, Searcher(["bm25"])).search("krill")
     with pytest.raises(ConfigurationError, match="no agent runs"):
         running_tools()
 

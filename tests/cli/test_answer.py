@@ -57,12 +57,3 @@ def test_json_lines_hold_the_answer_and_what_was_read(index, answerer):
     assert {hit["item_id"] for hit in one["read"]} == {"d1", "d2"} == set(one["passages"])
     assert sorted(map(tuple, one["facts"])) == [("\x1b[31mSleep", 0), ("Fox", 0)]
     assert (one["dropped"], one["failed"]) == (1, False)
-
-
-def test_a_failing_model_is_told_and_leaves_no_answer(index, answerer, server):
-    server.answer = lambda body: 500
-    done = ended(["answer", index, "fox", "-a", answerer])
-    assert done.code == 1
-    assert "no usable answer came" in done.out
-    assert "1 of 1 queries, which are left without an answer" in done.err
-    assert "error: no question to a language model was answered (openai/small: the endpoint gave none: status 500" in done.err

@@ -22,27 +22,13 @@ PASSAGES = [
     {"_id": "p3", "title": "Köln", "text": "A city on the Rhine [bold]with a cathedral[/bold] 🦊."},
     {"_id": "p4", "title": "Rhine", "text": "A river that runs from the Alps to the sea."},
 ]
-CLAIMS = [
-    {
-        "uid": f"c{hops}-{number}", "claim": claim, "supporting_facts": [[title, 0] for title in titles],
-        "label": "SUPPORTED", "num_hops": hops, "hpqa_id": f"h{number}",
-    }
-    for number, (hops, claim, titles) in enumerate(
-        [
-            (2, "The American author of The Shining was filmed by Kubrick", ["Stephen King", "The Shining (film)"]),
-            (2, "The city with a cathedral is on a river from the Alps", ["Köln", "Rhine"]),
-            (3, "Kubrick filmed an author on the Rhine", ["Stephen King", "The Shining (film)", "Rhine"]),
-        ]
-    )
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus, claims, a configuration file, and an index of the corpus by bm25."""
+    """A corpus, a configuration file, and an index of the corpus by bm25."""
     made = tmp_path_factory.mktemp("cli")
     (made / "corpus.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in PASSAGES))
-    (made / "claims.json").write_text(json.dumps(CLAIMS))
     (made / "sweep.yaml").write_text(
         f"""
 corpus: {{loader: beir, path: {made}/corpus.jsonl}}
@@ -50,7 +36,6 @@ queries: {{loader: hover, path: {made}/claims.json}}
 k: [1, 2]
 index: {made}/bench-index
 output: {made}/run
-wandb: {{project: tests, mode: offline}}
 searchers:
   bm25: {{retrievers: [bm25]}}
   reranked: {{retrievers: [{{name: bm25, k1: 1.2}}], processor: clauses, reranker: overlap}}
@@ -59,37 +44,6 @@ searchers:
     done = run("index", str(made / "corpus.jsonl"), str(made / "index"), "-l", "beir", "-r", "bm25")
     assert done.returncode == 0, done.stderr
     return made
-
-
-def test_indexing_says_what_was_built_on_standard_error_and_a_second_time_that_it_was_there(
-    folder: Path, tmp_path: Path
-) -> None:
-    words = (
-        "index",
-        str(folder / "corpus.jsonl"),
-        str(tmp_path / "index"),
-        "--loader",
-        "beir",
-        "-r",
-        "bm25:k1=1.2,stemmer=none",
-    )
-    first, second = run(*words), run(*words)
-    assert (first.returncode, first.stdout, second.returncode, second.stdout) == (0, "", 0, "")
-    assert "bm25: built in" in first.stderr
-    assert "4 items in" in first.stderr
-    assert "bm25: was there already" in second.stderr
-
-
-def test_options_of_the_loader_and_replace_are_taken(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "odd.jsonl").write_text('{"key": "1", "body": "red fox"}\n')
-    words = ("index", str(tmp_path / "odd.jsonl"), str(tmp_path / "index"), "-r", "bm25")
-    refused(run(*words), 2, "odd.jsonl", "line 1")
-    fields = ("-o", "id_field=key", "-o", "content_field=body")
-    done = run(*words, *fields)
-    assert done.returncode == 0, done.stderr
-    other = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25")
-    refused(run(*other), 3, "other items")
-    assert run(*other, "--replace").returncode == 0
 
 
 def test_results_can_be_read_and_nothing_else_is_on_standard_output(folder: Path) -> None:
@@ -131,35 +85,19 @@ def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_on
     clean = run("verify", str(tmp_path / "index"))
     assert (clean.returncode, clean.stdout) == (0, "")
     assert "every file matches its checksum" in clean.stderr
-    for file in sorted((tmp_path / "index").glob("*-*/[!.]*")):
-        whole = file.read_bytes()
-        spoilt = bytearray(whole)
-        spoilt[len(spoilt) // 2] ^= 1
-        file.write_bytes(spoilt)
-        refused(run("verify", str(tmp_path / "index")), 3, file.name)
-        refused(run("search", str(tmp_path / "index"), "Shining"), 3, file.name)
-        file.write_bytes(whole)
-        if file.name.startswith("items"):
-            continue
-        break
+    file = sorted((tmp_path / "index").glob("*-*/[!.]*"))[0]
+    spoilt = bytearray(file.read_bytes())
+    spoilt[len(spoilt) // 2] ^= 1
+    file.write_bytes(spoilt)
+    refused(run("verify", str(tmp_path / "index")), 3, file.name)
     refused(run("verify", str(tmp_path / "nowhere")), 3, "no index")
 
 
 UNUSABLE: list[tuple[tuple[str, ...], str]] = [
     (("search", "{index}", "x", "-k", "0"), "k must be at least 1"),
-    (("search", "{index}", "x", "-k", "five"), "-k"),
-    (("search", "{index}", "x", "-r", "bm52"), "did you mean 'bm25'"),
     (("search", "{index}", "x", "-r", "bm25:k1=much"), "k1='much'"),
-    (("search", "{index}", "x", "-r", "bm25:k1"), "not key=value"),
-    (("index", "nowhere.jsonl", "new", "-r", "bm25"), "nowhere.jsonl"),
-    (("index", "{corpus}", "new", "-l", "jsnl"), "did you mean 'jsonl'"),
     (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),
-    (("index", "{corpus}", "new", "-l", "hover"), "hover"),
     (("benchmark", "nowhere.yaml"), "nowhere.yaml"),
-    (("components", "retreivers"), "did you mean 'retrievers'"),
-    (("components", "retrievers", "lucene"), "no retriever called 'lucene'"),
-    (("serach",), "serach"),
-    (("search",), "index"),
     (("search", "{index}", "x", "-c", "{sweep}", "-s", "rerankd"), "did you mean 'reranked'"),
     (("search", "{index}", "x", "--where", "{{a: 1"), "(column 2)); write it like"),
 ]
@@ -230,19 +168,6 @@ def test_the_stages_of_a_searcher_are_drawn(folder: Path, tmp_path: Path) -> Non
     refused(run("components", "--draw", "c.svg", folder=tmp_path), 2, "--draw needs a configuration")
 
 
-def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None:
-    done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "elsewhere"), "--no-wandb", COLUMNS="200")
-    assert done.returncode == 0, done.stderr
-    assert "bm25" in done.stdout
-    assert "reranked" in done.stdout
-    assert "…" not in done.stdout
-    results = json.loads((folder / "elsewhere" / "results.json").read_text())
-    assert list(results["configurations"]) == ["bm25", "reranked"]
-    assert f"page: {folder / 'elsewhere' / 'report.html'}" in done.stderr
-    assert not (folder / "elsewhere" / "wandb").exists()
-    assert not (folder / "run").exists()
-
-
 def test_items_join_an_index_take_the_place_of_others_and_leave_it(folder: Path, tmp_path: Path) -> None:
     index = str(tmp_path / "index")
     more = tmp_path / "more.jsonl"
@@ -263,11 +188,4 @@ def test_items_join_an_index_take_the_place_of_others_and_leave_it(folder: Path,
     assert run("delete", index, "-f", "-", stdin="p3\n").returncode == 0
     assert "ferry" not in run("search", index, "ferry").stdout.removeprefix("ferry")
     assert "1 items in" in run("compact", index).stderr
-    assert run("verify", index).returncode == 0
     refused(run("delete", index, "p4"), 2, "no item would be left")
-    refused(run("delete", index), 2, "no ids were given")
-    refused(run("delete", index, "-f", "-", stdin=b"\xff\n"), 2, "UTF-8")
-    for command in ("add", "delete", "compact"):
-        words = {"add": [str(more), "-l", "beir"], "delete": ["p1"], "compact": []}[command]
-        place = [words[0], str(tmp_path / "nowhere"), *words[1:]] if command == "add" else [str(tmp_path / "nowhere"), *words]
-        refused(run(command, *place), 3, "there is no index at")

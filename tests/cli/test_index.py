@@ -19,10 +19,6 @@ def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> Non
     words += ["-o", "title_field=name"]
     refused(run(*words, folder=tmp_path), 3, "pass --replace to overwrite that index")
     assert run(*words, "--replace", folder=tmp_path).returncode == 0
-    (tmp_path / "rows.csv").write_text("1,Foxglove,Slows the heart.\n2,Yarrow,Stops bleeding.\n")
-    refused(run("index", "rows.csv", "other", folder=tmp_path), 2, 'pass columns=["id", "content"]')
-    (tmp_path / "rows.csv").write_text("id;content;notes\nP1;Foxglove\n")
-    refused(run("index", "rows.csv", "other", folder=tmp_path), 2, "pass -o delimiter=...")
 
 
 def test_one_retriever_of_an_index_is_dropped(tmp_path: Path) -> None:

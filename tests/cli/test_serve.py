@@ -12,7 +12,6 @@ from .commands import refused, run
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("serve")
     make_index(folder / "index", 3)
-    (folder / "empty").mkdir()
     return folder
 
 
@@ -25,14 +24,10 @@ def test_a_check_opens_everything_and_ends(folder):
 def test_what_cannot_be_served_is_said_in_one_line(folder, subtests):
     for words, code, said in (
         (["nowhere"], 3, "nowhere is no folder"),
-        (["empty"], 3, "empty is no index (no manifest.json) or project (no 10_graph)"),
         (["index", "--as", "indx"], 2, "--as indx: did you mean 'index'"),
         (["index", "--set", "fuson=rrf"], 2, "--set fuson: served as index, did you mean 'fusion'"),
         (["index", "--host", "0.0.0.0"], 2, "no token is set: anyone could send requests"),
         (["index", "-r", "bm25:stemmer=none"], 3, "bm25"),
-        (["nowhere", "--mcp"], 3, "nowhere is no folder"),
-        (["index", "--mcp", "-r", "bm25:stemmer=none"], 3, "bm25"),
-        (["index", "--mcp-http", "--host", "0.0.0.0"], 2, "no token is set: anyone could send requests"),
     ):
         with subtests.test(said):
             refused(run("serve", *words, folder=folder, NLP_RETRIEVAL_TOKEN=""), code, said)

@@ -11,12 +11,10 @@ import yaml
 from linked_pages import questions, wiki
 
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, tune
-from nlp_retrieval.benchmarks import best_by_folds
-from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
-from .commands import refused, run
+from .commands import run
 
 PAGES = wiki(40, seed=6)
 CONFIGURATION = """
@@ -69,67 +67,3 @@ def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_confi
     assert f"note: {report.unreachable} gold passages" in done.stderr
     gain, low, high = report.gain("ndcg@5")
     assert f"ndcg@5 changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]" in " ".join(done.stderr.split())
-
-
-SIGNALS_CONFIGURATION = """
-corpus: {{loader: jsonl, path: {folder}/corpus.jsonl}}
-queries: {{loader: hover, path: {folder}/claims.json}}
-k: [5, 2]
-index: {folder}/signals-index
-searchers:
-  words: {{retrievers: [bm25]}}
-  many:
-    retrievers: [bm25]
-    depth: all
-    reranker: {{name: multi_signal, transformer_weight: 0, word_vectors_weight: 0, profile: climate}}
-"""
-
-
-def test_the_weights_of_signals_are_fitted_and_can_go_back_into_the_configuration(folder: Path) -> None:
-    from nlp_retrieval import MultiSignalReranker, Searcher, tune_signals
-
-    (folder / "signals.yaml").write_text(SIGNALS_CONFIGURATION.format(folder=folder))
-    done = run("tune", str(folder / "signals.yaml"), "--folds", "4")
-    assert done.returncode == 0, done.stderr
-    settings = read_benchmark_config(folder / "signals.yaml")
-    searcher = settings.searchers["many"]
-    assert isinstance(searcher, Searcher)
-    searcher.open(folder / "signals-index")
-    report = tune_signals(searcher, settings.loaded().queries, settings.loaded().gold, (2, 5), folds=4)
-    assert "many: 16 queries, 8 groups, 4 folds" in done.stdout
-    pasted = yaml.safe_load(done.stdout.splitlines()[-1])["weights"]
-    assert MultiSignalReranker(**pasted).weights == {signal: pytest.approx(weight) for signal, weight in report.weights.items()}
-
-
-GRID_CONFIGURATION = """
-corpus: {{loader: jsonl, path: {folder}/corpus.jsonl}}
-queries: {{loader: hover, path: {folder}/claims.json}}
-k: [5, 2]
-index: {folder}/grid-index
-grid:
-  searcher: {{retrievers: [bm25]}}
-  vary: {{retrievers.bm25.k1: [0.5, 1.5], retrievers.bm25.b: [0.1, 0.9]}}
-"""
-
-
-def test_where_no_searcher_has_weights_one_configuration_is_chosen_by_folds(folder: Path) -> None:
-    (folder / "grid.yaml").write_text(GRID_CONFIGURATION.format(folder=folder))
-    done = run("tune", str(folder / "grid.yaml"), "--folds", "4")
-    assert done.returncode == 0, done.stderr
-    settings = read_benchmark_config(folder / "grid.yaml")
-    expected = best_by_folds(run_searchers(settings.loaded(), lambda _: None), folds=4)
-    assert done.stdout.strip() == str(expected)
-
-
-def test_too_few_families_are_told_before_the_run_and_what_failed_after_it(folder: Path) -> None:
-    grid = GRID_CONFIGURATION.format(folder=folder).replace("grid-index", "not-built")
-    (folder / "unbuilt.yaml").write_text(grid)
-    refused(run("tune", str(folder / "unbuilt.yaml"), "--folds", "9"), 2, "8 groups of queries for 9 folds")
-    assert not (folder / "not-built").exists()
-    three = "searchers:\n  words: {retrievers: [bm25]}\n  other: {retrievers: [{name: bm25, k1: 0.5}]}\n"
-    three += "  broken: {name: trec_run, path: nowhere.trec}\n"
-    (folder / "three.yaml").write_text(grid.partition("grid:")[0].replace("not-built", "two-index") + three)
-    done = run("tune", str(folder / "three.yaml"), "--folds", "4")
-    assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith("best by ndcg@5: ")
-    assert "1 of 3 configurations failed: broken: " in done.stderr

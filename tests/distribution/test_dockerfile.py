@@ -10,11 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import typer
 import yaml
 from service.running import make_index, running
-
-from nlp_retrieval.cli.app import app
 
 from .conftest import ROOT
 
@@ -45,32 +42,11 @@ def of_runtime(instruction: str) -> list[str]:
     return [rest for name, rest in RUNTIME if name == instruction]
 
 
-def options_of_serve() -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    return {
-        max(parameter.opts, key=len).lstrip("-").replace("-", "_"): parameter for parameter in group.commands["serve"].params
-    }
-
-
 def test_what_is_run_is_not_root_and_holds_no_sources_and_no_cache() -> None:
     assert list(stages())[-1] == "runtime"
     assert of_runtime("USER") == ["10001"]
     assert of_runtime("COPY") == ["--from=build /opt/venv /opt/venv"]
     assert "PIP_NO_CACHE_DIR=1" in [word for _, rest in stages()["build"] for word in rest.split()]
-
-
-def test_what_is_copied_is_there_and_is_let_through() -> None:
-    copied = [name for line in LINES if line[0] == "COPY" and "--from" not in line[1] for name in line[1].split()[:-1]]
-    let_through = [line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")]
-    assert sorted(copied) == sorted(let_through)
-    assert [name for name in copied if not (ROOT / name).exists()] == []
-
-
-def test_every_setting_is_one_of_the_command() -> None:
-    known = {f"NLP_RETRIEVAL_{name.upper()}" for name in options_of_serve()}
-    named = {name for name in {*ENVIRONMENT, *SERVICE["environment"]} if name.startswith("NLP_RETRIEVAL_")}
-    assert len(named) > 4
-    assert named <= known
 
 
 def test_what_compose_names_is_there_and_nothing_is_open_to_other_machines() -> None:

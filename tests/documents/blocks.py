@@ -39,13 +39,7 @@ LANGUAGES = ("python", "console", "sh", "yaml")
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block.
-
-    Args:
-        language: as the fence says; empty where it says nothing.
-        content: its lines.
-        not_run: why it cannot be run; empty: it is.
-    """
+    """One fenced block."""
 
     language: str
     content: str

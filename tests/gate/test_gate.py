@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from nlp_retrieval import BeirLoader, Bm25Retriever, SearchableItem, Searcher, TopicsLoader
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning, SourceError
 from nlp_retrieval.gate import Gate, GateSettings, read_gate
 from nlp_retrieval.gate.baseline import read_baseline
 from nlp_retrieval.gate.checking import GateReport
@@ -117,9 +117,7 @@ def test_what_became_worse_is_seen_with_the_reason_first(
         (lambda text: text.replace("\n", "\n<<<<<<< ours\n", 1), r":2 has the mark of a merge conflict \(<<<<<<<\)"),
         (lambda text: text.replace('"format": 4', '"format": 3', 1), "was made by another version of nlp_retrieval"),
         (lambda text: text[: len(text) // 2], "a line of it was lost"),
-        (lambda text: text.split("\n", 1)[1], "a line of it was lost"),
         (lambda _: "baseline: base.jsonl\n", "is no baseline"),
-        (lambda _: "", "is no baseline"),
     ],
 )
 def test_a_baseline_that_was_changed_by_hand_is_refused(accepted: GateSettings, how: Callable[[str], str], said: str) -> None:
@@ -130,7 +128,7 @@ def test_a_baseline_that_was_changed_by_hand_is_refused(accepted: GateSettings, 
     assert "--update --reason" in str(refused.value)
 
 
-def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(accepted: GateSettings, tmp_path: Path) -> None:
+def test_a_baseline_of_other_queries_or_another_corpus_is_refused(accepted: GateSettings, tmp_path: Path) -> None:
     path = Path(str(accepted.query_loader.config["path"])) / "queries.jsonl"
     text = path.read_text()
     for changed, said in (
@@ -145,14 +143,6 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
     others = [SearchableItem(item_id=f"other{item.item_id}", content=item.content) for item in ITEMS]
     with pytest.raises(ConfigurationError, match=r"none of the .* items of .* is in the index"):
         Gate(accepted, searcher(tmp_path / "other", others)).check()
-    with pytest.raises(ConfigurationError, match="keeps 20 hits a query, and the gate's k is 50"):
-        Gate(GateSettings(accepted.baseline, accepted.query_loader, {"ndcg@10": 0.05}, k=50), searcher(tmp_path / "k")).check()
-    with pytest.raises(QueryError, match="found nothing for any query"), pytest.warns(RetrievalWarning, match="found nothing"):
-        Gate(accepted, searcher(tmp_path / "none", [SearchableItem(item_id="d1", content="zzz")])).check()
-    with pytest.raises(SourceError, match="there is no baseline"):
-        Gate(GateSettings(tmp_path / "no.jsonl", accepted.query_loader, {"ndcg@10": 0.05}), searcher(tmp_path / "no")).check()
-    with pytest.raises(ConfigurationError, match="the reason is empty"):
-        Gate(accepted, searcher(tmp_path / "reason")).update(" ")
 
 
 def test_gold_that_changed_is_used_for_both_sides(accepted: GateSettings, tmp_path: Path) -> None:
@@ -161,17 +151,6 @@ def test_gold_that_changed_is_used_for_both_sides(accepted: GateSettings, tmp_pa
     report = Gate(accepted, searcher(tmp_path / "again")).check()
     assert [(change.kind, "gold of 10 queries" in change.detail) for change in report.changes] == [("gold", True)]
     assert {each.difference for each in report.measures} == {0.0}
-
-
-def test_gold_that_no_hit_could_have_is_refused(accepted: GateSettings, tmp_path: Path) -> None:
-    path = Path(str(accepted.query_loader.config["path"])) / "qrels" / "test.tsv"
-    path.write_text(re.sub(r"\td(\d+)\t", r"\tother\1\t", path.read_text()))
-    gate = Gate(accepted, searcher(tmp_path / "again"))
-    for use in (gate.check, lambda: gate.update("other gold")):
-        with pytest.raises(
-            GoldError, match="100 of 100 relevant documents, of 100 of 100 queries, are not in the corpus of 120"
-        ):
-            use()
 
 
 def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSettings, tmp_path: Path) -> None:
@@ -245,19 +224,6 @@ def test_no_line_of_a_report_is_a_command_to_a_runner(accepted: GateSettings, tm
         done = CliRunner().invoke(app, ["gate", "gate.yaml", *(["--update"] if folder == "index" else [])])
     assert ": :error::## [add-mask]q" in done.stdout, done.output
     assert not any(line.lstrip().startswith("::") or "##[" in line for line in done.stdout.splitlines())
-
-
-def test_groups_and_new_queries(accepted: GateSettings, tmp_path: Path) -> None:
-    folder = Path(str(accepted.query_loader.config["path"]))
-    with (folder / "queries.jsonl").open("a") as queries, (folder / "qrels" / "test.tsv").open("a") as qrels:
-        queries.write(json.dumps({"_id": "new", "text": ITEMS[5].content[:20]}) + "\n")
-        qrels.write("new\td5\t1\n")
-    grouped = GateSettings(accepted.baseline, accepted.query_loader, {"ndcg@10": 0.05}, group_by="half")
-    report = Gate(grouped, searcher(tmp_path / "again")).check()
-    assert [each.group for each in report.measures] == ["", "half=even", "half=odd"]
-    with pytest.raises(ConfigurationError, match="no query has 'halves' in its metadata; did you mean 'half'"):
-        Gate(replace(grouped, group_by="halves"), searcher(tmp_path / "again"))
-    assert report.notes == ["1 query is not in the baseline, and not compared"]
 
 
 def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: GateSettings, tmp_path: Path) -> None:
@@ -335,19 +301,7 @@ def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_p
         "@pytest.mark.parametrize('folder', ['good', 'bad'])\n"
         "def test_search(retrieval_gate, folder):\n    retrieval_gate(Searcher.open(folder), 'gate.yaml')\n"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "test_search.py",
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_search.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "FAIL  Worse: nDCG@10 fell" in done.stdout
-    renewed = [*command, "--update-gate", "both", "--accept-losses"]
-    done = subprocess.run(renewed, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "base.jsonl was renewed by test_search.py::test_search[good]" in done.stdout, done.stdout + done.stderr
-    assert "1 failed, 1 passed" in done.stdout

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nlp_retrieval.gate.verdict import judge, overall, queries_needed
+from nlp_retrieval.gate.verdict import judge, overall
 
 RNG = np.random.default_rng(7)
 
@@ -63,14 +63,3 @@ def test_a_group_that_became_worse_is_seen_beside_a_mean_that_did_not():
     few = np.arange(200) < 40
     every, group = verdicts(differences, groups={"": np.ones(200, bool), "hops=3": few})
     assert (every.verdict, group.verdict, group.group, overall([every, group])) == ("no worse", "worse", "hops=3", "worse")
-
-
-def test_the_queries_that_would_be_needed_are_enough():
-    differences = np.tile([0.2, -0.2], 30)
-    (each,) = verdicts(differences, margin=0.03)
-    assert each.verdict == "cannot tell"
-    decided = [
-        verdicts(RNG.normal(0, differences.std(), 60 + each.more), margin=0.03)[0].verdict == "no worse" for _ in range(40)
-    ]
-    assert np.mean(decided) > 0.6
-    assert queries_needed(np.full(50, 0.5), 0.02) < queries_needed(RNG.random(50), 0.02)

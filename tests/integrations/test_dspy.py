@@ -20,19 +20,6 @@ def test_passages_are_the_results_of_a_search_with_titles_and_scores(searcher: S
         assert (passage.signals, passage.metadata) == (result.signals, result.item.metadata)
 
 
-def test_a_program_retrieves_with_it(searcher: Searcher) -> None:
-    class Asking(dspy.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.retrieve = dspy.Retrieve(k=2)
-
-        def forward(self, question: str) -> dspy.Prediction:
-            return dspy.Prediction(context=self.retrieve(question).passages)
-
-    with dspy.context(rm=DspyRetriever(searcher)):
-        assert Asking()(question=QUERY).context == [result.item.text for result in searcher.search(QUERY, 2)[0]]
-
-
 def test_a_program_is_recorded_by_one_line_and_in_threads_by_one_inside_of_them(searcher: Searcher) -> None:
     retriever = DspyRetriever(searcher, k=2)
 

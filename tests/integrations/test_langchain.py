@@ -7,11 +7,10 @@ from datetime import date
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
 
 from nlp_retrieval import SearchableItem, Searcher
 from nlp_retrieval.agents import recording
-from nlp_retrieval.errors import QueryError, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.integrations.langchain import LangChainRetriever, to_items
 
 from .conftest import QUERY
@@ -24,27 +23,6 @@ def test_documents_are_the_results_of_a_search_with_scores_and_signals(searcher:
     for document, result in zip(found, results, strict=True):
         assert (document.id, document.page_content) == (result.item.item_id, result.item.content)
         assert document.metadata == result.item.metadata | {"score": result.score, "signals": result.signals}
-
-
-def test_k_and_filter_hold_for_all_calls_or_for_one(searcher: Searcher) -> None:
-    retriever = LangChainRetriever(searcher=searcher, k=1, where={"country": "Japan"})
-    assert [document.metadata["country"] for document in retriever.invoke(QUERY)] == ["Japan"]
-    found = retriever.invoke(QUERY, k=5, where={"country": "Norway"})
-    assert {document.id for document in found} == {"oslo", "bergen"}
-    with pytest.raises(QueryError, match="k"):
-        retriever.invoke(QUERY, k=0)
-
-
-def test_a_chain_runs_over_it_in_batches_and_awaited(searcher: Searcher) -> None:
-    retriever = LangChainRetriever(searcher=searcher, k=2)
-    chain = retriever | RunnableLambda(lambda documents: [document.id for document in documents])
-    wanted = [[result.item.item_id for result in found] for found in searcher.search([QUERY, "temples"], 2)]
-    assert chain.batch([QUERY, "temples"]) == wanted
-
-    async def both() -> list[list[str]]:
-        return list(await asyncio.gather(chain.ainvoke(QUERY), chain.ainvoke("temples")))
-
-    assert asyncio.run(both()) == wanted
 
 
 def test_documents_become_the_items_that_they_were_made_of(items: list[SearchableItem]) -> None:

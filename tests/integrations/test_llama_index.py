@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from llama_index.core import Document
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -28,16 +26,6 @@ def test_nodes_are_the_results_of_a_search_with_scores(searcher: Searcher) -> No
     for node, result in zip(found, results, strict=True):
         assert (node.node_id, node.text, node.score) == (result.item.item_id, result.item.content, result.score)
         assert node.metadata == result.item.metadata | {"signals": result.signals}
-
-
-def test_awaited_it_finds_the_same(searcher: Searcher) -> None:
-    retriever = LlamaIndexRetriever(searcher, k=2)
-
-    async def both() -> list[list[str]]:
-        found = await asyncio.gather(retriever.aretrieve(QUERY), retriever.aretrieve("temples"))
-        return [[node.node_id for node in nodes] for nodes in found]
-
-    assert asyncio.run(both()) == [[node.node_id for node in retriever.retrieve(query)] for query in (QUERY, "temples")]
 
 
 def test_a_query_engine_shows_a_model_text_and_metadata_and_no_signals(searcher: Searcher) -> None:

@@ -11,7 +11,6 @@ import pyterrier as pt
 import pytest
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher, evaluate
-from nlp_retrieval.errors import EngineError
 from nlp_retrieval.integrations.pyterrier import PyTerrierReranker, PyTerrierRetriever, PyTerrierTransformer
 
 from .conftest import CITIES, QUERY
@@ -33,11 +32,6 @@ class Longest(pt.Transformer):  # type: ignore[misc]
         if "docno" not in inp.columns:
             inp = inp.merge(pd.DataFrame({"docno": [c[0] for c in CITIES], "text": [c[2] for c in CITIES]}), how="cross")
         return pt.model.add_ranks(inp.assign(score=inp["text"].str.len().astype(float)))
-
-
-class Scoreless(pt.Transformer):  # type: ignore[misc]
-    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        return inp.assign(docno="oslo")
 
 
 def by_length(names: list[str]) -> list[str]:
@@ -80,10 +74,3 @@ def test_a_transformer_reranks_for_a_searcher(items: list[SearchableItem], tmp_p
     searcher.index(items, tmp_path)
     candidates = [hit.item.item_id for hit in Searcher.open(tmp_path).search(QUERY, 3)[0]]
     assert [hit.item.item_id for hit in searcher.search(QUERY, 3)[0]] == by_length(candidates)
-
-
-def test_what_ranks_nothing_is_an_error(items: list[SearchableItem], tmp_path: Path) -> None:
-    searcher = Searcher([PyTerrierRetriever.of(Scoreless())])
-    searcher.index(items, tmp_path)
-    with pytest.raises(EngineError, match="no column score"):
-        searcher.search(QUERY)

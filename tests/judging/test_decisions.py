@@ -12,7 +12,7 @@ import pytest
 from nlp_retrieval.errors import GoldError
 from nlp_retrieval.judging import JudgingPool, decide
 from nlp_retrieval.judging.pool import choose
-from nlp_retrieval.judging.sequences import confidence_sequence, families_to_decide
+from nlp_retrieval.judging.sequences import confidence_sequence
 
 FOUND, KNOWN = 5, 12
 
@@ -145,25 +145,3 @@ def test_a_difference_is_decided_when_it_is_clear_and_a_small_one_is_called_smal
     alike, truth = world(300)
     assert decide(judged(alike, truth), "precision@5", "b", "a", margin=0.2).verdict == "smaller than the margin"
     assert decide(alike, "precision@5", "b", "a").verdict == "open"
-
-
-def test_the_families_that_are_said_to_be_missing_are_about_those_that_are() -> None:
-    ratios = []
-    for seed in range(6):
-        pool, truth = world(900, seed, better=1.5)
-        numbers = np.repeat(np.arange(900), [1, 2] * 450)
-        whole = judged(pool, truth)
-        until = next(n for n in range(10, 900, 10) if decided_after(whole, numbers, n).verdict != "open")
-        early = decided_after(whole, numbers, until * 2 // 3)
-        ratios.append((early.families + (early.more_families or 900)) / until)
-    assert 0.7 < np.median(ratios) < 1.6
-    needed = families_to_decide(pool, "precision@5", "b", "a", 0.05)
-    assert needed is not None
-    assert families_to_decide(pool, "precision@5", "b", "a", 0.05, together=10) > needed  # type: ignore[operator]
-    assert families_to_decide(pool, "precision@5", "b", "a", 0.1) < needed  # type: ignore[operator]
-    assert families_to_decide(pool, "precision@5", "b", "a", 0.9) is None
-
-
-def decided_after(pool: JudgingPool, numbers: np.ndarray, families: int):
-    seen = replace(pool, grades=np.where(numbers[pool.pair_query] < families, pool.grades, np.nan))
-    return decide(seen, "precision@5", "b", "a")

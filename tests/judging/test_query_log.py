@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from fuzz.command_lines import ended
 
@@ -67,18 +65,6 @@ def test_families_are_those_of_a_comparison_of_every_two():
                 low, high = sorted((groups[number], groups[before]))
                 groups = [low if group == high else group for group in groups]
     assert families_of(texts) == groups
-
-
-def test_a_larger_sample_contains_the_smaller_one_and_each_question_is_equally_likely(tmp_path):
-    names = [f"q{chr(97 + number % 26)}{number}x{number}" for number in range(30)]
-    log = written(tmp_path / "log.txt", names)
-    small, large = sample_log(log, 5, seed=3).queries, sample_log(log, 12, seed=3).queries
-    assert {query.query_id for query in small} < {query.query_id for query in large}
-    backwards = written(tmp_path / "backwards.txt", reversed(names))
-    assert {query.query_id for query in sample_log(backwards, 5, seed=3).queries} == {query.query_id for query in small}
-    drawn = Counter(query.text for seed in range(400) for query in sample_log(log, 6, seed=seed).queries)
-    assert min(drawn.values()) > 45, "80 are expected, with a standard deviation of 8"
-    assert max(drawn.values()) < 115
 
 
 def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):

@@ -10,7 +10,6 @@ from fuzz.command_lines import ended
 from sklearn.metrics import cohen_kappa_score
 
 from nlp_retrieval import Query, SearchableItem
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.resampling import family_numbers, family_sums
 from nlp_retrieval.judging import JudgingProject, ModelGrade, decide, report_of
 from nlp_retrieval.judging.pool import values_by_query
@@ -45,10 +44,6 @@ TWO = {"good": answers(0, 1), "bad": answers(2, 3)}
 THREE = {**TWO, "mixed": answers(0, 2)}
 
 
-def pairs_of(report):
-    return [(each.system, each.baseline) for each in report.decisions]
-
-
 def test_a_clear_difference_is_decided_and_judging_can_stop(tmp_path):
     project = simulated(tmp_path / "p", TWO, lambda n, rank: rank == 0)
     report = report_of(project)
@@ -56,24 +51,6 @@ def test_a_clear_difference_is_decided_and_judging_can_stop(tmp_path):
     assert f"in precision@2, after {4 * N} judgements of {N} families of questions." in report.sentence
     assert report.means["precision@2"] == {"good": 0.5, "bad": 0.0}
     assert decided(project).endswith("You can stop.")
-
-
-def test_before_and_between_the_sentence_says_what_is_missing(tmp_path):
-    none = simulated(tmp_path / "none", TWO, lambda n, rank: rank == 0, questions=0)
-    assert report_of(none).sentence.startswith("Nothing can be said yet")
-    assert decided(none) == ""
-    few = simulated(tmp_path / "few", TWO, lambda n, rank: rank == n % 4, questions=8)
-    assert "judgements of 8 families" in report_of(few).sentence
-    assert "stop" not in decided(few)
-    alone = simulated(tmp_path / "alone", {"one": answers(0, 1)}, lambda n, rank: rank == 0)
-    assert report_of(alone).sentence == "There is one system alone; a comparison needs two."
-    twins = simulated(tmp_path / "twins", {"one": answers(0, 1), "two": answers(0, 1)}, lambda n, rank: rank == 0)
-    assert report_of(twins).sentence.startswith(
-        "There is nothing to decide in precision@2: both systems have the same rankings"
-    )
-    of_three = {name: dict(list(run.items())[:3]) for name, run in TWO.items()}
-    all_judged = simulated(tmp_path / "three", of_three, lambda n, rank: rank == 0)
-    assert report_of(all_judged).sentence.endswith("nothing is left to judge: make a project with more questions.")
 
 
 def test_a_difference_that_these_questions_cannot_decide_asks_for_more_of_them(tmp_path):
@@ -84,23 +61,6 @@ def test_a_difference_that_these_questions_cannot_decide_asks_for_more_of_them(t
     assert "and 10 are left: make a project with more questions" in sentence
     even = simulated(tmp_path / "even", TWO, lambda n, rank: rank == 2 * (n % 2), questions=60)
     assert "thousands more would not decide it: say with --margin" in report_of(even).sentence
-
-
-def test_decisive_judges_what_moves_the_named_difference_and_the_report_begins_with_it(tmp_path):
-    project = simulated(tmp_path / "p", THREE, lambda n, rank: rank == 0, design="decisive", comparisons=[("mixed", "good")])
-    pool = project.pool()
-    first = {name: set(np.concatenate(pairs).tolist()) for name, pairs in pool.systems.items()}
-    assert set(np.flatnonzero(pool.chosen).tolist()) == first["mixed"] ^ first["good"]
-    report = report_of(project)
-    assert pairs_of(report) == [("mixed", "good")]
-    assert report.sentence.startswith("It is open whether mixed or good is better: 0.000")
-    assert set(report.means) == {"precision@2", "ndcg@2"}
-    assert not any(report.means.values())
-    assert "--compare" in report_of(project, baseline="bad").decisions[0].reason
-    assert JudgingProject(project.path).settings.comparisons == (("mixed", "good"),)
-    for compared, said in ((("good", "god"), "no system 'god'"), (("good", "good"), "compared with itself")):
-        with pytest.raises(ConfigurationError, match=said):
-            JudgingProject.create(tmp_path / "q", QUESTIONS, THREE, PASSAGES, comparisons=[compared])
 
 
 def test_a_report_decides_all_of_its_differences_together(tmp_path):
@@ -144,14 +104,13 @@ def test_a_model_decides_nothing_and_its_agreement_and_bias_are_shown(tmp_path):
     assert f"partial as a judge: kappa with people {kappa:.2f} [" in ended(["judge", "report", str(project.path)]).out
 
 
-@pytest.mark.parametrize("questions", [0, N])
-def test_the_report_is_json_without_any_nan(tmp_path, questions):
-    project = simulated(tmp_path / "p", TWO, lambda n, rank: True, questions=questions)
+def test_the_report_is_json_without_any_nan(tmp_path):
+    project = simulated(tmp_path / "p", TWO, lambda n, rank: True, questions=0)
     project.judge_by_model("same", [ModelGrade(pair, 1.0) for pair in range(len(project.pool().item_ids))])
     done = ended(["judge", "report", str(project.path), "--measures", "precision@1,ndcg@2", "--json"])
     report = json.loads(done.out, parse_constant=pytest.fail)
     assert set(report["means"]) == {"precision@1", "ndcg@2"}
-    assert report["judged"] == 4 * questions
+    assert report["judged"] == 0
     assert report["decisions"][0]["verdict"] == "open"
 
 

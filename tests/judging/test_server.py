@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-import httpx2
 import pytest
-from cli.commands import COMMAND
+from service.running import Running, running
 
 from nlp_retrieval.judging import JudgingProject
 
 from .world import RUNS, make
 
 
-class Served:
-    """A page that is served, by its address and token."""
-
-    def __init__(self, project: Path, *words: str) -> None:
-        self.process = subprocess.Popen(
-            [COMMAND, "judge", "serve", str(project), *words], stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-        )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        found = re.search(r" on (http://[\d.:]+)/#(\S+)", line)
-        assert found, line + self.process.stderr.read()
-        self.url, self.token = found[1], found[2]
-
-    def client(self, token: str | None = None) -> httpx2.Client:
-        headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(60)
-        if self.process.stderr is not None:
-            self.process.stderr.close()
-        return code
-
-
-@contextmanager
-def served(project: Path, *words: str) -> Iterator[Served]:
-    running = Served(project, *words)
-    try:
-        yield running
-    finally:
-        if running.process.poll() is None:
-            running.end(signal.SIGKILL)
+def served(project: Path, *words: str) -> AbstractContextManager[Running]:
+    return running([project, *words], verb=["judge", "serve"])
 
 
 @pytest.fixture
@@ -62,7 +26,7 @@ def project(tmp_path: Path) -> JudgingProject:
 
 def test_a_judge_works_through_the_pairs_by_the_service(project):
     with served(project.path, "--judge", "Ann") as page:
-        with page.client() as client:
+        with page.client(page.token) as client:
             html = client.get("/", headers={"Authorization": ""})
             assert html.status_code == 200
             assert not any(word in html.text for word in ("whale", "Ann", *RUNS)), "the page holds nothing of the project"
@@ -94,17 +58,6 @@ def test_a_judge_works_through_the_pairs_by_the_service(project):
         page.end(signal.SIGKILL)
     (kept,) = project.judgements()
     assert (kept.grade, kept.note, kept.seconds, kept.judge) == (3, "n", 2.5, "Ann")
-    with served(project.path, "--judge", "Ann") as page, page.client() as client:
+    with served(project.path, "--judge", "Ann") as page, page.client(page.token) as client:
         assert client.post("/next", json={}).json()["pair"]["number"] == after["pair"]["number"], "resumed where Ann was"
-        assert page.end() == 0
-
-
-def test_disagreements_are_settled_by_the_service(project):
-    project.judge(2, 3, "Ann")
-    project.judge(2, 0, "Ben")
-    with served(project.path, "--judge", "Cem", "--settle") as page, page.client() as client:
-        state = client.post("/next", json={}).json()
-        assert (state["pair"]["number"], state["pair"]["grades"]) == (2, {"Ann": 3, "Ben": 0})
-        done = client.post("/judge", json={"number": 2, "decision": "graded", "grade": 1}).json()
-        assert done["pair"] is None
-    assert project.pool().grades[2] == 1
+        assert page.end()[0] == 0

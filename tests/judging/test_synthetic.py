@@ -34,11 +34,5 @@ def test_a_project_says_it_in_report_page_and_health(tmp_path):
     assert health_of(project).warnings[0].startswith(NOTE)
     printed = ended(["judge", "report", str(project.path)]).out.splitlines()
     assert printed[2].startswith(f"Note: {NOTE}")
-    alone = judged(tmp_path / "alone", [replaced(query) for query in ASKED])
-    assert report_of(alone).notes[0].startswith("All 4 queries are synthetic")
     real = judged(tmp_path / "real", ASKED)
     assert not any("synthetic" in text for text in (*report_of(real).notes, decided(real), *health_of(real).warnings))
-
-
-def replaced(query: Query) -> Query:
-    return Query(query_id=query.query_id, text=query.text, metadata={"synthetic": True})

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from hashed_words import HashedWords, items_of
-from joblib import Parallel, delayed
-from joblib.externals.loky import get_reusable_executor
 from soaking import mostly_soaked
 
 from nlp_retrieval import FaissRetriever, Searcher
@@ -34,11 +32,3 @@ def test_a_pool_of_processes_searches(searcher: Searcher, method: str) -> None:
     assert there == here
     assert {type(one) for one in there} == {RankedLists}
     assert there[1].to_arrow().equals(here[1].to_arrow())
-
-
-def test_joblib_searches(searcher: Searcher) -> None:
-    here = [searcher.search(part, 5) for part in PARTS]
-    try:
-        assert Parallel(n_jobs=2)(delayed(searcher.search)(part, 5) for part in PARTS) == here
-    finally:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)

@@ -23,21 +23,18 @@ COMMAND = str(Path(sys.executable).with_name("nlp-retrieval"))
 
 
 class Running:
-    """A service that answers, in a process of its own.
-
-    Args:
-        words: of the command line, after ``serve``.
-        descriptors: how many files and connections it may have open.
-        before: words before the command.
-        environment: further variables.
-    """
+    """A service that answers, in a process of its own."""
 
     def __init__(
-        self, words: Sequence[str | Path], descriptors: int | None = None, before: Sequence[str] = (), **environment: str
+        self,
+        words: Sequence[str | Path],
+        descriptors: int | None = None,
+        verb: Sequence[str] = ("serve", "--port", "0"),
+        **environment: str,
     ) -> None:
         limited = [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "limited"]
         self.process = subprocess.Popen(
-            [*limited, *before, COMMAND, "serve", *map(str, words), "--port", "0"],
+            [*limited, COMMAND, *verb, *map(str, words)],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
@@ -46,8 +43,8 @@ class Running:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.said.append(line)
-            if found := re.search(r" on (http://[\w.:\[\]]+)", line):
-                self.url = found[1]
+            if found := re.search(r" on (http://[\w.:\[\]]+)(?:/#(\S+))?", line):
+                self.url, self.token = found.groups()
                 break
         else:
             self.process.wait(300)
@@ -89,10 +86,13 @@ class Running:
 
 @contextlib.contextmanager
 def running(
-    words: Sequence[str | Path], descriptors: int | None = None, before: Sequence[str] = (), **environment: str
+    words: Sequence[str | Path],
+    descriptors: int | None = None,
+    verb: Sequence[str] = ("serve", "--port", "0"),
+    **environment: str,
 ) -> Iterator[Running]:
     """A service, ended when the block ends; it has to end well."""
-    service = Running(words, descriptors, before, **environment)
+    service = Running(words, descriptors, verb, **environment)
     try:
         yield service
     except BaseException:

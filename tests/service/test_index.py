@@ -54,8 +54,6 @@ UNUSABLE = [
     ({}, 'pass either "query" or "queries"'),
     ({"query": 5}, "query: "),
     ({"queries": ["a"] * 200, "k": 1000}, "more than 20,000 results"),
-    ({"query": "x" * 10_001}, "query: "),
-    ({"query": "a", "k": True}, "k: "),
     ({"query": "a", "depth": 3}, "depth: "),
     ({"query": "a", "where": {"year": {"like": 3}}}, "where.year: there is no operator 'like'"),
 ]
@@ -70,13 +68,10 @@ def test_what_cannot_be_searched_is_refused_with_the_place(served, subtests):
 
 NO_JSON = [
     (b'{"query": "fox"', "not valid JSON"),
-    (b'{"query": "fox"} {}', "not valid JSON"),
     (b"[" * 20_000, "nested too deeply"),
     (b'{"query": "fox", "where": ' + b'{"not": ' * 200 + b"1" + b"}" * 201, "nested too deeply"),
-    (b'{"query": "fox", "where": {"year": NaN}}', "NaN is not JSON"),
     (b'{"query": "fox", "k": ' + b"9" * 5000 + b"}", "number is infinity"),
     (b'{"query": "\\ud800"}', "half of a surrogate pair"),
-    (b'{"query": "\xff"}', "not UTF-8"),
     ('{"query": "fox"}'.encode("utf-16"), "not UTF-8"),
 ]
 
@@ -86,21 +81,6 @@ def test_a_body_that_is_no_json_is_refused(served, subtests):
         with subtests.test(str(body)[:80]):
             answer = served[1].post("/search", content=body, headers={"Content-Type": "application/json"})
             assert said in error_of(answer, 400, "invalid_json")
-
-
-def test_a_body_that_a_page_may_send_unasked_is_refused(served):
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
-        answer = served[1].post("/search", content=b'{"query": "fox"}', headers={"Content-Type": kind})
-        error_of(answer, 415, "wrong_content_type")
-
-
-def test_another_method_or_path_is_not_known(served):
-    for method, path in (("TRACE", "/stats"), ("POST", "/stats"), ("DELETE", "/search"), ("GET", "/search")):
-        answer = served[1].request(method, path)
-        error_of(answer, 405, "method_not_allowed")
-        assert answer.headers["allow"] in ("GET", "POST")
-    for path in ("/docs", "/redoc", "/"):
-        error_of(served[1].get(path), 404, "not_found")
 
 
 def test_a_body_that_is_too_large_is_refused_by_what_it_declares_and_by_what_it_sends(served):
@@ -117,12 +97,7 @@ def test_a_body_that_is_too_large_is_refused_by_what_it_declares_and_by_what_it_
 
 
 def test_only_a_name_of_this_machine_is_answered(served):
-    for host in (
-        "evil.example",
-        "127.0.0.1.evil.example",
-        "",
-        "[::",
-    ):
+    for host in ("evil.example", "127.0.0.1.evil.example", "", "[::"):
         for path in ("/stats", "/readyz"):
             error_of(served[1].get(path, headers={"Host": host}), 421, "wrong_host")
     for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "127.1.2.3:99", "[::1]:80", "localhost."):
@@ -144,13 +119,6 @@ def test_what_other_processes_do_to_the_index_is_followed_without_a_restart(tmp_
         (folder / "manifest.json").unlink()
         error_of(client.post("/search", json={"query": "fox"}), 409, "index_state")
         error_of(client.get("/readyz"), 503, "not_ready")
-
-
-def test_a_slash_behind_a_path_is_no_other_path_and_nothing_is_redirected(served):
-    _, client, searcher = served
-    answer = client.post("/search/", json={"query": "dog"}, follow_redirects=False)
-    assert answer.json()["results"] == as_library(searcher, ["dog"])
-    error_of(client.get("/nowhere/", follow_redirects=False), 404, "not_found")
 
 
 def test_only_a_proxy_that_is_named_says_who_asks(served, tmp_path):

@@ -21,7 +21,7 @@ from nlp_retrieval.service.application import create_app
 from nlp_retrieval.service.logs import RequestContext, current_request, log_config
 from nlp_retrieval.service.settings import ServiceSettings
 
-from .running import Running, item, make_index, running
+from .running import item, make_index, running
 
 TOKEN = "a-token-of-the-tests-0123456789"
 SECRET_QUERY = "fox confidential-words"
@@ -114,44 +114,6 @@ def test_a_process_that_is_killed_is_replaced_and_the_log_says_so(tmp_path):
         assert alone(service, "/stats").status_code == 200
 
 
-@pytest.mark.soak
-def test_workers_end_where_the_process_that_started_them_is_killed(tmp_path):
-    make_index(tmp_path / "index")
-    service = Running([tmp_path / "index", "--workers", "2"])
-    service.process.kill()
-    service.ended()
-    assert not service._reader.is_alive(), "a worker still holds standard error"
-
-
-def asked(app, *requests, **client):
-    """Answers to requests of an application in this process, inside its life."""
-
-    async def ask():
-        started, ended = asyncio.Event(), asyncio.Event()
-
-        async def receive():
-            if started.is_set():
-                await ended.wait()
-                return {"type": "lifespan.shutdown"}
-            return {"type": "lifespan.startup"}
-
-        async def send(message):
-            started.set()
-
-        life = asyncio.create_task(app({"type": "lifespan", "asgi": {}, "state": {}}, receive, send))
-        await started.wait()
-        transport = httpx2.ASGITransport(app=app, **client)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as session:
-            answers = []
-            for request in requests:
-                answers.append(await request(session))
-        ended.set()
-        await life
-        return answers
-
-    return asyncio.run(ask())
-
-
 @pytest.fixture
 def spans(monkeypatch):
     """The spans of this process, as OpenTelemetry's command would have them sent."""
@@ -174,7 +136,12 @@ def test_a_request_is_one_trace_down_to_the_call_of_a_model(tmp_path, spans):
         trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
         given = {"json": {"query": "fox secret-words"}, "headers": {"traceparent": f"00-{trace}-{parent}-01"}}
         app = create_app(IndexService(searcher), ServiceSettings())
-        (answer,) = asked(app, lambda client: client.post("/search?hidden-text", **given))
+
+        async def ask():
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
+                return await client.post("/search?hidden-text", **given)
+
+        answer = asyncio.run(ask())
     assert answer.status_code == 200
     found = {span.name: span for span in spans.get_finished_spans()}
     assert found.keys() >= {"POST /search", "words", "more", "fuse", "http", "model call", "items"}

@@ -11,9 +11,6 @@ import pytest
 import yaml
 from mcp import Client
 
-from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.service.settings import read_tokens
-
 from .asking_mcp import called, over_http, refused
 from .running import Running, item, make_index, running
 
@@ -172,19 +169,3 @@ def test_a_source_that_a_token_may_not_see_is_hidden_by_each_of_its_urls_in_each
             with subtests.test(where=where), service.client(token) as part:
                 answer = part.post("/search", json={"query": "river", "where": {"start": 0}}).json()
                 assert [passage["url"] for passage in answer["passages"]] == [seen]
-
-
-def test_a_file_of_tokens_that_is_wrong_is_refused_with_its_place(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    good = {"sha256": hashed(ALL)}
-    for rows, said in (
-        ({}, "holds no token"),
-        ({"a": good, "b": good}, "two of the same sha256"),
-        ({"a": good | {"token": ALL}}, "a: write {sha256"),
-        ({"a": {"sha256": ALL}}, "a: sha256 has 64 hexadecimal digits"),
-        ({"a b": good}, "a b: the name of a token is a word"),
-        ({"a": good | {"where": None}}, "found None; leave it out"),
-        ({"a": good | {"where": {"year": {"near": 1}}}}, "a: where.*near"),
-    ):
-        with subtests.test(said), pytest.raises(ConfigurationError, match=said):
-            read_tokens(written(tmp_path, rows))
-    assert hashed(ALL) not in repr(read_tokens(written(tmp_path, {"a": good})))
