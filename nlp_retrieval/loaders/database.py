@@ -45,11 +45,11 @@ def hide_secrets(url: str) -> str:
     if url.startswith(("env:", "sqlite:///")) and "?" not in url:
         return url
     user, at, place = address.rpartition("@")  # a password may hold an "@" itself: hiding too much is better than too little
-    where, mark, settings = place.partition("?")
-    is_mixed = ("?" in user or not sign) and _SECRET_NAME.search(url) is not None
+    where, mark, settings = [*re.split(r"([?;&\s])", place, maxsplit=1), "", ""][:3]
+    is_mixed = (not sign or re.search(r"[?;&\s]", user)) and _SECRET_NAME.search(url)
     if is_mixed or not re.fullmatch(r"[\w+.-]*", scheme):
         return f"{scheme if scheme.isidentifier() else ''}{sign}{HIDDEN}"
-    settings = HIDDEN if _SECRET_NAME.search(f"{where if ';' in where else ''}{settings}") else settings
+    settings = HIDDEN if _SECRET_NAME.search(settings) else settings
     return f"{scheme}{sign}{HIDDEN if ':' in user else user}{at}{where}{mark}{settings}"
 
 
@@ -67,7 +67,7 @@ def scrub(text: object, url: str) -> str:
         'cannot reach reader:***@db.example'
     """
     address = url.partition("://")[2] or url
-    hidden = {address.rpartition("@")[0].partition(":")[2], *re.findall(r"=\s*([^&;\s]+)", address)}
+    hidden = {address.rpartition("@")[0].partition(":")[2], *re.findall(r"=\s*('(?:[^'\\]|\\.)*'|[^&;\s]+)", address)}
     hidden |= set(_PART.findall(address)) if was_read(url) else set()
     hidden |= {form for part in hidden for form in (part.strip("'"), unquote(part), unquote_plus(part))}
     shown = str(text).strip().replace(url, hide_secrets(url))

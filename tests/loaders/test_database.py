@@ -169,6 +169,9 @@ def test_no_secret_of_a_url_is_ever_shown(subtests: pytest.Subtests) -> None:
         f"mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3D{SECRET}",
         f"mssql+pyodbc:///?odbc_connect=DRIVER=x;PWD={SECRET};UID=u",
         f"nosuchdb://u:{SECRET}@h/d",
+        f"nosuchdb://u:x@h/d;pwd={SECRET}",
+        f"postgresql://h/d password={SECRET}",
+        f"postgresql://h:x/d?password='{SECRET} and s3cr'",
         f"?key=a://@&b:{SECRET}@d",
     ]:
         with subtests.test(url=url):
