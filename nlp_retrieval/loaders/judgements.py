@@ -40,6 +40,7 @@ NAMES = {
     "item": ("item_id", "corpus_id", "doc_id", "docid", "docno", "pid", "passage_id", "document_id"),
     "grade": ("relevance", "score", "rel", "grade", "label", "judgement", "judgment"),
 }
+_SUBTOPICS = ("subtopic", "subtopic_id", "intent", "iteration", "iter")
 _NO_SUBTOPIC = ("0", "Q0")
 
 
@@ -59,23 +60,28 @@ def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgem
 def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judgements:
     """Return judgements by query and item; of several by subtopic, the highest grade, with a warning that counts them."""
     judgements: Judgements = {}
-    several = 0
+    seen: dict[tuple[str, str, str], int] = {}
+    several: dict[tuple[str, str], None] = {}
     for location, query_id, item_id, written, subtopic in entries:
         grade = _grade(location, written)
         if not query_id or not item_id:
             raise SourceError(f"{location}: an id is empty; a judgement names a query and an item")
+        if (above := seen.setdefault((query_id, item_id, subtopic), grade)) != grade:
+            raise SourceError(
+                f'{location}: item "{item_id}" has grade {grade} here and {above} above for query "{query_id}"; keep one'
+            )
         grades = judgements.setdefault(query_id, {})
-        if (above := grades.setdefault(item_id, grade)) != grade:
-            if not subtopic:
-                raise SourceError(
-                    f'{location}: item "{item_id}" has grade {grade} here and {above} above for query "{query_id}"; keep one'
-                )
-            several += 1
-            grades[item_id] = max(above, grade)
+        if grades.setdefault(item_id, grade) != grade:
+            several[query_id, item_id] = None
+            grades[item_id] = max(grades[item_id], grade)
     if not judgements:
         raise SourceError(f"{source}: it holds no judgements")
     if several:
-        _warn(f"{source}: {several:,} judgements by subtopic differ from others of their item; the highest grade counts")
+        query_id, item_id = next(iter(several))
+        _warn(
+            f"{source}: {len(several):,} pairs of query and item have several grades, as judgements by subtopic have "
+            f'(first: query "{query_id}", item "{item_id}"); the highest grade of each counts'
+        )
     return judgements
 
 
@@ -92,7 +98,9 @@ def _grade(location: str, written: object) -> int:
 def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
     for location, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
         query, item, grade = (row[name] for name in columns_named(location, list(row)))
-        yield location, as_id(location, "query_id", query), as_id(location, "item_id", item), grade, ""
+        subtopic = next((row[name] for name in row if plain_name(name) in _SUBTOPICS), None)
+        ids = as_id(location, "query_id", query), as_id(location, "item_id", item)
+        yield location, *ids, grade, "" if subtopic is None else str(subtopic)
 
 
 def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
@@ -113,7 +121,8 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
         if not width:
             width = len(cells)
             if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
-                columns = [cells.index(name) for name in columns_named(location, cells)]
+                named = [cells.index(name) for name in columns_named(location, cells)]
+                columns = [*named, *[cells.index(name) for name in cells if plain_name(name) in _SUBTOPICS][:1]]
                 continue
             columns = {3: (0, 1, 2), 4: (0, 2, 3, 1)}.get(width, ())
         if len(cells) != width or not columns:
@@ -195,12 +204,13 @@ def judged_queries(
     ]
     found = {query.query_id for query in judged}
     unknown = [query_id for query_id in judgements if query_id not in found]
+    hopeless = sum(not any(grade > 0 for grade in judgements[query.query_id].values()) for query in judged)
     if not judged:
         raise SourceError(
             f"{judged_in}: no judged query ({quoted(unknown[:3])}) is among the "
             f"{len(locations):,} of {source} ({quoted(list(locations)[:3])}); are both of the same collection?"
         )
-    if not any(grade > 0 for query in judged for grade in judgements[query.query_id].values()):
+    if hopeless == len(judged):
         raise SourceError(
             f"{judged_in}: no judged query has an item with a grade above 0; no ranking can find anything for them"
         )
@@ -214,6 +224,11 @@ def judged_queries(
         _warn(
             f"{judged_in}: {len(unknown):,} of its {len(judgements):,} judged queries are not in {source} "
             f"(first {quoted(unknown[:3])}); they are left out: check that both are of the same collection"
+        )
+    if hopeless:
+        _warn(
+            f"{judged_in}: {hopeless:,} of {len(judged):,} judged queries have no item with a grade above 0; they count and "
+            "score 0, as in trec_eval"
         )
     return judged, [Gold(query_id=query.query_id, relevance=judgements[query.query_id]) for query in judged]
 

@@ -84,8 +84,8 @@ class TopicsLoader(BaseQueryLoader):
 
     The suffix determines the form: ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` (a list), anything else TREC's (the classic form
     with ``<top>``, or XML with ``<topic number="1">``), plain or gzip; a file without tags and with a tab in its first line is
-    TSV. Queries that are not judged are left out. A number with other leading zeros than in the judgements ("051" and "51") is
-    matched with a warning. A field ``family`` is the query's family.
+    TSV, and one that begins with a brace JSON lines. Queries that are not judged are left out. A number with other leading
+    zeros than in the judgements ("051" and "51") is matched with a warning. A field ``family`` is the query's family.
 
     Args:
         path: the file of queries.
@@ -178,6 +178,8 @@ class TopicsLoader(BaseQueryLoader):
         form = format_of(self.path, self.format)
         if form == "trec" and self.format is None:
             first = next((line for _, line in read_lines(self.path) if line.strip()), "")
+            if first.startswith("{"):
+                return "jsonl"
             if "\t" in first.strip() and not first.lstrip().startswith("<"):
                 return "tsv"
         return form

@@ -99,6 +99,7 @@ def test_what_is_wrong_is_an_error_that_says_where(write: Write, subtests: pytes
         (CLASSIC, "301 0 d1 1 x\n", "line 1: 5 columns in '301 0 d1 1 x', where 3 or 4 are expected: query, item and grade"),
         (CLASSIC, "301 0 d1 yes\n", "line 1: the grade is 'yes'"),
         (CLASSIC, "301 0 d1 1\n301 0 d1 2\n", "line 2: .*keep one"),
+        (CLASSIC, "301 7 d1 1\n301 7 d1 2\n", "line 2: .*keep one"),
         (CLASSIC, "9 0 d1 1\n", 'no judged query ."9". is among the 2 of .*topics.txt ."301", "302".; are both'),
         (CLASSIC, "301 0 d1 0\n", "no judged query has an item with a grade above 0"),
         (CLASSIC.replace("302", "301"), QRELS, 'line 10: the id "301" in "number" is taken by .*line 1; .*pass id_field='),
@@ -163,6 +164,7 @@ def test_the_forms_of_real_campaigns_are_read_without_a_setting(write: Write, su
             "\ufeff<top>\r\n<num> Number: 301\r\n<title> International Organized\r\n Crime\r\n</top>\r\n"
             "<top>\r\n<num> 302\r\n<title> Polio\r\n</top>\r\n",
         ),
+        ("lines.txt", '{"id": 301, "text": "International Organized Crime"}\n{"id": 302, "text": "Polio"}\n'),
         ("bare.tsv", "301\tInternational Organized Crime\n302\tPolio\n"),
         ("bare.txt", "301\tInternational Organized Crime\r\n302\tPolio\r\n"),
         ("bom.tsv", "\ufeff301\tInternational Organized Crime\t\n\n302\tPolio\t\t\n"),
@@ -218,10 +220,26 @@ def test_quotation_marks_quote_in_csv_and_where_they_are_asked_to(write: Write) 
     assert read(path, quote=None) == [("1", '"Heroes" song')]
 
 
-def test_of_judgements_by_subtopic_the_highest_grade_counts_and_that_is_said(write: Write) -> None:
-    path = write("d.txt", "7 1 d1 0\n7 2 d1 2\n7 3 d1 1\n7 1 d2 0\n")
-    with pytest.warns(RetrievalWarning, match="2 judgements by subtopic differ"):
-        assert read_judgements(path) == {"7": {"d1": 2, "d2": 0}}
+def test_of_judgements_by_subtopic_the_highest_grade_counts_and_that_is_said(write: Write, subtests: pytest.Subtests) -> None:
+    for name, content in [
+        ("d.txt", "7 1 d1 0\n7 2 d1 2\n7 3 d1 1\n7 1 d2 0\n"),
+        ("e.txt", "7 1 d1 2\n7 2 d1 0\n7 2 d2 0\n7 1 d1 2\n"),
+        ("d.tsv", "7\t1\td1\t0\n7\t2\td1\t2\n7\t0\td2\t0\n"),
+        ("d.csv", "query_id,subtopic,doc_id,grade\n7,1,d1,2\n7,2,d1,0\n7,2,d2,0\n"),
+        (
+            "d.jsonl",
+            [
+                {"query_id": 7, "doc_id": "d1", "grade": 2.0, "subtopic_id": "a"},
+                {"query_id": 7, "doc_id": "d1", "grade": 0, "subtopic_id": "b"},
+                {"query_id": 7, "doc_id": "d2", "grade": 0, "subtopic_id": "b"},
+            ],
+        ),
+    ]:
+        with (
+            subtests.test(name=name, content=content),
+            pytest.warns(RetrievalWarning, match=r'1 pairs of query and item have several grades.*query "7", item "d1"'),
+        ):
+            assert read_judgements(write(name, content)) == {"7": {"d1": 2, "d2": 0}}
 
 
 def test_a_number_with_other_zeros_is_matched_and_has_the_id_of_the_judgements(write: Write) -> None:
@@ -237,6 +255,9 @@ def test_judged_queries_that_are_not_asked_are_counted_and_named(write: Write) -
     said = r'5 of its 6 judged queries are not in .* \(first "303", "304", "305"\); they are left out'
     with pytest.warns(RetrievalWarning, match=said):
         assert [query.query_id for query in loader.queries()] == ["302"]
+    hopeless = TopicsLoader(write("a.txt", CLASSIC), write("qrels.txt", "301 0 d1 0\n302 0 d1 1\n"))
+    with pytest.warns(RetrievalWarning, match="1 of 2 judged queries have no item with a grade above 0; they count and"):
+        assert len(hopeless.gold()) == 2
 
 
 @pytest.fixture
