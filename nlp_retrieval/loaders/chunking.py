@@ -42,6 +42,10 @@ _LETTERS = "\u0e01-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aad\u1
 _LETTERS_PER_WORD = 6
 _VOWELS = "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
 """Letters of Thai and Lao that follow theirs as marks do."""
+_JOINING = "\u0e40-\u0e44\u0ec0-\u0ec4\u1039\u17d2\u1a60"
+"""Vowels of Thai and Lao that are written before their consonant, and signs that stack the next consonant."""
+_LONGEST_CLUSTER = 28
+"""Characters of a consonant with all that is written on, below and beside it."""
 
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}{_LETTERS}]")
 _KEYS = ("parent_id", "chunk", "start", "end", "page")
@@ -162,9 +166,12 @@ def _pattern(characters: int | None) -> re.Pattern[str]:
     """Return the pattern of a word, or of white space as long as the longest word."""
     longest = min(_LONGEST_WORD, characters or _LONGEST_WORD)
     parts, apart, piece = [f"[{_UNSPACED}]"], _UNSPACED, longest
+    letters = _LETTERS_PER_WORD if characters is None else int(characters >= _LONGEST_CLUSTER)
+    if letters:
+        mark, apart = f"[{marks()}{_VOWELS}]{{0,8}}", _UNSPACED + _LETTERS
+        parts.append(f"[{_LETTERS}]{{1,{letters}}}{mark}(?:(?<=[{_JOINING}])[{_LETTERS}]{mark}){{0,2}}")
     if characters is None:
-        parts.append(f"[{_LETTERS}]{{1,{_LETTERS_PER_WORD}}}[{marks()}{_VOWELS}]{{0,8}}")
-        apart, piece = _UNSPACED + _LETTERS, _PIECE
+        piece = _PIECE
         parts.append(rf"[^\s{apart}]{{1,{longest}}}+(?![^\s{apart}])")
     return re.compile("|".join([*parts, rf"[^\s{apart}]{{1,{piece}}}", rf"\s{{{longest}}}"]))
 

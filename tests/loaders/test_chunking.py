@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -127,11 +128,12 @@ def test_a_text_without_spaces_is_cut_as_one_with_words_is(subtests: pytest.Subt
             found = chunks(text)
             assert max(len(chunk.content) for chunk in found) <= most
             assert len(found) <= 60
-            parts = texts(text, 30, 0)
-            assert "".join(parts) == text
-            for part in parts[1:]:
-                assert unicodedata.category(part[0]) not in ("Mn", "Mc"), "a mark stays with its letter"
-                assert part[0] not in "ะาำະາຳ"
+            for parts in (texts(text, 30, 0), texts(text, 29, 0, "characters")):
+                assert "".join(parts) == text
+                for before, part in pairwise(parts):
+                    assert unicodedata.category(part[0]) not in ("Mn", "Mc"), "a mark stays with its letter"
+                    assert part[0] not in "ะาำະາຳ"
+                    assert before[-1] not in "เแโใไເແໂໃໄ\u1039\u17d2", "a vowel before its letter, one letter below another"
 
 
 def test_metadata_that_would_be_overwritten_is_an_error() -> None:
