@@ -55,6 +55,7 @@ _SPOOL_FILE = "spool.arrows"
 _BATCH = 8192
 _BATCH_CHARACTERS = 64 * 2**20
 _EXACT_IN_FLOAT = 2**53
+_MASKS_KEPT = 8
 
 # Writing the items of an index into one Arrow file, once.
 
@@ -351,6 +352,7 @@ class ItemTable:
     def __init__(self, paths: Path | Sequence[Path]) -> None:
         self._paths = [paths] if isinstance(paths, Path) else paths
         self._parts = [part for path in self._paths for part in _mapped(path)]
+        self._masks: dict[str, Mask] = {}
         self._starts = [0, *accumulate(map(len, self._parts))]
         self.kinds: dict[str, str] = {}
         """The kinds of the metadata values by key: bool, int, float, str, strings, or json for all others."""
@@ -420,7 +422,7 @@ class ItemTable:
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
-        """Return which items may be found: ``[rows]``, or None for all.
+        """Return which items may be found: ``[rows]``, or None for all; masks of the last few filters are kept.
 
         Args:
             where: see :mod:`nlp_retrieval.core.filters`; None for all items that are not deleted.
@@ -430,8 +432,14 @@ class ItemTable:
         """
         if where is None:
             return self.live
-        mask = mask_of(parse_filter(where), self.kinds, self._columns)
-        return mask if self.live is None else mask & self.live
+        wanted = parse_filter(where)
+        mask = self._masks.get(repr(wanted))
+        if mask is None:
+            mask = mask_of(wanted, self.kinds, self._columns)
+            mask = mask if self.live is None else mask & self.live
+            mask.flags.writeable = False
+            self._masks = dict([*self._masks.items()][1 - _MASKS_KEPT :]) | {repr(wanted): mask}
+        return mask
 
     def _columns(self, key: str) -> list[tuple[str, pa.Array]]:
         """The metadata of a key in each part, with its kind there; all null if the file has none."""
@@ -463,8 +471,11 @@ class ItemTable:
             keys: the metadata to read ("title" is one of them); by default all of it.
             first_row: where to start.
         """
-        parts = (part for path in self._paths for part in _read(path))
-        return islice((item for part in parts for item in part.items(keys)), first_row, None)
+        start = 0
+        for part in (part for path in self._paths for part in _read(path)):
+            if start + len(part) > first_row:
+                yield from islice(part.items(keys), max(0, first_row - start), None)
+            start += len(part)
 
     def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
         """Yield the items that are not deleted, as :meth:`stream` does."""

@@ -112,6 +112,18 @@ def large(tmp_path_factory) -> tuple[list[SearchableItem], ItemTable]:
     return corpus, written(corpus, tmp_path_factory.mktemp("large"))
 
 
+def test_reading_from_a_row_on_gives_the_items_from_there(large):
+    corpus, table = large
+    for first in (0, 1, 8192, 9000, len(corpus) - 1, len(corpus)):
+        assert list(table.stream(first_row=first)) == corpus[first:]
+
+
+def test_the_mask_of_a_filter_is_kept_and_cannot_be_changed(large):
+    mask = large[1].mask({"n": {"exists": True}})
+    assert mask is large[1].mask({"n": {"exists": True}})
+    assert not mask.flags.writeable
+
+
 def test_items_that_are_compressed_are_refused_before_they_fill_the_memory(tmp_path):
     write_items(documents(["a fox " * 10_000]), tmp_path)
     with pa.memory_map(str(tmp_path / ITEMS_FILE)) as source:
