@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from types import TracebackType
@@ -63,8 +63,23 @@ def threads_of(n: int) -> dict[str, str]:
 
 
 def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Return the results of parts of one task, computed in the threads that all searches of this process share."""
-    return list((_shared_threads(os.getpid()).map if len(parts) > 1 else map)(work, parts))
+    """Return the results of parts of one task, computed in the threads that all searches of this process share.
+
+    Only a few parts are queued at a time, so that a task of many parts does not hold up the others until it ends.
+    """
+    if len(parts) <= 1:
+        return list(map(work, parts))
+    threads, most = _shared_threads(os.getpid()), 2 * usable_cores()
+    begun: list[Future[Result]] = []
+    try:
+        for number, part in enumerate(parts):
+            if number >= most:
+                begun[number - most].result()
+            begun.append(threads.submit(work, part))
+        return [future.result() for future in begun]
+    finally:
+        for future in begun:
+            future.cancel()
 
 
 @cache

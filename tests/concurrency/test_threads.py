@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
+from nlp_retrieval.core.processes import in_threads, usable_cores
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers import IVFPQ
 
@@ -118,3 +120,21 @@ def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
     together = raced([lambda: signals(retriever.retrieve(asked, path, 10))] * THREADS)
     assert [one for one in opened if one is retriever] == [retriever]
     assert all(found == signals(retriever.retrieve(asked, path, 10)) for found in together)
+
+
+def test_a_task_of_many_parts_leaves_the_threads_to_others_between_them() -> None:
+    class Parts(list[int]):
+        taken = 0
+
+        def __iter__(self) -> Iterator[int]:
+            for self.taken in range(1000):
+                yield self.taken
+
+    parts = Parts(range(1000))
+
+    def queued_behind(part: int) -> int:
+        if part == 0:
+            time.sleep(0.05)
+        return parts.taken - part
+
+    assert max(in_threads(queued_behind, parts)) <= 2 * usable_cores()
