@@ -6,6 +6,7 @@ decimal numbers are numbers: ``no``, ``on``, ``010``, ``12:30`` and dates are te
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -25,6 +26,8 @@ _DEEPEST = 100
 """Limits of a file: its characters, its values once its aliases are written out, and its depth."""
 
 _TAG = "tag:yaml.org,2002:"
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\.")
+"""A character that JSON writes as two escapes, which YAML does not know; or another escape."""
 
 
 class _Loader(yaml.CSafeLoader):
@@ -155,6 +158,8 @@ def read_yaml(path: str | Path) -> Config:
         raise read_error(str(path), error) from error
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8") from None
+    if str(path).endswith(".json"):
+        text = _PAIR.sub(lambda match: match[0] if len(match[0]) == 2 else json.loads(f'"{match[0]}"'), text)
     content = parse_yaml(text, str(path))
     if not isinstance(content, dict):
         held = "nothing" if content is None else type(content).__name__

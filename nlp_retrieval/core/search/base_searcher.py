@@ -255,7 +255,7 @@ class BaseSearcher(Component, ABC):
         self.open(path)
         return report
 
-    def add(self, items: Items, *, auto_compact: bool = True) -> UpdateReport:
+    def add(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Add items to the opened index, without rebuilding it, and search them from now on.
 
         All retrievers of the index are updated, also those of other searchers. Other readers see the new items after
@@ -264,37 +264,38 @@ class BaseSearcher(Component, ABC):
         Args:
             items: in any form that :meth:`index` takes. Their ids must be new.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
         Raises:
             IndexMissingError: no index was opened.
             ItemError: an id exists already, or the items cannot be indexed; nothing is added then.
-            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
+            UntrustedError: another retriever of the index asks for more than a manifest is allowed, and is not trusted.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._reopen(add_items(self.opened.path, items, self._resolver(), replace=False, auto_compact=auto_compact))
+        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=False, auto_compact=auto_compact))
 
-    def update(self, items: Items, *, auto_compact: bool = True) -> UpdateReport:
+    def update(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end."""
-        return self._reopen(add_items(self.opened.path, items, self._resolver(), replace=True, auto_compact=auto_compact))
+        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=True, auto_compact=auto_compact))
 
-    def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True) -> UpdateReport:
+    def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Delete items from the opened index by their ids; segments are joined when a quarter of all rows is deleted.
 
         Raises: as :meth:`add`; an :class:`ItemError` also if no item would be left.
         """
         ids = [item_ids] if isinstance(item_ids, str) else item_ids
-        return self._reopen(delete_items(self.opened.path, ids, self._resolver(), auto_compact=auto_compact))
+        return self._reopen(delete_items(self.opened.path, ids, self._resolver(trust), auto_compact=auto_compact))
 
-    def compact(self) -> UpdateReport:
+    def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items, as if it had been built at once.
 
         Trained quantisers and centroids may be kept; see the documentation of the retrievers. Raises: as :meth:`add`.
         """
-        return self._reopen(compact_index(self.opened.path, self._resolver()))
+        return self._reopen(compact_index(self.opened.path, self._resolver(trust)))
 
-    def _resolver(self) -> Resolve:
-        return resolver(self.retrievers.values())
+    def _resolver(self, trust: bool) -> Resolve:
+        return resolver(self.retrievers.values(), trust=trust)
 
     def _reopen(self, report: UpdateReport) -> UpdateReport:
         self.open(report.path)

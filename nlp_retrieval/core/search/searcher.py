@@ -10,10 +10,12 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import Field
@@ -427,10 +429,16 @@ class FunctionReranker(_OfFunction, BaseReranker):
         return [hits[:k] if isinstance(hits, list) else hits for hits in ordered]  # anything else is an error later
 
 
+_function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
 def _of_function(cls: type[_OfFunction], x: Any) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
-    made = cls(f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}")
+    named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
+    with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
+        named = _function_names.setdefault(x, named)
+    made = cls(named)
     made.function = x
     return made
 

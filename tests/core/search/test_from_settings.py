@@ -27,7 +27,14 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.components.component import with_held
 from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError, SourceError, UntrustedError
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    IndexMismatchError,
+    IndexMissingError,
+    RetrievalWarning,
+    SourceError,
+    UntrustedError,
+)
 from nlp_retrieval.retrievers import Hyperlinks, TitleMentions
 
 LM = {"name": "dspy", "model": "openai/small", "base_url": "http://127.0.0.1:1/v1"}
@@ -80,6 +87,7 @@ def check_parts(named, by_hand):
 SEARCHERS = [
     Searcher({"1e5": Bm25Retriever(k1=0.1 + 0.2), "no": "faiss"}, fusion=WeightedSum([0.3, 1 / 3]), depth="all"),
     Searcher([LinkGraphRetriever(seeds=["bm25", "faiss"])], scope="per_subquery", quota=3),
+    Searcher({"a \\ \U0001f433": Bm25Retriever(), "b": Bm25Retriever(k1=2), "c": "faiss"}),
 ]
 
 
@@ -171,3 +179,17 @@ def test_an_index_of_a_stranger_loads_no_model_from_a_folder(tmp_path, monkeypat
     write_manifest(tmp_path / "index", manifest.model_copy(update={"retrievers": [theirs]}))
     with pytest.raises(UntrustedError, match=r"read the model at '\./models/theirs'"):
         Searcher.open(tmp_path / "index")
+    Searcher([TermCount(), Bm25Retriever()]).index(documents(TEXTS), tmp_path / "index", replace=True)
+    manifest = read_manifest(tmp_path / "index")
+    assert manifest is not None
+    both = [
+        record if record.config["name"] == TermCount.name else record.model_copy(update={"config": config})
+        for record in manifest.retrievers
+    ]
+    write_manifest(tmp_path / "index", manifest.model_copy(update={"retrievers": both}))
+    searcher.open(tmp_path / "index")
+    with pytest.raises(UntrustedError, match="in Python: trust=True"):
+        searcher.delete(["0"])
+    for change in (lambda: searcher.delete(["0"], trust=True), lambda: searcher.compact(trust=True)):
+        with pytest.warns(RetrievalWarning, match="is trusted"), pytest.raises(IndexMismatchError, match="kept up to date"):
+            change()
