@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
 from nlp_retrieval.core.components.registry import require_distinct_names
-from nlp_retrieval.core.context import changed_context, search_context
+from nlp_retrieval.core.context import changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
@@ -275,7 +275,8 @@ class BaseRetriever(Builder, Expression, ABC):
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(index_directory(output_path).absolute())
         allowed = generation.items.allowed(where)
-        batch = opened.candidates(processed, depth, allowed=allowed)
+        with encoding_once():
+            batch = opened.candidates(processed, depth, allowed=allowed)
         return batch.results(generation.items.items)
 
     def search(self, *_: object, **__: object) -> NoReturn:

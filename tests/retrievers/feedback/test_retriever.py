@@ -113,3 +113,17 @@ def test_scores_are_those_of_the_definition(tmp_path):
             if item.metadata["country"] == near.metadata["country"] and 1 <= apart <= 2:
                 beside[row] += 0.4 / apart * total[other]
     assert [found[item.item_id].score for item in items] == pytest.approx(list(total + beside), abs=2e-4)
+
+
+def test_a_query_is_encoded_once_by_all_its_parts(tmp_path):
+    asked = []
+
+    class Asked(HashedWords):
+        def encode_queries(self, queries):
+            asked.extend(queries)
+            return super().encode_queries(queries)
+
+    retriever = FeedbackRetriever([FaissRetriever(Asked(400))], subject="country")
+    Searcher([retriever]).index(plans(), tmp_path / "index")
+    retriever.retrieve([["what sums do donors lend"]], tmp_path / "index", 3)
+    assert asked == ["what sums do donors lend"]
