@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.errors import IndexDamagedError, IndexStateError
 
 CURE = "restore it from a copy, or index again with replace=True"
 """The advice of an error about a damaged file of an index."""
@@ -55,17 +55,22 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
         [0.5, 1.0]
     """
     try:
-        with explain_file_limit(path), open_regular(path) as file:
+        with explain_file_limit(path), open_regular(path) as file, np.errstate(over="raise"):
+            if b"L" in file.readline(256):
+                raise damaged(path, "its header is that of Python 2")  # noqa: TRY301
             size = file.seek(0, 2)
-        column = np.lib.format.open_memmap(path, "r")
+            column = np.lib.format.open_memmap(path, "r")
+    except (IndexStateError, IndexDamagedError):
+        raise
     except OSError as error:
         raise unreadable(path, error) from error
     except Exception as error:  # whatever numpy raises for a header that is not its own
         raise damaged(path, str(error)[:200]) from error
     fits = column.ndim == len(shape) and all(wanted in (None, n) for wanted, n in zip(shape, column.shape, strict=True))
-    if not fits or column.dtype != np.dtype(dtype):
+    if not fits or column.dtype != np.dtype(dtype) or not column.flags.c_contiguous:
         expected = " x ".join("any" if n is None else str(n) for n in shape)
-        raise damaged(path, f"it holds {column.dtype.str} of shape {column.shape}, not {np.dtype(dtype).str} of {expected}")
+        found = f"{column.dtype.str} of shape {column.shape}{'' if column.flags.c_contiguous else ' by column'}"
+        raise damaged(path, f"it holds {found}, not {np.dtype(dtype).str} of {expected}")
     if size != column.offset + column.nbytes:
         raise damaged(path, f"it has {size} bytes, its header says {column.offset + column.nbytes}")
     return np.asarray(column)  # the same map without the slow indexing of np.memmap
