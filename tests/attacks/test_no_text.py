@@ -15,7 +15,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.errors import QueryError
+from nlp_retrieval.errors import ConfigurationError, QueryError
 
 HALVES = ["\ud800", "fox \udcff", "\udfff\ud83d"]
 ITEMS = [SearchableItem(item_id=str(n), content=text, metadata={"kind": "x"}) for n, text in enumerate(["red fox", "blue dog"])]
@@ -42,6 +42,11 @@ def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(
         for half in HALVES:
             with subtests.test(way=way, half=half), pytest.raises(QueryError, match="holds half of a surrogate pair"):
                 attempt(half)
+
+
+def test_half_a_pair_in_the_path_of_an_index_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="an index directory is named by its path"):
+        Searcher.open("index\ud800")
 
 
 def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest.Subtests) -> None:

@@ -28,6 +28,7 @@ from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import explain_file_limit, open_regular, sha256_of
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
 MANIFEST_FILE = "manifest.json"
@@ -186,7 +187,7 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
 
 def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
-    if not isinstance(path, str | PathLike) or "\0" in str(path):
+    if not isinstance(path, str | PathLike) or "\0" in str(path) or find_lone_surrogate(str(path)) is not None:
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
     return Path(path)
 
