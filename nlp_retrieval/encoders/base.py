@@ -198,10 +198,13 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
     """Return the matrices as float32, scaled once more to length 1, after checking that they can be searched."""
     if len(returned) != len(texts):
         raise ModelError(f"{encoder!r} returned {len(returned)} matrices for {len(texts)} texts")
-    matrices = []
-    for matrix in returned:
-        require_shape(matrix, len(matrix), encoder, encoder.dimension)
-        matrices.append(_real_numbers(matrix, encoder))
+    for matrix, text in zip(returned, texts, strict=True):
+        if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.shape[1] != encoder.dimension:
+            shape = matrix.shape if isinstance(matrix, np.ndarray) else type(matrix).__name__
+            raise ModelError(
+                f"{encoder!r} returned {shape} for {text[:80]!r}; an array [tokens, {encoder.dimension}] was expected"
+            )
+    matrices = [_real_numbers(matrix, encoder) for matrix in returned]
     ends = np.cumsum([len(matrix) for matrix in matrices])
     stacked = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
     lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row, so the same in any batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -230,9 +231,8 @@ class HttpEncoder(BaseEncoder):
         most = len(texts) * LARGEST_PER_TEXT + LARGEST_BESIDE
         answer = self._calls.ask(self.settings | {"input": texts}, partial(read_embeddings, n_texts=len(texts)), most, go_on)
         count(self._counter, CallCounts(tokens_in=answer.tokens))
-        n_characters = sum(map(len, texts))
-        for text, vector in zip(texts, answer.vectors, strict=True):
-            self._vectors.keep(text, vector, answer.tokens * len(text) // n_characters)
+        for text, vector, tokens in zip(texts, answer.vectors, _shares(answer.tokens, texts), strict=True):
+            self._vectors.keep(text, vector, tokens)
         return answer.vectors
 
 
@@ -295,3 +295,10 @@ class OpenAIEncoder(HttpEncoder):
     @property
     def settings(self) -> dict[str, Any]:
         return super().settings | ({} if self.dimension is None else {"dimensions": self.dimension})
+
+
+def _shares(tokens: int, texts: list[str]) -> list[int]:
+    """The tokens of a request, divided among its texts by their length, with the same sum."""
+    ends = np.cumsum([len(text) for text in texts])
+    bounds = [0, *(tokens * int(end) // int(ends[-1]) for end in ends)]
+    return [after - before for before, after in itertools.pairwise(bounds)]

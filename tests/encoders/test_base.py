@@ -33,6 +33,8 @@ def test_what_is_no_vector_of_real_numbers_that_can_be_compared_is_a_model_error
 def test_tokens_are_held_to_the_same(subtests: pytest.Subtests) -> None:
     for matrix, said in [
         (np.eye(24)[:2] + 1j, "an array of complex128; vectors are made of real numbers"),
+        (None, r"returned NoneType for 'red fox'; an array \[tokens, 24\]"),
+        (np.array(1.0), r"returned \(\) for 'red fox'; an array \[tokens, 24\]"),
         (np.full((1, 24), 1e300), "a vector of length inf, not 1, for a token of 'red fox'"),
     ]:
         with subtests.test(matrix=matrix, said=said), pytest.raises(ModelError, match=said):

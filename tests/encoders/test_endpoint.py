@@ -71,9 +71,14 @@ def test_a_text_is_sent_once(make, server, tmp_path):
     assert np.array_equal(again.encode_queries(TEXTS), make().encode_passages(TEXTS))
     assert len(server.texts) == len(TEXTS)
     assert again.counts == CallCounts(cache_hits=10, kept_tokens_in=70)
+    texts = ["ox", "red fox", "the blue whale eats"]
+    assert make().encode_passages(texts).shape == make().encode_queries(texts).shape
+    thrice = make()
+    thrice.encode_queries(texts)
+    assert thrice.counts == CallCounts(cache_hits=3, kept_tokens_in=7)
     make(cache_dir=tmp_path / "other").encode_passages(TEXTS[:1])
     make(model="large").encode_passages(TEXTS[:1])
-    assert len(server.texts) == len(TEXTS) + 2
+    assert len(server.texts) == len(TEXTS) + len(texts) + 2
 
 
 # keys
