@@ -81,6 +81,9 @@ class LanguageModel(Component):
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
     ) -> None:
+        if model.startswith(f"{_CLIENT}/") and not self.only_in_memory:
+            cure = "give it to the component in Python, or name a model here, such as openai/gpt-4o-mini"
+            raise ConfigurationError(f"LanguageModel: {model} was an object of the program that wrote it; {cure}")
         self.model = model
         self.base_url = base_url
         self.api_key_env = api_key_env
@@ -117,6 +120,8 @@ class LanguageModel(Component):
             >>> HyDE(Echo()).process(["what do whales eat?"])
             [['what do whales eat?', 'krill']]
         """
+        if client is None:
+            raise ConfigurationError("there is no language model: pass lm=LanguageModel(...), or call dspy.configure(lm=...)")
         made = client if isinstance(client, LanguageModel) else cls.of_value(client)
         if made is None:
             raise ConfigurationError(

@@ -145,6 +145,8 @@ def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
     for name, predictor in predictors.items():
         state = loaded.state[name]
         try:
+            if not isinstance(state["signature"]["instructions"], str):
+                raise ConfigurationError(f"{loaded.path} is not the state of a DSPy program: its instructions are no text")
             demonstrated = {key for demo in state["demos"] for key in demo} - {"augmented"}
             present, wanted = _prefixes(state["signature"]), _prefixes(predictor.signature.dump_state())
             # an optimiser may rewrite the prefix of the last field (COPRO does), but of no other

@@ -90,5 +90,7 @@ def test_a_model_of_dspy_answers_too_and_hover_takes_that_of_its_context():
             assert HoverMultiHopPipeline(["bm25"]).parts.searcher.processor.process(["What eats krill?"]) == [["krill"]]
             assert ask_all(None, dspy.Predict("q -> a"), [{"q": "What eats krill?"}], "a", lambda _, said: said, "q")
         assert server.calls == 3
-    with pytest.raises(ConfigurationError, match=r"NoneType\) is no language model: pass LanguageModel\(...\), a dspy.LM"):
+    with pytest.raises(ConfigurationError, match=r"there is no language model: pass lm=LanguageModel\(...\), or call dspy"):
         HoverMultiHopPipeline(["bm25"])
+    with pytest.raises(ConfigurationError, match="client/Stub-1 was an object of the program that wrote it"):
+        LanguageModel("client/Stub-1")

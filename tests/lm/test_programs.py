@@ -75,6 +75,13 @@ def test_the_program_of_another_is_refused(tmp_path):
         load_program(Decomposer(), tmp_path / "program.json")
 
 
+def test_instructions_that_are_no_text_are_refused(tmp_path):
+    save_program(compiled(), tmp_path / "program.json")
+    edit(tmp_path / "program.json", lambda state: state["signature"].update(instructions=7))
+    with pytest.raises(ConfigurationError, match=r"not the state of a DSPy program: its instructions are no text"):
+        load_program(Decomposer(), tmp_path / "program.json")
+
+
 def test_a_pickle_is_refused_by_its_name_unread(tmp_path):
     (tmp_path / "program.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     with pytest.raises(ConfigurationError, match="JSON only"):
