@@ -29,8 +29,8 @@ from nlp_retrieval.core.components.component import with_held
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import (
     ConfigurationError,
-    IndexMismatchError,
     IndexMissingError,
+    ModelError,
     RetrievalWarning,
     SourceError,
     UntrustedError,
@@ -191,5 +191,5 @@ def test_an_index_of_a_stranger_loads_no_model_from_a_folder(tmp_path, monkeypat
     with pytest.raises(UntrustedError, match="in Python: trust=True"):
         searcher.delete(["0"])
     for change in (lambda: searcher.delete(["0"], trust=True), lambda: searcher.compact(trust=True)):
-        with pytest.warns(RetrievalWarning, match="is trusted"), pytest.raises(IndexMismatchError, match="kept up to date"):
+        with pytest.warns(RetrievalWarning, match="is trusted"), pytest.raises(ModelError, match="no model folder"):
             change()
