@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import shutil
@@ -48,6 +49,14 @@ def test_a_table_is_printed_for_other_programs(folder: Path, tmp_path: Path) -> 
     elsewhere = ("compare", str(folder / "run"), "--output", str(tmp_path / "elsewhere"))
     refused(run(*elsewhere, "--columns", "recal@3"), 2, "did you mean 'recall@3'")
     assert not (tmp_path / "elsewhere").exists()
+    shutil.copytree(folder / "run", tmp_path / "other")
+    content = json.loads((tmp_path / "other" / "report.json").read_text())
+    del content["checksum"]
+    content["report"]["manifest"]["hardware"]["cpu"] = "another"
+    checksum = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    (tmp_path / "other" / "report.json").write_text(json.dumps(content | {"checksum": checksum}))
+    done = run("compare", f"{folder / 'run'}:bm25", f"{tmp_path / 'other'}:clauses")
+    assert "costs were measured on different machines and are left out" in done.stderr, done.stderr
 
 
 def test_a_run_is_repeated_by_the_configuration_in_its_folder(folder: Path, tmp_path: Path) -> None:
