@@ -75,19 +75,21 @@ def test_indexing_writes_through_no_symbolic_link(name: str, tmp_path: Path) -> 
 
 
 def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_own(index: Path, tmp_path: Path) -> None:
+    (folder,) = index.glob("items-*")
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / ".nlp_retrieval").touch()
     (outside / "precious").write_text("precious")
     (index / "bm25-0123456789abcdef").symlink_to(outside)
     (index / ".scratch-0123").symlink_to(outside)
-    (index / "notes").mkdir()
-    (index / "notes" / "mine.txt").write_text("mine")
-    (folder,) = index.glob("items-*")
+    own = ["notes", "items-old", "wiki-2024", "items-xyz0123456789abc"]
+    for name in own:
+        (index / name).mkdir()
+        (index / name / "mine.txt").write_text("mine")
     (folder / "link").symlink_to(outside)
     Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
     assert (outside / "precious").read_text() == "precious"
-    assert (index / "notes" / "mine.txt").read_text() == "mine"
+    assert all((index / name / "mine.txt").read_text() == "mine" for name in own)
     assert not folder.exists()
 
 

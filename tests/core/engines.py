@@ -136,31 +136,3 @@ class ListLoader(BaseLoader):
 
     def stream(self):
         yield from documents(self.texts)
-
-
-class NotesLoader(BaseLoader):
-    """Reads one item per line.
-
-    Args:
-        path: a text file.
-        others: more of them.
-        named: more of them, by name.
-        extra: one more.
-        encoding: of all.
-    """
-
-    name = "notes"
-
-    def __init__(
-        self,
-        path: Path,
-        others: list[Path] | None = None,
-        named: dict[str, Path] | None = None,
-        extra: Path | None = None,
-        encoding: str | Path = "utf-8",
-    ) -> None:
-        self.files = [path, *(others or []), *(named or {}).values(), *([extra] if extra else [])]
-        self.encoding = encoding
-
-    def stream(self):
-        yield from documents([line for file in self.files for line in file.read_text(str(self.encoding)).splitlines()])

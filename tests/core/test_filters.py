@@ -220,6 +220,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 QUERIES = ["fox river", "castle novel film", "queen"]
 
 
+def nested(where: dict[str, Any], depth: int) -> dict[str, Any]:
+    for _ in range(depth):
+        where = {"not": where}
+    return where
+
+
 def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path) -> None:
     searcher = Searcher([Bm25Retriever()]).open(index)
     with pytest.warns(RetrievalWarning, match="no item of this index meets the filter"):
@@ -237,6 +243,9 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
         ({"year": {"gte": math.nan}}, "nan is not a number to compare with"),
         ({"year": {"gt": False}}, "truth values have no order"),
         ({"or": []}, r"where\.or: expected a list of filters"),
+        ({"or": [{"a": 1}] * 1001}, "where: 1,001 conditions are too many; at most 1,000"),
+        ({"a": 10**5000}, r"where\.a: a number of 16,610 bits is too large to compare with"),
+        (nested({"a": 1}, 65), "more than 64 filters inside each other"),
     ],
 )
 def test_what_is_no_filter_is_said_with_its_place(index: Path, where: Any, said: str) -> None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import json
-import pickle
 from pathlib import Path
 
 import pytest
 
-from core.engines import NotesLoader
 from nlp_retrieval.core.components.registry import (
     build,
-    build_as,
     component_class,
     names,
     registered,
 )
-from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.errors import ConfigurationError
 
 ENGINES = "core.engines"
@@ -49,7 +43,7 @@ def plugin(install) -> None:
         retrievers={"terms": f"{ENGINES}:TermCount", "share": f"{ENGINES}:TermShare"},
         rerankers={"brief": f"{ENGINES}:Brief"},
         processors={"split": f"{ENGINES}:SplitAt"},
-        loaders={"list": f"{ENGINES}:ListLoader", "notes": f"{ENGINES}:NotesLoader"},
+        loaders={"list": f"{ENGINES}:ListLoader"},
     )
 
 
@@ -57,25 +51,6 @@ def test_a_component_of_another_package_is_found_and_built(plugin):
     made = build("retrievers", {"name": "terms", "min_length": 2})
     assert made == component_class("retrievers", "terms")(min_length=2)
     assert "terms" in names("retrievers")
-
-
-def test_a_path_is_text_in_a_file_and_a_path_in_the_constructor(plugin, tmp_path):
-    notes = [tmp_path / f"{number}.txt" for number in range(4)]
-    for number, file in enumerate(notes):
-        file.write_text(f"note {number}\n")
-    settings = f"{{name: notes, path: {notes[0]}, others: [{notes[1]}], named: {{a: {notes[2]}}}, extra: {notes[3]}}}"
-    loader = build_as(NotesLoader, "loaders", parse_yaml(settings, "notes.yaml"))
-    assert [item.content for item in loader.load()] == ["note 0", "note 1", "note 2", "note 3"]
-    assert loader == NotesLoader(notes[0], [notes[1]], {"a": notes[2]}, notes[3])
-    assert loader.config["path"] == str(notes[0])
-    for same in (
-        build("loaders", json.loads(json.dumps(loader.config))),
-        copy.deepcopy(loader),
-        pickle.loads(pickle.dumps(loader)),
-    ):
-        assert same == loader
-        assert same.load() == loader.load()
-    assert build_as(NotesLoader, "loaders", {"name": "notes", "path": "x", "encoding": "ascii"}).encoding == "ascii"
 
 
 def test_an_unknown_name_lists_the_nearest():
@@ -103,13 +78,3 @@ def test_an_entry_point_that_is_no_component_is_refused_and_not_called(install):
     install("evil", retrievers={"evil": "os:system"})
     with pytest.raises(ConfigurationError, match="is not a component"):
         build("retrievers", "evil")
-
-
-def test_an_import_path_is_no_name():
-    for path in (
-        "os:system",
-        "nlp_retrieval.core.search.joining:RawScore",
-        "nlp_retrieval.core.search.joining.RawScore",
-    ):
-        with pytest.raises(ConfigurationError, match="there is no fusion called"):
-            build("fusions", path)

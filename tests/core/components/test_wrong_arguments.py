@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from nlp_retrieval import (
     Bm25Retriever,
-    Gold,
-    Query,
-    SearchableItem,
     Searcher,
     WeightedSum,
 )
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.errors import ConfigurationError
-
-ITEM = SearchableItem(item_id="a", content="red fox")
-QUERY, GOLD = Query(query_id="q", text="fox"), Gold(query_id="q", relevance={"a": 1})
-
-
-@pytest.fixture
-def searcher(tmp_path: Path) -> Searcher:
-    """An index of one item."""
-    made = Searcher([Bm25Retriever()])
-    made.index([ITEM], tmp_path / "index")
-    return made
 
 
 @pytest.mark.parametrize(

@@ -52,15 +52,6 @@ def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, mon
     assert names(tmp_path / "final") == ["a", "b"]
 
 
-@pytest.fixture
-def synced(monkeypatch):
-    """The paths that are synced, in order."""
-    paths: list[Path] = []
-    real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: (paths.append(Path(f"/proc/self/fd/{fd}").readlink()), real(fd))[1])
-    return paths
-
-
 def test_only_what_was_left_beside_this_file_and_is_old_is_removed(tmp_path):
     left, young = tmp_path / ".a[1].json.0123abcd", tmp_path / ".a[1].json.89abcdef"
     others = [tmp_path / name for name in (".a1.json.0123abcd", ".a[1].json.0123abc", ".a[1].json.user0000", "a[1].json")]

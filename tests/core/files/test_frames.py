@@ -88,10 +88,6 @@ def test_texts_have_their_positions_as_ids_and_pairs_their_own(texts: Any) -> No
         ("text", "not as str; pass a DataFrame, or [item, ...]; a loader reads a file, such as JsonlLoader(path)"),
         ({"id": "a", "text": "x"}, "one item is given and a list is expected; write [item]"),
         ([5], "item 1 is 5 (int); expected a SearchableItem, a dict, a pair (id, text) or a text"),
-        (
-            [("a", "x"), ("b", None)],
-            "item 2 is None (NoneType); expected a SearchableItem, a dict, a pair (id, text) or a text",
-        ),
         (pandas.DataFrame({"pmid": [1], "text": ["x"]}), 'no column with the id, such as "id" (found: "pmid", "text")'),
         (pandas.DataFrame({"id": [1], "docno": [2], "text": ["x"]}), 'DataFrame, row 1: "id", "docno" could each be the id'),
         (pandas.DataFrame({"id": [1, 2], "text": ["x", None]}), 'DataFrame, row 2: "text" is missing; fill it with text, or'),
@@ -99,7 +95,6 @@ def test_texts_have_their_positions_as_ids_and_pairs_their_own(texts: Any) -> No
             pandas.DataFrame({"id": [1, 2, 3], "text": ["x"] * 3, "year": [None, 2001, "n.d."]}),
             "Conversion failed for column year with type object; name each column once, and make it one type, such as",
         ),
-        (pandas.DataFrame({"id": [1], "text": ["x"], "raw": [b"y"]}), 'row 1: column "raw" holds bytes'),
     ],
 )
 def test_a_bad_shape_is_an_error_that_says_where_and_what_to_write(source: Any, said: str, tmp_path: Path) -> None:

@@ -52,21 +52,6 @@ def test_a_key_that_stands_twice_is_an_error_with_its_line(read, text, line, key
 @pytest.mark.parametrize(
     "text",
     [
-        "a: 1\nb: !!python/object/apply:os.system ['touch {planted}']\n",
-        "a: 1\nb: !component {{}}\n",
-        "a: 1\n!!python/object/apply:os.system ['touch {planted}']: b\n",
-    ],
-)
-def test_a_tag_that_would_make_an_object_is_refused_with_its_line(read, text, tmp_path):
-    planted = tmp_path / "planted"
-    with pytest.raises(ConfigurationError, match=r"sweep\.yaml, line 2: .*tag"):
-        read(text.format(planted=planted))
-    assert not planted.exists()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "a: [1\nb: 2\n",
         "a: *none\n",
         "[" * 1_000_000,

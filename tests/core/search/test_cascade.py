@@ -56,13 +56,6 @@ def test_what_is_cut_off_follows_in_its_order_below_every_score(lists, depth):
         assert (np.diff(joined.scores[begin:end][max(depth - 1, 0) :]) < 0).all()
 
 
-def test_a_step_below_is_never_lost_in_a_large_score():
-    head, rest = batch_of([[(2, 1.7e308), (1, -3e38)]]), batch_of([[(7, 0.9), (3, 0.8), (5, 0.8)]])
-    joined = head.followed_by(rest)
-    assert joined.rows.tolist() == [2, 1, 7, 3, 5]
-    assert (joined.scores[1:] < joined.scores[:-1]).all()
-
-
 # cascades
 
 

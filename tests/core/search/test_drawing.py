@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, ClauseSplit, FaissRetriever, OverlapReranker, Searcher
-from nlp_retrieval.core.search.drawing import drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 BM25, OVERLAP = Bm25Retriever(k1=1.2), OverlapReranker()
@@ -43,11 +42,6 @@ def test_a_searcher_inside_another_is_a_box_around_its_own_stages() -> None:
 def test_subqueries_are_shown_and_interleaved() -> None:
     split = Searcher([BM25], processor=ClauseSplit(), scope="per_subquery", quota=3)
     assert {"clauses", "sub-queries", "interleave", "quota=3"} <= set(texts(split.draw()))
-
-
-def test_a_component_that_is_not_installed_has_its_name_alone() -> None:
-    assert "<b>" not in drawing({"name": "searcher", "retrievers": [{"name": "<b>theirs</b>", "speed": 3}]})
-    assert texts(drawing({"name": "theirs", "speed": 3})) == ["query", "theirs", "k", "hits"]
 
 
 def test_a_label_is_text_and_a_notebook_shows_the_expression_below() -> None:

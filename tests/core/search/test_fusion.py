@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.ranked import batch_of, in_order, lists_of, ranked_lists, signals_of
+from core.ranked import batch_of, in_order, lists_of, ranked_lists
 from nlp_retrieval.core.search.joining import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum, interleave
 from nlp_retrieval.errors import ConfigurationError
 
@@ -121,20 +121,6 @@ def test_fusion_is_what_loops_do(case, data):
 
 
 @given(data=runs(ranked_lists()))
-def test_signals_of_every_retriever_are_kept_and_the_fused_score_joins_them(data):
-    labels = "abc"[: len(data)]
-    batch = fuse(ReciprocalRankFusion(), data)
-    for query, (merged, signals) in enumerate(zip(lists_of(batch), signals_of(batch), strict=True)):
-        for row, score in merged:
-            wanted = {"fusion.score": score}
-            for label, run in zip(labels, data, strict=True):
-                for rank, (other, own) in enumerate(run[query], 1):
-                    if other == row:
-                        wanted |= {f"{label}.score": own, f"{label}.rank": float(rank)}
-            assert signals[row] == wanted
-
-
-@given(data=runs(ranked_lists()))
 def test_every_fusion_gives_finite_scores(data):
     for make, _ in FUSIONS:
         assert np.isfinite(fuse(make(len(data)), data).scores).all()
@@ -155,20 +141,7 @@ def test_items_with_the_same_parts_from_several_retrievers_tie_exactly(fusion, o
 
 @pytest.mark.parametrize(
     "weights",
-    [
-        [-1.0, 1.0],
-        {"a": -0.1, "b": 1.0},
-        [0.0, 0.0],
-        {"a": 0, "b": 0},
-        [],
-        {},
-        [math.nan, 1.0],
-        [math.inf, 1.0],
-        [1e308, 1e308],
-        "ab",
-        1.0,
-        ["1"],
-    ],
+    [[-1.0, 1.0], {"a": 0, "b": 0}, [], [math.nan, 1.0], [1e308, 1e308], "ab"],
 )
 def test_weights_that_make_no_sense_are_refused_when_they_are_given(weights):
     fusion = ReciprocalRankFusion

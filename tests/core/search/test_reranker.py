@@ -87,15 +87,6 @@ def test_a_pair_that_stands_in_several_lists_is_scored_once():
     assert found == alone
 
 
-def test_signals_are_kept_and_those_of_the_reranker_join_them():
-    hits = results([0, 3, 1])
-    for hit in Brief().rerank(["alpha beta"], [hits], 3)[0]:
-        before = next(other for other in hits if other.item == hit.item)
-        shared = len(terms("alpha beta") & terms(hit.item.text))
-        assert hit.signals == before.signals | {"brief.score": own_score("alpha beta", hit.item), "brief.shared": shared}
-        assert hit.score == hit.signals["brief.score"]
-
-
 @pytest.mark.parametrize("values", [[1.0], np.array([[1.0], [2.0]]), np.array([1.0, 1e300]), np.array([1.0, np.nan]), 1.0])
 def test_scores_that_are_not_one_real_number_of_32_bits_per_pair_are_refused(values):
     class Gives(Brief):
