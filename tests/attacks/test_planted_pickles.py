@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from benchmarks.small_benchmark import benchmarker
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 
@@ -18,10 +17,8 @@ from nlp_retrieval import (
     LinkGraphRetriever,
     Searcher,
 )
-from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import IndexDamagedError, SourceError
-from nlp_retrieval.reports.write import write_run_files
+from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers import TitleMentions
 
 from .planting import forge, object_array, pickled
@@ -69,22 +66,6 @@ def test_a_manifest_that_is_a_pickle_is_damaged(indexes: dict[str, Path], tmp_pa
     with pytest.raises(IndexDamagedError, match="it is not a manifest"):
         Searcher([Bm25Retriever()]).open(tmp_path / "index")
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_run_folder_with_a_pickle_in_place_of_a_file_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
-) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    write_run_files(benchmarker(folder / "index").run(), folder / "output")
-    for file in ["report.json", "per_query.parquet", "hits.parquet", "queries.parquet"]:
-        for plant in (lambda path, ran: path.write_bytes(pickled(ran)), object_array):
-            with subtests.test(file=file):
-                planted, ran = tmp_path_factory.mktemp("case") / "run", folder / "ran"
-                shutil.copytree(folder / "output", planted)
-                plant(planted / file, ran)
-                with pytest.raises(SourceError, match=file):
-                    read_run_folder(planted)
-                assert not ran.exists()
 
 
 def test_an_arrow_extension_type_is_not_unpickled(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from damage.collection import QUERIES, WORDS, pages, retrievers
-from hashed_words import HashedWords, items_of
+from hashed_words import HashedWords
 from soaking import mostly_soaked
 
 from nlp_retrieval import (
@@ -81,27 +81,6 @@ def test_lucene_is_refused_in_a_child_of_a_process_that_ran_java(tmp_path: Path)
     assert isinstance(messages, list)
     assert all("spawn" in message and "does not survive" in message for message in messages)
     assert told(opened.search(QUERIES, 5)) == whole
-
-
-class OfOneProcess(Bm25Retriever):
-    """A plug-in's engine that holds a connection."""
-
-    name = "of-one-process"
-    survives_fork = False
-
-
-def test_a_retriever_that_says_it_does_not_survive_is_refused_until_the_child_opens_it(tmp_path: Path) -> None:
-    path = tmp_path / "own"
-    opened = Searcher([OfOneProcess()])
-    opened.index(items_of(QUERIES), path)
-    whole = told(opened.search(QUERIES, 5))
-
-    def work() -> object:
-        with pytest.raises(ForkError, match=r"of-one-process's index was opened in process \d+ and does not survive"):
-            opened.search(QUERIES, 5)
-        return told(opened.open(path).search(QUERIES, 5))
-
-    assert forked(work) == whole
 
 
 def test_a_lock_that_another_thread_held_is_free_in_the_child(path: Path) -> None:

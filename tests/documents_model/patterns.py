@@ -27,13 +27,6 @@ DOCUMENTS = {
         ),
         "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.documents.bibliography import read_bibliography",
     ),
-    "documents/html.py": in_prose(
-        "_NOTE.search(text), _SHORT_MARK.fullmatch(text)", "from nlp_retrieval.documents.html import _NOTE, _SHORT_MARK"
-    ),
-    "documents/blocks.py": in_prose(
-        "[pattern.search(one) for pattern in (_MARK_IN_TEXT, _MARK) for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
-        "from nlp_retrieval.documents.blocks import _MARK, _MARK_IN_TEXT",
-    ),
     "documents/latex.py": in_prose(
         "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
         "from nlp_retrieval.documents import latex\n"
@@ -41,10 +34,6 @@ DOCUMENTS = {
         "PATTERNS = [getattr(latex, '_' + name) for name in NAMES.split()]\n"
         "MACROS = 'url{ input{ bibliography{ cite{ def{ newcommand{ newacronym{ iffalse'.split()\n"
         "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",
-    ),
-    "documents/pdf.py": in_prose(
-        "_FOOTNOTE.match('1' + text), _PRINTED.fullmatch(text), _address_goes_on('https://' + text, text)",
-        "from nlp_retrieval.documents.pdf import _FOOTNOTE, _PRINTED, _address_goes_on",
     ),
     "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
     "documents/folders.py": in_prose(

@@ -37,11 +37,6 @@ def test_a_byte_order_mark_decides_whatever_is_declared() -> None:
         assert decode_text(mark + "naïve 漢字 🙂".encode(encoding), "windows-1251") == "naïve 漢字 🙂"
 
 
-def test_valid_utf_8_is_utf_8_whatever_is_declared() -> None:
-    assert decode_text("naïve".encode(), "windows-1252") == "naïve"
-    assert decode_text(b"", "latin-1") == ""
-
-
 def test_without_a_declaration_the_byte_that_does_not_fit_is_named() -> None:
     with pytest.raises(SourceError, match=r"page\.txt: byte 0xef at 2 is not UTF-8; save it as UTF-8"):
         decode_text("naïve".encode("latin-1"), where="page.txt")

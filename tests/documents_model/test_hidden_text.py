@@ -22,7 +22,6 @@ opacity:.01
 opacity:0%
 font-size:0
 text-indent:-9999px
-margin-left:-99999px
 position:absolute;left:-10000px
 position:fixed;top:-200em
 position:fixed;bottom:-9999px
@@ -194,12 +193,6 @@ def test_characters_that_nobody_sees_are_left_out_of_every_kind_of_source(name: 
     read = read_document((page("", "<p>%s</p>", text) if name == "a.html" else text).encode(), name)
     assert "Mean rainfall rose." in read.text
     assert read.removed == Removed(**{kind: len(characters) for kind, characters in INVISIBLE.items()})
-
-
-def test_entities_do_not_bring_them_back() -> None:
-    read = read_document(page("", "<p>Mean rain&#8203;&#xE0049;&shy;&#8238;fall rose.</p>").encode(), "rain.html")
-    assert "Mean rainfall rose." in read.text
-    assert read.removed == Removed(zero_width=2, tags=1, directional=1)
 
 
 def test_markdown_hides_nothing_either() -> None:

@@ -35,20 +35,9 @@ def notes_of(document: Document) -> list[str]:
             r"It is \SI{5}{\kilo\metre} and \qty{30}{km\per\hour}.",
             "It is 5 km and 30 km/h.",
         ),
-        ("a.tex", r"From \SIrange{3}{4}{\percent} to \SI{2}{\square\metre}.", "From 3 to 4 % to 2 m²."),
         ("a.html", "<p><ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>は大きい。</p>", "東京 (とうきょう)は大きい。"),
-        (
-            "a.tex",
-            r"At \ang{45;30} or \num{1e6} and \SI{2}{\m\tothe{3}}, \qtylist{1;2}{\m}.",
-            "At 45°30\u2032 or 1 \u00d7 10⁶ and 2 m³, 1, 2 m.",
-        ),
         ("a.tex", r"\sout{Not} \replaced{new}{old} \textminus5, \sfrac{1}{2}, H$_2$O\iffalse no\fi.", "new −5, 1/2, H2O."),  # noqa: RUF001
         ("a.tex", r"\begin{description}\item[Bee] dances\end{description}", "- Bee dances"),
-        (
-            "a.tex",
-            r"\newacronym{w}{WHO}{World Health Organization}The \gls{w} \makebox[1cm]{said} \raisebox{2pt}{so}.",
-            "The WHO said so.",
-        ),
         (
             "a.tex",
             r"It fell by 95\% [0.5--0.9], et al.\ [12], 5\,[kg], \bee [3].",
@@ -56,27 +45,14 @@ def notes_of(document: Document) -> list[str]:
         ),
         (
             "a.tex",
-            r"\rule{0pt}{2.6ex}Bees\glossary{bee} \textcolor[rgb]{1,0,0}{dance}.\todo[inline]{Fix}",
-            "Bees dance.\n\nFix",
-        ),
-        ("a.tex", r"\colorbox[gray]{0.9}{See} \texttt{\url{https://a.example}}.", "See https://a.example."),
-        ("a.tex", r"\begin{frame}{Bees}They \colorbox{red}{dance}.\end{frame}", "Bees\n\nThey dance."),
-        (
-            "a.tex",
             r"\begin{tabular}{lcc}\toprule\multirow{2}{*}{Land} & \multicolumn{2}{c}{Cost} \\ \cmidrule(lr){2-3} & 2019 & 2020 "
             r"\\ \midrule A & 1 & 2 \\ \bottomrule\end{tabular}",
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
         ),
-        ("a.html", "<table><tr><th>Capital<td>Orlau<tr><th>Area<td>5 km</table>", "Capital | Orlau\nArea | 5 km"),
         (
             "a.html",
             "<table><tr><td rowspan=2>Land<td colspan=2>Cost<tr><td>2019<td>2020<tr><td>A<td>1<td>2</table>",
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
-        ),
-        (
-            "a.html",
-            "<table><tr><td>a<table><tr><td>x<td>y<tr><td>1<td>2</table><td>b<tr><td>c<td>d</table>",
-            "a x y 1 2 | b\nc | d",
         ),
         ("a.md", "- Bees dance^[In the hive.].", "- Bees dance.\n\nIn the hive."),
         ("a.md", "It has ~~2~~ 22 stops, <del>3</del>4 lines.", "It has 22 stops, 4 lines."),
@@ -136,16 +112,6 @@ def test_a_title_is_read_as_the_text_is() -> None:
         read_document(rb"Text \lstinline", "a.tex")
 
 
-def test_notes_within_the_text_have_names_of_their_own() -> None:
-    read = read_document(b"Bees.^[https://a.example] Ants.^[https://b.example] Frogs.^[1]", "a.md")
-    assert len({*notes_of(read)}) == 2
-    assert "Frogs.^[1]" in read.text
-
-
-def test_roles_cite() -> None:
-    assert notes_of(read_document(b"Ants run {cite:p}`doe, roe`.", "a.md")) == ["doe", "roe"]
-
-
 def strict_docx() -> bytes:
     """A DOCX in the strict form, with a link and struck text."""
     form = "http://purl.oclc.org/ooxml"
@@ -177,7 +143,6 @@ def test_a_strict_docx_keeps_its_links_and_loses_what_is_struck_or_hidden() -> N
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
 W += 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 RUN = "<w:r>{}<w:t xml:space='preserve'>{}</w:t></w:r>".format
-FIELD = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>".format
 
 
 @pytest.mark.parametrize(
@@ -193,22 +158,17 @@ FIELD = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>".format
             "漢 (kan).",
         ),
         ("One<w:cr/>two<w:br w:type='page'/>three.", "One\ntwo\nthree."),
-        ("Shown <w:rPr><w:vanish w:val='0'/></w:rPr>", "Shown "),
         ("<w:rPr><w:rStyle w:val='Hid'/></w:rPr>", ""),
-        ("<w:rPr><w:rStyle w:val='Str'/></w:rPr>", ""),
     ],
 )
 def test_what_a_word_processor_shows_is_read(body: str, text: str) -> None:
     """Text between elements stands for runs."""
-    if body.startswith(("<w:rPr>", "Shown <w:rPr>")):
-        inner = RUN(body.removeprefix("Shown "), "Shown ")
+    if body.startswith("<w:rPr>"):
+        inner = RUN(body, "Shown ")
     else:
         inner = re.sub(r"(<w:ruby>.*</w:ruby>|<w:cr/>|<w:br [^>]*>)", r"<w:r>\1</w:r>", body)
         inner = re.sub(r"(?:(?<=>)|^)([^<>]+)(?=<w:r>|<w:fld|<m:oMath>|$)", lambda plain: RUN("", plain[1]), inner)
-    styles = (
-        f"<w:styles {W}><w:style w:type='character' w:styleId='Hid'><w:rPr><w:vanish/></w:rPr></w:style>"
-        "<w:style w:type='character' w:styleId='Str'><w:name w:val='Str'/><w:rPr><w:strike/></w:rPr></w:style></w:styles>"
-    )
+    styles = f"<w:styles {W}><w:style w:type='character' w:styleId='Hid'><w:rPr><w:vanish/></w:rPr></w:style></w:styles>"
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(
@@ -234,13 +194,8 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
     ("fields", "title", "url"),
     [
         ("eprint={arXiv:2101.00001v2}, archiveprefix={arXiv}", "", "https://arxiv.org/abs/2101.00001v2"),
-        ("eprint={2101.00001}", "", "https://arxiv.org/abs/2101.00001"),
-        ("journal={CoRR}, volume={abs/2101.00001}", "", "https://arxiv.org/abs/2101.00001"),
         ("eprint={123}, eprinttype={pubmed}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
         ("title={U}, year=2001", "(2001). T", ""),
-        ("pmcid={PMC12345}", "", "https://pmc.ncbi.nlm.nih.gov/articles/PMC12345"),
-        ("url={<https://a.example/x>}", "", "https://a.example/x"),
-        ("url={https://a.example/x, https://b.example}", "", "https://a.example/x"),
         ("link={https://a.example/x}", "", "https://a.example/x"),
         ("author={World Health Organization}, year={2021a}", "World Health Organization (2021a). T", ""),
         ("author={Watson, Mary Jane and {Bee Fund of Orlau}}, year=1999", "Watson & Bee Fund of Orlau (1999). T", ""),

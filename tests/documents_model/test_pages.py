@@ -91,16 +91,11 @@ def test_parts_of_an_article_are_read_and_what_surrounds_it_is_not(subtests: pyt
 
 LINES = {
     "<p>It has 22<sup>[2]</sup> stops.</p>": "It has 22 stops.",
-    "<p>It has 22 stops.<sup>2,3</sup></p>": "It has 22 stops.",
-    '<p>It has 22<a href="#fn2">2</a> stops.</p>': "It has 22 stops.",
     '<p>It has 22<sup class="reference"><a href="#cite_note-2">[2]</a></sup> stops.</p>': "It has 22 stops.",
     "<p>It covers 40 m<sup>2</sup> of land.</p>": "It covers 40 m² of land.",
-    "<p>About 10<sup>6</sup> people.</p>": "About 10⁶ people.",
     "<p>Ca<sup>2+</sup> ions</p>": "Ca²⁺ ions",
-    "<p><sup>14</sup>C dating</p>": "¹⁴C dating",
     "<p><code>a[2]</code> is read</p>": "a[2] is read",
     "<p><del>2</del><ins>3</ins> euros</p>": "3 euros",
-    '<p><span style="text-decoration:line-through">2</span>3 euros</p>': "3 euros",
     '<p><span style="text-decoration-line:line-through;text-decoration-style:solid">2</span>3 euros</p>': "3 euros",
     "<pre>Year  Boats\n2019  2.2\n2020  2.4</pre>": "Year  Boats\n2019  2.2\n2020  2.4",
     "<p><math><msup><mn>10</mn><mn>6</mn></msup></math> boats</p>": "10^6 boats",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
@@ -59,15 +58,6 @@ def test_two_hundred_mebibytes_of_zeros_are_an_error() -> None:
         read_document(pdf_of(bomb(200), filtered="FlateDecode"), "bomb.pdf")
 
 
-def test_a_page_that_is_damaged_does_not_cost_the_others() -> None:
-    broken = zlib.compress(content("Never read."))
-    good = zlib.compress(content("A page."))
-    pages = pdf_of(good, b"\x00" + broken[5:], good, filtered="FlateDecode")
-    read = read_pdf(pages, "a.pdf")
-    assert read.text == "A page.\n\nA page."
-    assert [note for note in read.notes if "damaged" in note] in ([], ["a.pdf: 1 damaged pages could not be read"])
-
-
 def test_a_pdf_of_too_many_pages_is_refused() -> None:
     message = error_of(pdf_of(*[b""] * (MOST_PAGES + 1)))
     assert message == f"a.pdf: {MOST_PAGES + 1:,} pages; at most {MOST_PAGES:,} are read, split it up"
@@ -99,11 +89,6 @@ def test_what_counts_the_pages_is_left_out_and_other_numbers_at_their_edge_are_n
     ]
     texts = [f"The mean of {kind} in the north for {kind} was of {kind} {value}" for kind, value in values.items()]
     assert read_pdf(pdf_of(*pages), "a.pdf").text == "\n\n".join(texts)
-
-
-def test_what_is_printed_along_the_margin_is_no_part_of_a_sentence() -> None:
-    page = b"BT /F1 12 Tf 0 1 -1 0 90 300 Tm (Draft of May) Tj 1 0 0 1 72 700 Tm (Rain fell.) Tj ET"
-    assert read_pdf(pdf_of(page), "a.pdf").text == "Rain fell.\n\nDraft of May"
 
 
 def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(

@@ -12,33 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nlp_retrieval.rerankers.multi_signal.profile import profile_path
-
-from .inputs import SEPARATOR, each, scratch
+from .inputs import scratch
 from .targets import TARGETS
 
 _ROW = {"id": "d1", "content": "A fox. It runs.", "title": "Fox (1995 film)", "metadata": {"year": 1995, "tags": ["a"]}}
 _LINES = json.dumps(_ROW) + '\n\n{"id": 7, "content": "\\u00e9\\n", "x": [1.5e3, null, true]}\r\n'
-_BEIR = [
-    '{"_id": "d1", "text": "fox", "title": "Fox"}\n{"_id": "d2", "text": ""}\n',
-    '{"_id": "q1", "text": "fox?", "metadata": {"family": "f"}}\n{"_id": "q2", "text": "x"}\n',
-    "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n",
-]
 _CSV = 'id,content,title,year\n1,"a ""fox"", red\n",Fox,1995\n2,\u00e9,,\n'
-_TOPICS = [
-    "<top>\n<num> Number: 301\n<title> Crime\n<desc> Description:\nof it\n</top>\n<top><num>302</num><title>x</title></top>",
-    '<?xml version="1.0"?><topics><topic number="301" type="x"><title>A &amp; <b>B</b></title></topic></topics>',
-    'id,text,family\n301,"Crime, ""organized""",f\n302,x,\n',
-    "id\ttext\n301\tCrime\n",
-    '{"id": 301, "text": "Crime", "family": "f"}\n',
-]
-_JUDGED = "301 0 d1 1\n301 0 d2 0\n302 0 d1 2\n"
-_SEARCHER = """retrievers: [{name: bm25, k1: 1.2}, {name: faiss, encoder: some/model}]
-fusion: {name: rrf, k: 60}
-reranker: overlap
-processor: clauses
-depth: 10
-"""
 _SWEEP = """corpus: {loader: beir, path: data}
 queries: &q {loader: hover, path: h.json, hops: [3]}
 k: [5, 10]
@@ -61,22 +40,6 @@ _ANSWERS = [
     'Sure! {"queries": ["fox", "tree"]} Done.',
     "\U0001f600 null",
 ]
-_PROFILE = """name: foxes
-subject: country
-groups: {size: [weight, "body length"], food: [mouse]}
-patterns: {size: ['\\d+ ?kg']}
-questions:
-  - {number: 1, text: "How heavy is a fox of {subject}?", keywords: [heavy], groups: [size]}
-  - {number: 2, text: "What does it eat?"}
-weights: {transformer: 0.5, fuzzy: 0}
-top_k: 5
-n_per_document: 2
-language: english
-"""
-_TEXTS = [
-    "Stanley Kubrick filmed the novel of A. Burgess, and J. R. R. Tolkien did not. Who (1995 film) was it?",
-    "\u6771\u4eac\u306f\u65e5\u672c\u3002 e\u0301t\u00e9 \u0130stanbul \u00dcber-Mensch's",
-]
 
 
 def _corpora() -> list[bytes]:
@@ -94,10 +57,7 @@ def _corpora() -> list[bytes]:
 
 
 SEEDS: dict[str, Callable[[], list[Any]]] = {
-    "lines": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0), b"\xef\xbb\xbf" + _LINES.encode(), "a\rb\x00c"],
     "jsonl": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0)],
-    "beir": lambda: [SEPARATOR.join(part.encode() for part in _BEIR)],
-    "json_list": lambda: [json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b" [ ] "],
     "trec_run": lambda: ["q1 Q0 d1 1 2.5 tag\nq1 Q0 %:d%202 2 2.5 tag\nq2\tQ0\td1\t1\t-1e-3\ttag\n"],
     "trec_qrels": lambda: ["q1 0 d1 1\nq1 0 %:d%202 -1\nq2\t0\td1\t3\n"],
     "csv": lambda: [
@@ -108,15 +68,9 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
         _CSV.replace(",", ";"),
     ],
     "parquet": _corpora,
-    "topics": lambda: [SEPARATOR.join(part.encode() for part in (asked, _JUDGED)) for asked in _TOPICS],
-    "texts": lambda: _TEXTS,
     "answers": lambda: _ANSWERS,
     "sweep": lambda: [_SWEEP],
-    "searcher": lambda: [_SEARCHER],
-    "options": lambda: ["path=a b\nk=[1, two]\nx={a: 1}", "x=1", "faiss:encoder=a/b,nprobe=[1,2]"],
     "urls": lambda: ["postgresql://me:se%20cret@host/db?sslmode=require&password=x", "mysql+pymysql://a:b@h"],
-    "profiles": lambda: [_PROFILE, profile_path("guidelines").read_bytes()],
-    "bodies": each({"query": "fox", "k": 5.0, "where": {"year": {"gte": 2015}}}, {"queries": ["fox", "tree"], "k": 3}),
 }
 assert set(SEEDS) == set(TARGETS)
 

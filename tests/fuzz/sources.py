@@ -6,60 +6,23 @@ import json
 from typing import Any
 
 import numpy as np
-from hashed_words import InMemory
 
-from nlp_retrieval.core.components.component import BaseQueryLoader, canonical_json
+from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
 from nlp_retrieval.loaders.arrow import ParquetLoader
-from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.datasets import BeirLoader
-from nlp_retrieval.loaders.files import read_json_list, read_lines
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.loaders.tables import CsvLoader, JsonlLoader
-from nlp_retrieval.loaders.topics import TopicsLoader
-from nlp_retrieval.processors.entity_phrases import EntityPhrases
-from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.rerankers.listwise import read_permutation
-from nlp_retrieval.text.mentions import mentions_by_rules
-from nlp_retrieval.text.surfaces import first_mention, spans_of, surface_of, words_of
 
-from .inputs import a_file, a_folder, as_text, parts
-
-
-def lines(data: bytes) -> bool:
-    """Lines of text, plain or gzip."""
-    try:
-        found = [line for _, line in read_lines(a_file("lines", data))]
-    except SourceError:
-        return False
-    assert not any("\n" in line for line in found)
-    return True
+from .inputs import a_file, as_text
 
 
 def jsonl(data: bytes) -> bool:
     """A corpus of JSON lines."""
     return _stream(JsonlLoader(a_file("items.jsonl", data)))
-
-
-def beir(data: bytes) -> bool:
-    """A folder in BEIR's layout: corpus, queries and judgements."""
-    corpus, queries, qrels = parts(data, 3)
-    folder = a_folder("beir", {"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels/test.tsv": qrels})
-    return all([_stream(BeirLoader(folder)), _ask(BeirLoader(folder))])
-
-
-def json_list(data: bytes) -> bool:
-    """A streamed list: the same values as Python's own parser finds, or an error."""
-    try:
-        found = [value for _, value in read_json_list(a_file("list.json", data))]
-    except SourceError:
-        return False
-    if not data.startswith(b"\x1f\x8b") and b"\\ud" not in data.lower():  # half of a surrogate pair becomes a question mark
-        assert found == json.loads(data.decode("utf-8-sig"))
-    return True
 
 
 def trec_run(data: bytes) -> bool:
@@ -104,34 +67,6 @@ def parquet(data: bytes) -> bool:
     return any(taken)
 
 
-def topics(data: bytes) -> bool:
-    """Queries in every form, and judgements of them."""
-    asked, judged = parts(data, 2)
-    qrels = a_file("topics.qrels", judged)
-    taken = [_ask(TopicsLoader(a_file(f"topics.{form}", asked), qrels)) for form in ("txt", "csv", "tsv", "jsonl")]
-    return any(taken)
-
-
-def texts(data: bytes) -> bool:
-    """A passage: its words, names and clauses, and the passages that it is cut into."""
-    text = as_text(data)
-    mentions_by_rules(text)
-    spans = spans_of(text)
-    assert all(0 <= begin < end <= len(text) for begin, end in spans)
-    words_of(text)
-    surface = surface_of(text[:40])
-    if surface is not None:
-        first_mention(text, [surface])
-    for processor in (ClauseSplit(), EntityPhrases()):
-        assert len(processor.process([text])) == 1
-    whole = text.encode("utf-8", "replace").decode()  # no item holds half of a surrogate pair
-    for unit in ("words", "characters"):
-        for passage in ChunkingLoader(InMemory([whole]), 7, 3, unit).stream():
-            begin, end = passage.metadata["start"], passage.metadata["end"]
-            assert whole[begin:end] == passage.content
-    return True
-
-
 def answers(data: bytes) -> bool:
     """What a language model wrote: usable phrases, or none."""
     used = False
@@ -159,19 +94,6 @@ def _stream(loader: BaseLoader) -> bool:
     return True
 
 
-def _ask(loader: BaseQueryLoader) -> bool:
-    try:
-        asked = [query.query_id for query in loader.queries()]
-    except SourceError:
-        return False
-    assert len(set(asked)) == len(asked)
-    try:
-        assert [gold.query_id for gold in loader.gold()] == asked
-    except SourceError:
-        return False
-    return True
-
-
 def _is_utf16(data: bytes) -> bool:
     return data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
@@ -183,16 +105,4 @@ def _json_or_none(data: bytes) -> Any:
         return None
 
 
-FROM_OTHERS = [
-    lines,
-    jsonl,
-    beir,
-    json_list,
-    trec_run,
-    trec_qrels,
-    csv,
-    parquet,
-    topics,
-    texts,
-]
-FROM_MODELS = [answers]
+FROM_OTHERS = [jsonl, trec_run, trec_qrels, csv, parquet, answers]

@@ -10,28 +10,15 @@ import warnings
 from collections.abc import Callable, Mapping
 
 from .settings import BY_USERS
-from .sources import FROM_MODELS, FROM_OTHERS
+from .sources import FROM_OTHERS
 
 Target = Callable[[bytes], bool]
 
-_ALL = (FROM_OTHERS, FROM_MODELS, BY_USERS)
-TARGETS: dict[str, Target] = {target.__name__: target for targets in _ALL for target in targets}
+TARGETS: dict[str, Target] = {target.__name__: target for target in (*FROM_OTHERS, *BY_USERS)}
 
 
 def feed(target: str, data: bytes, targets: Mapping[str, Target] = TARGETS) -> bool:
-    """Give a target an input.
-
-    Args:
-        target: its name.
-        data: any bytes.
-        targets: by name.
-
-    Returns:
-        Whether the parser took it.
-
-    Raises:
-        Exception: anything that the target does not expect.
-    """
+    """Give a target an input; returns whether the parser took it, and raises what the target does not expect."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for accepted in (UserWarning, DeprecationWarning):  # ours, and those of numpy about strange headers
