@@ -61,16 +61,10 @@ def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest
             searcher.search("fox", where=where)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [[b"search", b"index", b"caf\xe9"]],
-)
-def test_bytes_that_are_no_text_on_a_command_line_are_shown(words: list[bytes], tmp_path: Path) -> None:
-    done = subprocess.run([COMMAND.encode(), *words], capture_output=True, cwd=tmp_path, check=False)
+def test_bytes_that_are_no_text_on_a_command_line_are_shown(tmp_path: Path) -> None:
+    command = [COMMAND.encode(), b"search", b"index", b"caf\xe9"]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
-    number = next(place for place, word in enumerate(words, 1) if not word.isascii())
-    assert done.stderr.startswith(
-        f"error: argument {number} is not text in utf-8: ".encode() + repr(words[number - 1]).encode()
-    )
+    assert done.stderr.startswith(rb"error: argument 3 is not text in utf-8: b'caf\xe9'")
     assert done.stderr.count(b"\n") == 1
     assert not list(tmp_path.iterdir())

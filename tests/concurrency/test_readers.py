@@ -15,7 +15,7 @@ from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import Searcher, verify_index
 
-from .generations import QUERIES, corpus, generation_of, searcher, told
+from .generations import QUERIES, corpus, generation_of, searcher
 
 TESTS = Path(__file__).parent.parent
 
@@ -73,24 +73,3 @@ def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Publish
     assert searches > 0
     note = f"{processes * threads} readers, {generations} generations: each answer of one generation"
     figures.add("Concurrency", f"searches while items are {publish.__name__}", searches, searches, note)
-
-
-def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    searcher().index(corpus(1), index)
-    reader = searcher().open(index)
-    before = told(reader.search(QUERIES))
-    held = folders_in_use(index)
-    for number in (2, 3, 4):
-        replaced(searcher(), index, number)
-    assert told(reader.search(QUERIES)) == before
-    there = {folder.name for folder in index.iterdir() if folder.is_dir()}
-    assert there == held | folders_in_use(index), "the generations between, which nobody reads, are gone"
-    assert reader.refresh()
-    assert generation_of(reader.search(QUERIES)) == 4
-    assert not reader.refresh()
-    replaced(searcher(), index, 5)
-    assert {folder.name for folder in index.iterdir() if folder.is_dir()} > folders_in_use(index)
-    del reader
-    replaced(searcher(), index, 6)
-    assert {folder.name for folder in index.iterdir() if folder.is_dir()} == folders_in_use(index)

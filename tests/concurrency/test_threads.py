@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,11 +17,9 @@ from nlp_retrieval import (
     FaissRetriever,
     LinkGraphRetriever,
     RetrievalResult,
-    SearchableItem,
     Searcher,
 )
 from nlp_retrieval.core.processes import in_threads, usable_cores
-from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers import IVFPQ
 
 from .forking import raced
@@ -73,53 +70,6 @@ def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path,
         assert found == search(place)(), f"thread {place}"
     searches = 3 * effort * THREADS
     figures.add("Concurrency", f"{label}: searched by {THREADS} threads", searches, searches, "answers as alone")
-
-
-def test_every_answer_of_a_searcher_that_is_refreshed_meanwhile_is_of_one_index(tmp_path: Path) -> None:
-    def items(version: int) -> list[SearchableItem]:
-        return [SearchableItem(item_id=f"d{n}", content=f"krill {n}", metadata={"version": version}) for n in range(40)]
-
-    index, rounds, over = tmp_path / "index", 12, threading.Event()
-    writer, shared = Searcher([Bm25Retriever()]), Searcher([Bm25Retriever()], reranker=Brief(), depth="all")
-    writer.index(items(0), index)
-    shared.open(index)
-
-    def write() -> list[set[int]]:
-        try:
-            for version in range(1, rounds):
-                writer.update(items(version))  # it deletes all, adds all, and joins the segments
-                assert shared.refresh()
-        finally:
-            over.set()
-        return []
-
-    def search() -> list[set[int]]:
-        found = []
-        while not over.is_set():
-            hits = shared.search("krill", 50)[0]
-            assert len({hit.item.item_id for hit in hits}) == len(hits) == 40
-            found.append({int(str(hit.item.metadata["version"])) for hit in hits})
-        return found
-
-    _, *seen = raced([write, *[search] * (THREADS - 1)])
-    for versions in seen:
-        assert all(len(each) == 1 for each in versions)
-        assert versions == sorted(versions, key=min)
-    assert {hit.item.metadata["version"] for hit in shared.search("krill", 50)[0]} == {rounds - 1}
-
-
-@pytest.mark.parametrize("label", mostly_soaked(list(retrievers())))
-def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
-    label: str, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    retriever = retrievers()[label]
-    opened: list[BaseRetriever] = []
-    opening = BaseRetriever.open
-    monkeypatch.setattr(BaseRetriever, "open", lambda self, *given: (opened.append(self), opening(self, *given))[1])
-    asked = [[query] for query in QUERIES]
-    together = raced([lambda: signals(retriever.retrieve(asked, path, 10))] * THREADS)
-    assert [one for one in opened if one is retriever] == [retriever]
-    assert all(found == signals(retriever.retrieve(asked, path, 10)) for found in together)
 
 
 def test_a_task_of_many_parts_leaves_the_threads_to_others_between_them() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from soaking import Figures
 
-from nlp_retrieval import verify_index
 from nlp_retrieval.errors import IndexLockedError
 
 from .generations import QUERIES, corpus, generation_of, searcher
@@ -55,19 +52,3 @@ def test_of_two_processes_the_second_is_told_to_wait_and_readers_go_on(index: Pa
         assert process.communicate("\n", timeout=300)[0] == "done\n"
     assert generation_of(searcher().open(index).search(QUERIES)) == 2
     assert left_over(index) == set()
-
-
-def test_a_killed_writer_leaves_no_lock_and_no_scratch(index: Path, effort: int, figures: Figures) -> None:
-    searcher().index(corpus(1), index)
-    for number in range(2, 2 + effort):
-        with another_process(index, number) as process:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        assert left_over(index), "it was killed in the middle of its work"
-        assert generation_of(searcher().open(index).search(QUERIES)) == number - 1
-        fresh = searcher()
-        fresh.index(corpus(number), index, replace=True)
-        assert generation_of(fresh.search(QUERIES)) == number
-        assert left_over(index) == set()
-        assert verify_index(index) == []
-    figures.add("Concurrency", "locks of killed writers", effort, effort, "taken over at once, scratch cleared")

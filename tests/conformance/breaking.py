@@ -51,13 +51,6 @@ def broken_in(*modules: ModuleType) -> list[Broken]:
     return [broken for broken in _NOTED if broken.component.__module__ in names]
 
 
-def rules_of(kit: ModuleType) -> set[str]:
-    """Return the rules of the conformance classes that a package exports."""
-    exported = (getattr(kit, name) for name in kit.__all__)
-    classes = [cls for cls in exported if isinstance(cls, type) and issubclass(cls, ComponentRules)]
-    return {getattr(cls, rule).__qualname__ for cls in classes for rule in dir(cls) if rule.startswith("test_")}
-
-
 def check_found(broken: Broken, folder: Path) -> None:
     """Check that the kit finds what is broken, and says it."""
     with pytest.raises(BrokenRuleError) as caught:
@@ -66,11 +59,6 @@ def check_found(broken: Broken, folder: Path) -> None:
     assert told.startswith("rule broken: ")
     assert broken.component.__name__ in told
     assert broken.words in told
-
-
-def unbroken(rules: set[str], broken: list[Broken]) -> set[str]:
-    """Return the rules that no component breaks."""
-    return rules - {getattr(one.rules, one.rule).__qualname__ for one in broken}
 
 
 def held_to(broken: Broken, folder: Path) -> None:

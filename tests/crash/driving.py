@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from milvus_server import milvus_url
 from postgres_server import admin_url, env_url
 from readable import is_readable
 
@@ -46,7 +45,7 @@ class Worker:
         self.folder, self.operations = folder, operations
         self._worlds = 0
         self.log = (folder / "log.txt").open("w+")
-        env_url(), milvus_url()
+        env_url()
         with psycopg.connect(admin_url()) as connection:  # or the first operation of all would do more than the others
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -188,5 +187,5 @@ def sampled(points: list[Any], most: int) -> list[Any]:
     return [points[place] for place in sorted(random.Random(0).sample(range(len(points)), most))]
 
 
-ONLY_BEFORE = ("open ", "sql ", "request ")
+ONLY_BEFORE = ("open ", "sql ")
 """Events of which nobody is told after them."""

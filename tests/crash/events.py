@@ -1,7 +1,7 @@
 """What a process does to the files below one folder, event by event, so that it can be stopped at any of them.
 
-An event is whatever changes a name, makes content durable, or opens a file for writing, and a statement of SQL, or a request to
-Milvus that writes, that is about to be sent. Calls of native code are not seen.
+An event is whatever changes a name, makes content durable, or opens a file for writing, and a statement of SQL
+that is about to be sent. Calls of native code are not seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import psycopg
-from pymilvus import MilvusClient
 
 When = Literal["before", "after"]
 
@@ -32,7 +31,6 @@ _NAMED = {
     "os.truncate": "truncate",
 }
 _WRAPPED = "rename replace remove unlink rmdir mkdir link symlink truncate ftruncate fsync fdatasync".split()
-_REQUESTS = "create_collection insert flush create_index load_collection drop_collection".split()
 _SYNCS = "fsync", "fdatasync"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
@@ -53,8 +51,6 @@ class Events:
         sqlite3.connect = self._connecting(sqlite3.connect)
         psycopg.Connection.execute = self._asked(psycopg.Connection.execute)
         psycopg.Cursor.copy = self._asked(psycopg.Cursor.copy)
-        for name in _REQUESTS:
-            setattr(MilvusClient, name, self._requested(name, getattr(MilvusClient, name)))
         sys.addaudithook(self._audited)
 
     def _connecting(self, real: Callable[..., sqlite3.Connection]) -> Callable[..., sqlite3.Connection]:
@@ -74,15 +70,6 @@ class Events:
             return real(of, query, *args, **options)
 
         return ask
-
-    def _requested(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        """A method that sends a request to Milvus, which lies outside the folder as well."""
-
-        def request(*args: Any, **options: Any) -> Any:
-            self._tell(f"request {name}", f"{self._folder}/server")
-            return real(*args, **options)
-
-        return request
 
     def _audited(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open":

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
-from milvus_server import VARIABLE as MILVUS
 from postgres_server import VARIABLE
 from sparse_models import HashedTerms
 
@@ -22,7 +20,6 @@ from nlp_retrieval import (
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
-    MilvusRetriever,
     PgvectorRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -30,9 +27,6 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
-from nlp_retrieval.retrievers import splade as splade_room
-from nlp_retrieval.retrievers import vectors as vectors_room
-from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
@@ -64,8 +58,6 @@ MADE: dict[str, Callable[[], BaseRetriever]] = {
     "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index="flat")], document="seed", position="year"),
     "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),
     "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
-    "milvus": lambda: MilvusRetriever(HashedWords(), url=f"env:{MILVUS}", index_type="hnsw"),
-    "milvus words": lambda: MilvusRetriever(mode="bm25", url=f"env:{MILVUS}"),
     "lucene": PyseriniRetriever,
 }
 """By label, how a retriever is made; a system adds its own."""
@@ -138,41 +130,19 @@ def _folders_in(content: State) -> set[str]:
 
 
 def index_operations() -> list[Operation]:
-    """All that is done to an index: with two retrievers, with every one that keeps files, with servers, and with Lucene."""
+    """All that is done to an index: with two retrievers, with every one that keeps files, with a server, and with Lucene."""
     return [
         *engine_operations("", TWO),
         *engine_operations(", every engine", ("bm25", "flat", "hnsw", "colbert", "splade", "links", "feedback")),
         *engine_operations(", PostgreSQL", ("bm25", "vectors")),
-        *engine_operations(", Milvus", ("bm25", "milvus", "milvus words")),
         *engine_operations(", Lucene", ("bm25", "lucene")),
-        *_encoding_operations(("flat", "hnsw", "colbert", "splade")),  # the first two share an encoder
-    ]
-
-
-def _encoding_operations(labels: tuple[str, ...]) -> list[Operation]:
-    """Encoding in several batches, so that there are checkpoints."""
-
-    def in_batches(run: Callable[[Path], object], world: Path) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            for room in (vectors_room, colbert_room, splade_room):
-                patch.setattr(room, "_BATCH", 5)
-            run(world)
-
-    def added(world: Path) -> None:
-        _changed(world, labels, lambda searcher: searcher.add(corpus(3, 14, 24), auto_compact=False))
-
-    whole = partial(index, labels=labels, items=corpus(1))
-    look, scratch = partial(searched, labels=labels), partial(index_scratch, labels=labels)
-    return [
-        Operation("index in batches", nothing, partial(in_batches, whole), look, scratch),
-        Operation("add in batches", whole, partial(in_batches, added), look, scratch),
     ]
 
 
 def engine_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
     """All that is done to an index of these retrievers."""
     whole = partial(index, labels=labels, items=corpus(1))
-    server = not {"vectors", "milvus"}.isdisjoint(labels)  # which a record of files cannot take back
+    server = "vectors" in labels  # which a record of files cannot take back
 
     def updated(change: Callable[[Searcher], object]) -> Callable[[Path], None]:
         return partial(_changed, labels=labels, change=change)

@@ -18,27 +18,20 @@ State = Any
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that is interrupted.
-
-    Args:
-        name: of it.
-        prepare: makes the world as it is before.
-        run: does it.
-        look: what can be seen of the world; equal where nothing was changed.
-        scratch: what lies there that nobody will read, after a later writer had the chance to remove it.
-        halfway: does a part of it that is published before the rest.
-        between: whether a state that is neither the old nor the new one may be seen after an interruption, given these two.
-        synced_unseen: whether native code makes files durable without Python, so that power cannot be cut in a record of it.
-    """
+    """Something that is interrupted."""
 
     name: str
     prepare: Callable[[Path], object]
     run: Callable[[Path], object]
     look: Callable[[Path], State]
     scratch: Callable[[Path], list[str]]
+    """What lies in a world that nobody will read, after a later writer had the chance to remove it."""
     halfway: Callable[[Path], object] | None = None
+    """Does a part that is published before the rest."""
     between: Callable[[State, State, State], bool] = lambda found, old, new: False
+    """Whether a state that is neither the old nor the new one may be seen, given these two."""
     synced_unseen: bool = False
+    """Whether native code makes files durable without Python, so that power cannot be cut in a record of it."""
 
 
 def attempted(run: Callable[[Path], object], world: Path) -> str:
