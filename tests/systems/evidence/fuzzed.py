@@ -14,8 +14,6 @@ from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, find_pages, results_in
 
-_URLS = ("https://example.org/a", "http://docs.example.ac.uk/x/y?z=1", "https://host.gov/", "file:///tmp/x")
-
 
 def cited_report(data: bytes) -> bool:
     """A report in Markdown: citations are numbered, stand on a line that is there, and lead to the web or nowhere."""

@@ -1,35 +1,22 @@
-"""Operations on a project of sources: adding, deleting, building, and auditing a report."""
+"""Operations on a project of sources: adding, deleting and building."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from crash.index_operations import scratch_in
 from crash.operation import Operation, State
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.systems.evidence.commands.reports import audit
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from systems.evidence.sources import SOURCES
 
 _OLD, _NEW = SOURCES[:3], SOURCES[3:]
 _ASKED = ["Who was the architect of the Long Bridge?", "repairs cost 40 million", "toll for cars", "beetles of winter"]
 _STATISTICS = ("document_count", "source_count", "passage_count", "unique_domains", "total_queries", "average_relevance")
-_REPORT = """# The bridge
-
-The Long Bridge was opened in 1932 [1]. About 190,000 vehicles cross it every day [1]. It is painted every ten years [2].
-
-[1]: https://harbour.example.org/bridge
-[2]: https://paint.example.org/
-"""
-_HASTE = "Ferries were slow in winter [1].\n\n[1]: https://ferries.example.com/history\n"
-_QA = "09_qa"
 
 
 def _opened(world: Path) -> EvidenceIndex:
@@ -71,14 +58,6 @@ def _add(world: Path) -> None:
 def _build(world: Path) -> None:
     with _opened(world) as index:
         index.build_index()
-
-
-def _audited(world: Path, report: str = _REPORT) -> None:
-    path = world / "report.md"
-    path.write_text(report)
-    place = world / "project" / _QA
-    with contextlib.redirect_stdout(io.StringIO()):
-        audit(world / "project", path, html=place / "audit.html", json_file=place / "audit.json")
 
 
 def _seen(world: Path) -> State:
@@ -131,20 +110,11 @@ def _searched(index: EvidenceIndex) -> State:
     return [[[one.url, one.title, one.quality, one.content, one.score, one.start, one.end] for one in found] for found in lists]
 
 
-def _files(world: Path) -> State:
-    """The files of an audit, and what the project says that they were made from."""
-    place = world / "project" / _QA
-    files = {path.name: path.read_text("utf-8") for path in sorted(place.glob("[!.]*"))} if place.exists() else {}
-    return {"files": files, "project": _seen(world)}
-
-
 def _project_scratch(world: Path) -> list[str]:
-    """What lies in a project that nobody will read: beside the index, in it, and beside the audit."""
-    project = world / "project"
-    graph = project / "10_graph"
+    """What lies in a project that nobody will read, beside the index and in it."""
+    graph = world / "project" / "10_graph"
     kept = {".build.lock", ".index_metadata.json.lock", ".evidence.sqlite3.lock"}
-    places = [graph, project / _QA]
-    hidden = [path.name for folder in places for path in folder.glob(".*") if path.name not in kept]
+    hidden = [path.name for path in graph.glob(".*") if path.name not in kept]
     return sorted(hidden) + scratch_in(graph / "index", ("bm25",))
 
 
@@ -166,28 +136,8 @@ def evidence_operations() -> list[Operation]:
         changing = {"searched": None, "described": None}
         return found | changing == new | changing and all(one[0] in urls for hits in found["searched"] for one in hits)
 
-    def whole_files(found: State, old: State, new: State) -> bool:
-        either = [
-            content in (old["files"].get(name), new["files"].get(name))
-            for name, content in {**dict.fromkeys(old["files"]), **found["files"]}.items()
-        ]
-        return all(either) and found["project"] in (old["project"], new["project"])
-
-    def operation(
-        name: str,
-        prepare: Callable[[Path], object],
-        run: Callable[[Path], object],
-        between: Callable[[State, State, State], bool],
-        look: Callable[[Path], State] = _seen,
-    ) -> Operation:
-        return Operation(name, prepare, run, look, _project_scratch, between=between, synced_unseen=True)
-
-    def audited_before(world: Path) -> None:
-        _built(world)
-        _audited(world, _HASTE)
-
+    rest = {"look": _seen, "scratch": _project_scratch, "synced_unseen": True}
     return [
-        operation("sources", _built, _add, all_that_returned),
-        operation("build a project again", _changed, _build, partly_built),
-        operation("audit", audited_before, _audited, whole_files, _files),
+        Operation("sources", _built, _add, between=all_that_returned, **rest),
+        Operation("build a project again", _changed, _build, between=partly_built, **rest),
     ]

@@ -33,16 +33,6 @@ EVIDENCE = {
         "_DATED.match(text), _BARE.match('1 ' + text)",
         f"from nlp_retrieval.documents import Piece\n{_CITATIONS}.formats import _BARE, _DATED, _entries",
     ),
-    "systems/evidence/audit_report.py": in_prose(
-        "_text(text)", "from nlp_retrieval.systems.evidence.audit_report import _text"
-    ),
-    "systems/evidence/verdict/claims.py": in_prose(
-        "origins_of([{'a'}, {'b'}], [text, 'Reporting by ' * 10_000 + text])",
-        "from nlp_retrieval.systems.evidence.verdict.claims import origins_of",
-    ),
-    "systems/evidence/index/statistics.py": in_prose(
-        "relevance_of(text, text)", "from nlp_retrieval.systems.evidence.index.statistics import relevance_of"
-    ),
     "systems/evidence/index/passages.py": in_prose(
         "passage_spans(normal_text('a ' + text + ' b'))",
         "from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans",
@@ -59,19 +49,9 @@ EVIDENCE = {
         ),
         "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.systems.evidence.index.urls import canonical_url",
     ),
-    "systems/evidence/source_files.py": in_prose(
-        "_DOI_BEFORE_URL.sub('', text)", "from nlp_retrieval.systems.evidence.source_files import _DOI_BEFORE_URL"
-    ),
-    "systems/evidence/titles.py": in_prose(
-        "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
-        f"{_OF}.index.store import SourceVersion\n{_OF}.titles import TitledSources",
-    ),
     "systems/evidence/lookups/words.py": in_prose(
         "clauses_of(text), [one.is_heading for one in sentences(text)]",
         f"{_OF}.lookups.words import clauses_of, sentences",
-    ),
-    "systems/evidence/lookups/names.py": in_prose(
-        "missing_names(text, 'World Health Organization')", f"{_OF}.lookups.names import missing_names"
     ),
     "systems/evidence/lookups/numbers.py": in_prose(
         "missing_figures(text, '1 day'), missing_figures('3 days more, 5%', text)",
@@ -103,5 +83,4 @@ EVIDENCE = {
         f"{_OF}.lookups.opposites import opposite_words, replaced_things\n"
         "from nlp_retrieval.systems.evidence.lookups.words import sentences",
     ),
-    "systems/evidence/verdict/together.py": in_prose("parts_of(text)", f"{_OF}.verdict.together import parts_of"),
 }

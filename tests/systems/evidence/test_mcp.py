@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -76,20 +75,6 @@ def test_every_tool_of_a_project_works_over_standard_input_and_output(project, m
     found = over_stdio([project, "--as", "project", "-r", "bm25"], all_tools, mode)
     assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
     as_the_library(found, project)
-
-
-def test_a_search_says_what_can_be_filtered_and_why_it_found_nothing(project):
-    async def ask(client: Client) -> None:
-        nothing = await called(client, "search", query="Danube")
-        assert nothing["notes"] == ["the project has no sources yet; add some (add_document, POST /index)"]
-        await called(client, "add_document", content=DANUBE, url=URL)
-        (search,) = (tool for tool in (await client.list_tools()).tools if tool.name == "search")
-        keys = re.findall(r'"(\w+)" \(', search.input_schema["properties"]["where"]["description"])
-        assert {"url", "quality", "source", "start", "end"} <= set(keys)
-        for key in keys:
-            await called(client, "search", query="Danube", where={key: {"exists": True}})
-
-    over_stdio([project, "--as", "project", "-r", "bm25"], ask)
 
 
 REFUSED = [

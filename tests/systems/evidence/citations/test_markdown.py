@@ -25,25 +25,9 @@ def addresses(text: str) -> list[tuple[str, str]]:
 STYLES = {
     "before the full stop": ("Bees dance [1]. Ants do not [2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "after the full stop": ("Bees dance. [1] Ants do not. [2]", [("1", "Bees dance."), ("2", "Ants do not.")]),
-    "in the middle": (
-        "Bees [1] dance and ants [2], it seems, do not.",
-        [
-            ("1", "Bees dance and ants, it seems, do not."),
-            ("2", "Bees dance and ants, it seems, do not."),
-        ],
-    ),
-    "a list": ("Bees dance [1, 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "a range": ("Bees dance [1\u20133].", [(mark, "Bees dance.") for mark in "123"]),
     "raised": (
         "Bees dance.<sup>1</sup> Ants do not<sup>2,3</sup>.",
-        [
-            ("1", "Bees dance."),
-            ("2", "Ants do not."),
-            ("3", "Ants do not."),
-        ],
-    ),
-    "raised digits": (
-        "Bees dance.\u00b9 Ants do not\u00b2\u02d2\u00b3.",
         [
             ("1", "Bees dance."),
             ("2", "Ants do not."),
@@ -66,12 +50,6 @@ STYLES = {
         "Bees dance [1 and 2]. Ants [1 to 3], [1, 2, and 3] do not [1~2] in Ref. 3.",
         [(mark, "Bees dance.") for mark in "12"] + [(mark, "Ants do not in.") for mark in "123123123"],
     ),
-    "with a page": ("Bees dance [1, p. 5]. Ants do not [2, Section 3.1].", [("1", "Bees dance."), ("2", "Ants do not.")]),
-    "as the subject": (
-        "Bees dance [1]. [2][3] show that ants do not.",
-        [("1", "Bees dance."), ("2", "show that ants do not."), ("3", "show that ants do not.")],
-    ),
-    "in emphasis": ("**Bees dance [1].** *Ants* do not **[2]**.", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "in a list of points": (
         "- **Bees:** they dance [1].\n- Ants do not [2]\n  1. Nor wasps [3]",
         [
@@ -87,19 +65,7 @@ STYLES = {
             ("2", "Animal: Ant; Dances: no"),
         ],
     ),
-    "in two cells of a row": (
-        "| Animal | Dances | Legs | Eyes |\n|--|--|--|--|\n| Bee | yes [1] | 6 [2] | 5 |\n| Ant [3] | no | 6 | 2 |",
-        [
-            ("1", "Animal: Bee; Dances: yes"),
-            ("2", "Animal: Bee; Legs: 6"),
-            ("3", "Animal: Ant; Dances: no; Legs: 6; Eyes: 2"),
-        ],
-    ),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
-    "in HTML": (
-        "Bees <b>dance</b> <!-- [2] --> [1].\n\n<p align='center'>Ants do not [3].</p>\n",
-        [("1", "Bees dance."), ("3", "Ants do not.")],
-    ),
     "raised by carets": (
         f"Bees dance^1^. Ants do not ^[2]^. Nor do wasps^3^[Frisch, 1965]({C}).",
         [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Nor do wasps."), ("", "Nor do wasps.")],
@@ -108,7 +74,6 @@ STYLES = {
         "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3] [1].",
         [("1", "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3].")],
     ),
-    "beside indices": ("So x[1][2] and my_list[2] are [sic] [...] [2].", [("2", "So x[1][2] and my_list[2] are [sic] [...].")]),
     "beside what is not a mark": (
         "From [0, 1], in [2019], by (3), 10<sup>2</sup> m<sup>2</sup>, Bees dance [1].",
         [
@@ -130,13 +95,9 @@ LISTS = {
     "brackets": f"## Sources\n\n[1] One. {A}\n[2] Two. {B}",
     "definitions": f'[1]: {A} "One"\n[2]: {B} "Two"',
     "numbers": f"# Literatur\n\n1. One. {A}\n2. Two. {B}",
-    "numbers alone": f"References\n\n1 One. {A}\n2 Two. {B}",
-    "bullets": f"## 7. Quellen\n\n- [1] One {A}\n- [2] Two {B}",
     "points below": f"## Sources\n\n1. One\n   - URL: {A}\n2. Two\n   - URL: {B}",
-    "a paragraph as heading": f"**📚 Sources**\n\n[1] One. {A}\n[2] Two. {B}",
     "no heading": f"---\n\n[1] One. {A}\n\n[2] Two. {B}",
     "a table": f"## References\n\n| # | Title | URL |\n|--|--|--|\n| 1 | One | {A} |\n| [2] | Two | {B} |",
-    "further headings": f"## References\n\n### Web\n\n[1] One. {A}\n\n### Print\n\n[2] Two. {B}",
 }
 
 
@@ -158,11 +119,8 @@ def test_an_entry_without_a_url_hides_none_with_it():
         ("[S1]", ["S1"]),
         ("【3:0†source】", ["3:0"]),
         ("[@frisch1965; @doe2000, p. 3]", ["frisch1965", "doe2000"]),
-        ("[+@frisch1965 @doe2000]", ["frisch1965", "doe2000"]),
-        ("\\cite{frisch1965}", ["frisch1965"]),
         ("citeturn0search3turn12view0", ["turn0search3", "turn12view0"]),
         (":contentReference[oaicite:0]{index=0}", ["oaicite:0"]),
-        ("[12, 45]", ["12", "45"]),
     ],
 )
 def test_what_looks_like_a_citation_and_has_no_entry_is_missing(mark, names):
@@ -203,8 +161,6 @@ WIKI, NEWS = "https://en.wikipedia.org/wiki/Bee", "https://www.nytimes.com/a/b"
         (f"Bees dance [Wikipedia]({WIKI}). Ants do not.", ["Bees dance."]),
         (f"Bees dance. [Wikipedia]({WIKI}) Ants do not. [New York Times]({NEWS})", ["Bees dance.", "Ants do not."]),
         (f"Bees dance [New York Times]({NEWS}), [Wikipedia]({WIKI}).", ["Bees dance.", "Bees dance."]),
-        (f"Bees dance [Frisch 1965]({A}).", ["Bees dance."]),
-        (f"- **Bee** — [Product Page]({A}) — 3 euros", ["Bee — 3 euros"]),
         (f"Bees visited [Paris]({WIKI}).", ["Bees visited Paris."]),
         (f"Bees dance. [Frisch]({A}) saw it.", ["Frisch saw it."]),
         (f'Bees dance <a href="{WIKI}">[1]</a>.', ["Bees dance."]),
@@ -236,9 +192,7 @@ def test_footnotes_are_read():
     [
         f"Bees dance ([Frisch]({A})).",
         f"Bees dance [[1]]({A}).",
-        f"Bees dance [a.example]({A}).",
         f"Bees dance (see <{A}>).",
-        f"Bees dance [source]({A}).",
         f"Bees dance {A}.",
         f"Bees dance ([Frisch][f]).\n\n[F]: {A}",
     ],
@@ -296,10 +250,6 @@ They were seen by Karl Frisch. It took 3 years. They dance. Did he see 20? "He d
     assert found == [("They were seen by Karl Frisch.", 3), ("It took 3 years.", 3), ("It was in Munich.", 6)]
 
 
-def test_what_ranges_may_become_is_limited():
-    assert len(read_report("[1-99] " * 3_000).citations) <= 110_000
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -307,11 +257,8 @@ def test_what_ranges_may_become_is_limited():
         "> " * 10_000 + "[1]",
         "".join(" " * (2 * depth) + "- a [1]\n" for depth in range(300)),
         "[^" * 5_000,
-        "<a " * 5_000 + "<!-- " * 5_000,
-        "|" * 10_000 + "\n" + "|-" * 5_000,
         "\ud800[1]\x00\x1b\u2028[2]",
         "".join("`" * (200 - number) + "\n" for number in range(190)) + "```\n" * 3_000,
-        "(A, " * 3_000 + "2020)",
     ],
 )
 def test_hostile_reports_are_read(text):

@@ -121,7 +121,6 @@ def test_no_answer_claims_nothing(register: Register, answer: tuple[int, bytes],
     [
         ("https://www.frontiersin.example/articles/10.1000/dance.2/full", "10.1000/dance.2"),
         ("https://example.org/doi/epdf/10.1000/dance.2.pdf?utm_source=a", "10.1000/dance.2"),
-        ("https://example.org/get?doi=10.1000/dance.2/&type=html", "10.1000/dance.2"),
         ("https://example.org/10.1000%2Fdance.2/Abstract/#start", "10.1000/dance.2"),
         ("https://doi.org/10.1000/(SICI)1097-4571(199806)49:8%3C693::AID-ASI4%3E3.0.CO;2-O",) * 2,
     ],
@@ -137,10 +136,8 @@ def test_the_address_of_a_page_says_the_doi_of_its_work(register: Register, cite
     ("surnames", "named", "status"),
     [
         (["de Wit"], "de Wit, J.", "as cited"),
-        (["Le Roy", "von Frisch"], "A. Le Roy and K. von Frisch.", "as cited"),
         (["Lind", "Van der Berg"], "Lind, A., & van der Berg, O.", "as cited"),
         (["de Wit"], "Made with, J.", "differs"),
-        (["Lind", "Le Roy"], "Lind, A., & Doe, J.", "differs"),
     ],
 )
 def test_surnames_of_several_words_are_found(register: Register, surnames: list[str], named: str, status: str) -> None:

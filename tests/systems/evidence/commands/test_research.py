@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chat_server import chat_server, fields
 from cli.commands import refused, run
 
 from systems.evidence.web_research.web_server import Page, WebServer, html, web_server
@@ -42,39 +41,6 @@ def test_a_question_becomes_sources_and_passages(tmp_path: Path, web: WebServer)
     report = json.loads(again.stdout)
     assert [page["status"] for page in report["pages"]] == ["known"]
     assert report["passages"][0]["content"] == ANSWER
-
-
-def test_a_hypothetical_answer_is_searched_for_too(tmp_path: Path, web: WebServer) -> None:
-    web.pages |= {"/ada": html("Ada Winter drew its plans.")}
-    web.pages["/search"] = lambda path: found(web, "/ada" if "built" in path else "/bridge")
-    with chat_server(lambda _: fields(passage="Ada Winter built it.")) as server:
-        lm = f"dspy:model=openai/small,base_url={server.url}"
-        done = run("evidence", "research", "project", QUESTION, *engines(web), "--hyde", lm, "--json", folder=tmp_path)
-    report = json.loads(done.stdout)
-    assert report["expansion"]["expanded"] == f"{QUESTION} Ada Winter built it."
-    assert {page["url"] for page in report["pages"]} == {f"{web.url}/bridge", f"{web.url}/ada"}
-
-
-def test_what_fails_is_said_without_harm(tmp_path: Path, web: WebServer) -> None:
-    rows = [
-        {"url": f"{web.url}/bridge", "title": "Bridge"},
-        {"url": f"{web.url}/inner", "title": "\x1b]0;owned\x07"},
-        {"url": "http://169.254.169.254/latest/meta-data/"},
-        {"url": "javascript:alert(1)"},
-    ]
-    web.pages |= {
-        "/search": Page(json.dumps({"results": rows}).encode(), media_type="application/json"),
-        "/inner": Page(status=302, headers={"Location": "http://10.0.0.1/"}),
-    }
-    options = engines(web)
-    done = run("evidence", "research", "project", QUESTION, *options, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "1 added, 0 known, 2 refused, 0 failed" in done.stderr
-    assert "not http or https addresses, such as" in done.stderr
-    assert "\x1b" not in done.stderr + done.stdout
-    assert ANSWER in done.stdout
-    alone = run("evidence", "research", "other", QUESTION, *options[:3], "http", "-r", "bm25", folder=tmp_path)
-    assert "0 added, 0 known, 3 refused, 0 failed" in alone.stderr
 
 
 @pytest.mark.parametrize(

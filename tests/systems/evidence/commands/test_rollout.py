@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cli.commands import refused, run
+from cli.commands import run
 from colbert_checkpoints import save_bert, save_pylate
 from named_models import NAMED
 
@@ -56,16 +56,3 @@ def test_every_step_is_a_row_with_recall_cost_and_significance(tmp_path: Path) -
     judged = {one.system: one for one in ran.report.comparisons[""] if one.measure == "recall@5"}
     assert judged.keys() == {"2 words and meaning", "3 late interaction"}
     assert all(0 < one.p_holm <= 1 and one.families == 4 for one in judged.values())
-
-
-def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
-    refused(run("evidence", "export", "nowhere", "-o", "out", folder=tmp_path), 2, "holds no sources")
-    world_in(tmp_path)
-    (tmp_path / "judged.jsonl").write_text('{"claim": "x", "url": "https://nowhere.example/"}\n')
-    refused(
-        run("evidence", "export", "project", "-o", "out", "--judged", "judged.jsonl", folder=tmp_path),
-        2,
-        "judged.jsonl, line 1",
-        "no text is stored under 'https://nowhere.example/'",
-    )
-    assert not (tmp_path / "out").exists()

@@ -99,8 +99,6 @@ def test_nothing_in_a_source_is_obeyed_or_hidden(command: tuple[str, str], tmp_p
         (("project", "nowhere.txt"), "nowhere.txt: no such file"),
         (("project", ".", "--url", "https://a.example/"), "--url is for a single file"),
         (("project", "report.md", "--url", "nowhere"), "'nowhere' is not a URL"),
-        (("project", "report.md", "--quality", "F"), "grades are A, B, C, D and E"),
-        (("project", "report.md", "--date", "yesterday"), "not a date in ISO 8601"),
         (("project", "report.md", "-r", "bm52"), "did you mean 'bm25'"),
     ],
 )
@@ -110,22 +108,9 @@ def test_what_cannot_be_added_is_told_and_changes_nothing(words: tuple[str, ...]
     assert index_of(world / "project").sources() == before
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("-k", "0"), 2, "k must be at least 1"),
-        (("--min-quality", "F"), 2, "grades are A (best) to E"),
-        (("-r", "link_graph:seeds=[bm25]"), 3, "link_graph"),
-    ],
-)
-def test_a_search_that_cannot_be_done_is_told(words: tuple[str, ...], code: int, said: str, world: Path) -> None:
-    refused(run("evidence", "search", "project", "tram", *words, folder=world), code, said)
-
-
 DAMAGE = {
     "a text": ("10_graph/evidence.sqlite3", "UPDATE texts SET content = content || '.'", "does not match its checksum"),
     "the file of sources": ("10_graph/evidence.sqlite3", b"no database", "evidence.sqlite3 cannot be read"),
-    "the file of reviews": ("09_qa/reviews.sqlite3", b"no database", "reviews.sqlite3 cannot be read"),
     "an index": ("10_graph/index/*/items.arrow", b"no arrow", "items.arrow is damaged: it has 8 bytes"),
     "a manifest": ("10_graph/index/manifest.json", b"{", "manifest.json"),
 }

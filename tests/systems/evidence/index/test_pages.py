@@ -14,7 +14,7 @@ from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.source_files import read_sources
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
-from tests.systems.evidence.index.sources import LAKE, lexical, two_sources
+from tests.systems.evidence.index.sources import lexical
 
 REPORT = "https://port.example/report.pdf"
 HARBOUR = "The harbour of Port Ellery was dredged to a depth of 14 metres in 2021."
@@ -62,10 +62,3 @@ def test_a_quote_names_its_page_everywhere(index):
     assert [row["page"] for row in json.loads(audit_json(done))["rows"]] == ["pp. 3-4", "p. 3"]
     assert "pp. 3-4" in render_audit(done)
     assert "(pp. 3-4)" in retrieval_audit(done, index.stats(), "bm25").replace("\\", "")
-
-
-def test_a_source_without_pages_names_none(tmp_path):
-    index = two_sources(tmp_path)
-    assert index.source(LAKE).pages == 0
-    assert index.search("lake freezes")[0].page_of() == ""
-    assert index.search("lake freezes")[0].pages == []

@@ -16,8 +16,6 @@ from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, told, two_sources
 
-MIRROR = "https://mirror.example/lake"
-
 
 def held_ids(index):
     return {item.item_id for item in open_generation(index.index_path).items.stream_live()}

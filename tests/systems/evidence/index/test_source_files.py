@@ -151,9 +151,3 @@ def test_a_wrong_row_is_an_error_that_names_its_line_and_in_a_folder_ends_its_fi
         assert message in found
     with pytest.warns(RetrievalWarning, match=r"cannot be read: 1 \(first: .*line 3: "):
         assert len(list(read_sources(tmp_path))) == 2
-
-
-def test_settings_that_cannot_be_are_refused_before_anything_is_read(tmp_path: Path) -> None:
-    for settings in ({"quality": "F"}, {"fetch_date": "now"}):
-        with pytest.raises(SourceError, match="these sources"):
-            read_sources(tmp_path, **settings)

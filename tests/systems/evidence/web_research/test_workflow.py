@@ -14,7 +14,7 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.with_model import HyDE
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage
-from nlp_retrieval.systems.evidence.web_research.research import LONGEST_QUERY, research
+from nlp_retrieval.systems.evidence.web_research.research import research
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
 
 QUESTION = "When was the bridge over the strait opened?"
@@ -114,17 +114,6 @@ def test_the_finds_of_the_hypothetical_answer_are_read_where_the_question_finds_
     assert report.unread == 14
     assert report.expansion is not None
     assert report.expansion.expanded == f"{QUESTION} {ANSWER}"
-
-
-def test_a_long_hypothetical_answer_is_cut_between_words(index: EvidenceIndex, tmp_path: Path) -> None:
-    words = "Overwhelmingly " * 40
-    for text in (words, "橋" * 500, "a" * 500):
-        search = ListedSearch({})
-        with chat_server(lambda _, text=text: fields(passage=text)) as server:
-            research(QUESTION, index, search, ListedFetcher({}), hyde_of(server, tmp_path / text[:1]))
-        (_, asked) = search.asked
-        assert len(asked) <= LONGEST_QUERY
-        assert asked in (" ".join(words.split()[:13]), "橋" * LONGEST_QUERY, "a" * LONGEST_QUERY)
 
 
 def test_one_search_that_fails_is_told_of_and_all_are_an_error(index: EvidenceIndex, tmp_path: Path) -> None:
