@@ -46,7 +46,7 @@ def read_bodies(data: bytes, models: Sequence[type[pydantic.BaseModel]]) -> bool
         try:
             body.model_validate_json(data)
         except pydantic.ValidationError as error:
-            said += faults_of([{"loc": fault["loc"][-1:], "msg": fault["msg"]} for fault in error.errors()])
+            said += faults_of([{**fault, "loc": fault["loc"][-1:]} for fault in error.errors()])
             continue
         taken = True
         given = json.loads(data)
