@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -192,9 +193,9 @@ class EvidenceIndex:
             query: a claim, a question, or keywords.
             k: at most this many passages.
             min_quality: only passages of sources with this grade or a better one.
-            where: only passages whose metadata match this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (the
-                first of a text, in canonical form), ``quality``, ``fetch_date``, ``source`` (the SHA-256 of the text),
-                ``start``, ``end``.
+            where: only passages whose metadata match this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (with
+                ``eq`` and ``in`` any URL of a text in any form, else the first in canonical form), ``quality``,
+                ``fetch_date``, ``source`` (the SHA-256 of the text), ``start``, ``end``.
 
         Returns:
             Passages, best first; none before :meth:`build_index`. A text with several URLs is shown under the first, with
@@ -217,6 +218,7 @@ class EvidenceIndex:
             *([{"quality": {"in": grades}}] if grades else []),
         ]
         joined: Where | None = {"and": filters} if filters else None
+        by_source = None if joined is None else _by_source(joined, self._store.newest_at)
         texts: dict[str, SourceVersion] = {}
 
         def wanted(result: RetrievalResult) -> bool:
@@ -228,7 +230,7 @@ class EvidenceIndex:
 
         step_of = {"kind": "search", "k": k, "where": joined}
         with record_steps({**step_of, "query": query} for query in queries) as steps:
-            found = self._found(queries, k, joined, wanted, texts.__getitem__)
+            found = self._found(queries, k, by_source, wanted, texts.__getitem__)
             for step, passages in zip(steps, found, strict=False):
                 step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         return found
@@ -432,6 +434,38 @@ def _passage(
         pages=[number for number, _ in on],
         page_breaks=[begin - start for _, begin in on[1:]],
     )
+
+
+def _by_source(where: Where, texts_at: Callable[[Iterable[str]], list[str]]) -> Where:
+    """Return a filter with the URLs that it names replaced by the texts under them: the index holds one URL of each."""
+    replaced: dict[str, Any] = {}
+    sources: list[Where] = []
+    for key, value in where.items():
+        if key in ("and", "or"):
+            replaced[key] = [_by_source(part, texts_at) for part in value]
+        elif key == "not":
+            replaced[key] = _by_source(value, texts_at)
+        elif key in ("url", "metadata.url"):
+            conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
+            for operator in ("eq", "in"):
+                wanted = conditions.get(operator)
+                urls = [wanted] if isinstance(wanted, str) else wanted
+                if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
+                    del conditions[operator]
+                    sources.append({"source": {"in": texts_at(_canonical(urls))}})
+            if conditions:
+                replaced[key] = conditions
+        else:
+            replaced[key] = value
+    return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
+
+
+def _canonical(urls: Iterable[str]) -> list[str]:
+    forms: list[str] = []
+    for url in urls:
+        with suppress(InputError):  # no source has it as a URL
+            forms.append(canonical_url(url))
+    return forms
 
 
 def _searcher(searcher: object, model_name: str | None) -> BaseSearcher:

@@ -256,6 +256,12 @@ class EvidenceStore:
         """Return every version of every URL, in the order of adding."""
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
+    def newest_at(self, canonicals: Iterable[str]) -> list[str]:
+        """Return the SHA-256 of the texts that are the newest versions of some URLs."""
+        of_urls = f"{_VERSION} WHERE v.canonical IN (SELECT value FROM json_each(?)) ORDER BY v.id"
+        versions = _versions(self.database.rows(of_urls, (json.dumps(list(canonicals)),)))
+        return [version.sha256 for version in versions if version.newest]
+
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
         """Return how texts are shown, by their SHA-256, in the order of adding.
 
