@@ -202,11 +202,12 @@ def ask_web(target: WebTarget, deadline: Deadline, max_bytes: int, accept: str, 
                 answered: dict[str, str] = {}
                 for name, value in response.headers:
                     answered.setdefault(name.decode("latin-1").lower(), value.decode("utf-8", "replace"))
-                body = b""
+                body = bytearray()
                 if response.status == 200:
                     coding = answered.get("content-encoding", "").strip().lower()
-                    received = _unpacked(response.iter_stream(), coding, where)
-                    body = _bounded(received, max_bytes, where)
+                    received = _bounded(response.iter_stream(), max_bytes, where)
+                    for part in _bounded(_unpacked(received, coding, where), max_bytes, where):
+                        body += part
             finally:
                 response.close()
     except httpcore2.TimeoutException:
@@ -214,7 +215,7 @@ def ask_web(target: WebTarget, deadline: Deadline, max_bytes: int, accept: str, 
     except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ConnectionNotAvailable) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise FetchError(f"{where}: the server gave no complete answer ({shown(reason)})") from None
-    return WebAnswer(response.status, answered, body)
+    return WebAnswer(response.status, answered, bytes(body))
 
 
 def _unpacked(parts: Iterable[bytes], coding: str, where: str) -> Iterator[bytes]:
@@ -229,19 +230,22 @@ def _unpacked(parts: Iterable[bytes], coding: str, where: str) -> Iterator[bytes
         for part in parts:
             left = part
             while left:
+                if unpacking.eof:  # what follows is another member, or an error
+                    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
                 yield unpacking.decompress(left, _STEP)
-                left = unpacking.unconsumed_tail
+                left = unpacking.unconsumed_tail or unpacking.unused_data
         yield unpacking.flush()
     except zlib.error as error:
         raise FetchError(f"{where}: the answer cannot be decompressed ({error})") from None
-    if not unpacking.eof or unpacking.unused_data:
-        raise FetchError(f"{where}: the compressed answer was cut off, or goes on after its end")
+    if not unpacking.eof:
+        raise FetchError(f"{where}: the compressed answer was cut off")
 
 
-def _bounded(parts: Iterable[bytes], max_bytes: int, where: str) -> bytes:
-    body = bytearray()
+def _bounded(parts: Iterable[bytes], max_bytes: int, where: str) -> Iterator[bytes]:
+    """Yield parts until there are too many bytes of them."""
+    received = 0
     for part in parts:
-        body += part
-        if len(body) > max_bytes:
+        received += len(part)
+        if received > max_bytes:
             raise FetchError(f"{where}: the answer is larger than {max_bytes:,} bytes; download it yourself, or allow more")
-    return bytes(body)
+        yield part

@@ -203,6 +203,8 @@ def test_what_is_no_page_is_an_error_that_says_why(web: WebServer) -> None:
         (Page(b"xxxx", headers={"Content-Encoding": "br"}), "not requested"),
         (Page(b"no gzip at all", headers={"Content-Encoding": "gzip"}), "cannot be decompressed"),
         (Page(gzip.compress(b"x" * 1000)[:-12], headers={"Content-Encoding": "gzip"}), "cut off"),
+        (Page(gzip.compress(b"x"), headers={"Content-Encoding": "gzip"}, again=b"x" * 65_536), "cannot be decompressed"),
+        (Page(gzip.compress(b""), headers={"Content-Encoding": "gzip"}, again=gzip.compress(b"") * 3000), "is larger than"),
     ):
         web.pages["/a"] = page
         with pytest.raises(FetchError, match=why):
@@ -252,7 +254,7 @@ def test_a_resolver_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyP
 
 def test_a_compressed_page_is_unpacked(web: WebServer) -> None:
     body = b"<p>Foxes sleep nine hours a day.</p>" * 10_000
-    web.pages["/a"] = Page(gzip.compress(body), headers={"Content-Encoding": "gzip"})
+    web.pages["/a"] = Page(gzip.compress(body[:1000]) + gzip.compress(body[1000:]), headers={"Content-Encoding": "gzip"})
     assert fetcher(web).fetch(f"{web.url}/a").content == body
 
 
