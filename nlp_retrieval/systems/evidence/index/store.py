@@ -137,14 +137,14 @@ class EvidenceDatabase(DatabaseFile):
         "last_page INTEGER NOT NULL)",
         "versions": "CREATE TABLE versions (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
         "text_id INTEGER NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL, quality TEXT NOT NULL, "
-        "fetch_date TEXT NOT NULL)",
+        "fetch_date TEXT NOT NULL, given TEXT NOT NULL)",
         "versions_by_url": "CREATE INDEX versions_by_url ON versions (canonical, moment, id)",
         "versions_by_text": "CREATE INDEX versions_by_text ON versions (text_id)",
         "deleted": "CREATE TABLE deleted (canonical TEXT PRIMARY KEY) WITHOUT ROWID",
         "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
     }
     application: ClassVar[int] = 0x6E6C7265
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     remedy: ClassVar[str] = "add the sources again"
 
 
@@ -155,6 +155,7 @@ _VERSION = (
     "FROM versions v JOIN texts t ON t.id = v.text_id"
 )
 _OF_TEXTS = "WHERE t.sha256 IN (SELECT value FROM json_each(?)) ORDER BY v.id"
+_OF_URLS = "WHERE v.canonical IN (SELECT value FROM json_each(?)) ORDER BY v.id"
 _TYPES = (str, str, str, str, str, int, int, int, int, str, str, str, int)
 
 
@@ -170,16 +171,17 @@ class EvidenceStore:
     def add(self, source: SourceDocument) -> bool:
         """Add a source in the form for storage, and return whether the URL got a new version.
 
-        If the URL had this text at that time already, or has it next, only its title, grade and date (unless older) are
-        updated. A title and grade stay until a person gives others, for a new text of the URL too. A source whose date no
-        person gave is the newest of its URL, whatever the clock says.
+        If the URL had this text at that time already, or has it next, only its title (unless empty), grade and date (unless
+        older) are updated. A title and grade that a person gave stay until a person gives others, for a new text of the URL
+        too. A source whose date no person gave is the newest of its URL, whatever the clock says.
         """
         canonical, spans = canonical_url(source.url), passage_spans(source.content)
         with self.database.changing() as connection:
             text = self._text_id(connection, source, spans)
             connection.execute("DELETE FROM deleted WHERE canonical = ?", (canonical,))
             history = connection.execute(
-                "SELECT id, text_id, moment, title, quality, fetch_date FROM versions WHERE canonical = ? ORDER BY moment, id",
+                "SELECT id, text_id, moment, title, quality, fetch_date, given FROM versions WHERE canonical = ? "
+                "ORDER BY moment, id",
                 (canonical,),
             ).fetchall()
             if source.fetch_date and "fetch_date" in source.given:
@@ -189,22 +191,25 @@ class EvidenceStore:
             before, after = [row for row in history if row[2] <= moment], [row for row in history if row[2] > moment]
             same = [row for row in (*before[-1:], *after[:1]) if row[1] == text][:1]
             title, quality, fetch_date = source.title, source.quality, source.fetch_date
-            for _, _, _, known_title, known_quality, _ in same or before[-1:]:
-                title = title if "title" in source.given else known_title or title
-                quality = quality if "quality" in source.given else known_quality
+            given = source.given & {"title", "quality"}
+            for _, _, _, known_title, known_quality, _, known in same or before[-1:]:
+                stays = set(known.split()) - source.given
+                title = known_title if not title or "title" in stays else title
+                quality = known_quality if "quality" in stays else quality
+                given |= stays
             if not same:
                 connection.execute(
-                    "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (canonical, moment, text, source.url, title, quality, fetch_date),
+                    "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (canonical, moment, text, source.url, title, quality, fetch_date, " ".join(sorted(given))),
                 )
                 return True
-            ((version, _, _, _, _, kept),) = same
+            ((version, _, _, _, _, kept, _),) = same
             if not fetch_date or (kept and moment_of(kept) >= moment):
                 fetch_date = kept
             connection.execute(
-                "UPDATE versions SET moment = min(moment, ?), title = ?, quality = ?, fetch_date = ? WHERE id = ?",
-                (moment, title, quality, fetch_date, version),
+                "UPDATE versions SET moment = min(moment, ?), title = ?, quality = ?, fetch_date = ?, given = ? WHERE id = ?",
+                (moment, title, quality, fetch_date, " ".join(sorted(given)), version),
             )
         return False
 
@@ -258,8 +263,7 @@ class EvidenceStore:
 
     def newest_at(self, canonicals: Iterable[str]) -> list[str]:
         """Return the SHA-256 of the texts that are the newest versions of some URLs."""
-        of_urls = f"{_VERSION} WHERE v.canonical IN (SELECT value FROM json_each(?)) ORDER BY v.id"
-        versions = _versions(self.database.rows(of_urls, (json.dumps(list(canonicals)),)))
+        versions = _versions(self.database.rows(f"{_VERSION} {_OF_URLS}", (json.dumps(list(canonicals)),)))
         return [version.sha256 for version in versions if version.newest]
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nlp_retrieval.systems.evidence.index import store
-from nlp_retrieval.systems.evidence.source_files import read_sources
+from nlp_retrieval.systems.evidence.source_files import SourceDocument, read_sources
 
-from .sources import LAKE, LAKE_TEXT, lexical
+from .sources import LAKE, LAKE_TEXT, TOWN, lexical
 
 
 def test_a_grade_and_a_title_that_were_given_stay(tmp_path):
@@ -28,6 +28,10 @@ def test_what_a_file_or_page_says_does_not_replace_what_was_given(tmp_path):
     assert not index.add_source(read)
     found = index.source(LAKE)
     assert (found.title, found.quality) == ("Lakes", "A")
+    for title, quality in (("Old", "B"), ("New", "C")):
+        index.add_source(SourceDocument(f"A page called {title}.", TOWN, title, quality))
+        found = index.source(TOWN)
+        assert (found.title, found.quality) == (title, quality)
 
 
 def test_a_clock_that_goes_back_hides_no_newer_text(tmp_path, monkeypatch):

@@ -36,8 +36,8 @@ def test_the_metadata_file_is_never_believed(tmp_path, content):
 
 
 CHANGES = {
-    "newer": ("PRAGMA user_version=8", "another version of nlp_retrieval; move it away, and add the sources again"),
-    "older": ("PRAGMA user_version=6", "another version"),
+    "newer": ("PRAGMA user_version=9", "another version of nlp_retrieval; move it away, and add the sources again"),
+    "older": ("PRAGMA user_version=7", "another version"),
     "trigger": ("CREATE TRIGGER t AFTER INSERT ON versions BEGIN DELETE FROM texts; END", "it was tampered with"),
     "column": ("ALTER TABLE texts ADD COLUMN x", "it was tampered with"),
     "grade": ("UPDATE versions SET quality='A+'", "did not write"),
