@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from nlp_retrieval.lm import dspy
 
@@ -13,7 +13,10 @@ class PassageJudgement(BaseModel):
     """What a language model answers about one claim and one passage."""
 
     quote: str = Field(description="the sentence of the passage that decides, copied character by character")
-    verdict: Literal["support", "contradict", "neutral"]
+    verdict: Annotated[
+        Literal["support", "contradict", "neutral"],
+        BeforeValidator(lambda said: said.lower() if isinstance(said, str) else said),
+    ]
     confidence: float = Field(ge=0, le=1, allow_inf_nan=False, description="probability that the verdict is right")
 
 

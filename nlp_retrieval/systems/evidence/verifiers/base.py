@@ -116,12 +116,22 @@ def window_spans(text: str, size: int) -> list[Span]:
     return windows
 
 
-def nearest_windows(claim: str, passage: str, size: int, most: int, deciding: Sequence[Span] = ()) -> list[Span]:
-    """Return the windows of a passage with a deciding sentence, else with most words of a claim, in order; one at least."""
+def nearest_windows(
+    claim: str, passage: str, size: int, most: int, deciding: Sequence[Span] = (), room: float = math.inf
+) -> list[Span]:
+    """Return the windows of a passage with a deciding sentence, else with most words of a claim, in order; one at least.
+
+    A window that is one long sentence is longer than the size; after the first, windows without room for them are left out.
+    """
     wanted = set(words_of(claim))
 
     def distance(span: Span) -> tuple[bool, int]:
         decides = any(span[0] < end and begin < span[1] for begin, end in deciding)
         return not decides, -len(wanted & set(words_of(passage[slice(*span)])))
 
-    return sorted(sorted(window_spans(passage, size), key=distance)[:most]) or [(0, len(passage))]
+    chosen: list[Span] = []
+    for start, end in sorted(window_spans(passage, size), key=distance)[:most]:
+        if not chosen or end - start <= room:
+            chosen.append((start, end))
+            room -= end - start
+    return sorted(chosen) or [(0, len(passage))]

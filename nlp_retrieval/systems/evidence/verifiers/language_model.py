@@ -117,12 +117,13 @@ class LanguageModelVerifier(CalibratedVerifier):
 
     def _excerpts(self, claim: str, passage: str) -> list[str]:
         """Return the lines of a passage to show: the windows nearest to the claim, in order."""
-        spans = nearest_windows(claim, passage, _WINDOW, self.most_characters // _WINDOW)
+        most = self.most_characters
+        spans = nearest_windows(claim, passage, _WINDOW, most // _WINDOW, room=most)
         ends = [(0, 0), *spans, (len(passage), len(passage))]
         left_out = [bool(passage[before[1] : after[0]].strip()) for before, after in pairwise(ends)]
         lines = [_LEFT_OUT] * left_out[0]
         for span, is_followed in zip(spans, left_out[1:], strict=True):
-            lines += [fenced(passage[slice(*span)][: self.most_characters])] + [_LEFT_OUT] * is_followed
+            lines += [fenced(passage[slice(*span)][:most])] + [_LEFT_OUT] * is_followed
         return lines
 
 

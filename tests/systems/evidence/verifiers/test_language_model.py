@@ -25,7 +25,7 @@ def says(verdict: object = "support", quote: object = QUOTE, confidence: object 
 
 @pytest.mark.parametrize("verdict", ["support", "contradict", "neutral"])
 def test_the_verdict_decides_and_the_sentence_is_that_of_the_quote(server, model, verdict):
-    server.answer = lambda body: says(verdict, "22 stops and 9")
+    server.answer = lambda body: says(verdict.title(), "22 stops and 9")
     verifier = LanguageModelVerifier(model())
     (judged,) = verifier.judge([CLAIM], [PASSAGE])
     assert {"support": judged.support, "contradict": judged.contradict, "neutral": judged.neutral} == pytest.approx(
@@ -82,6 +82,8 @@ def test_of_a_long_passage_the_windows_nearest_to_the_claim_are_shown_in_order(s
     assert text[slice(*judged.sentence)] == QUOTE
     shown = asked(server.bodies[0], "passage")
     assert len(shown) < 1_800
+    LanguageModelVerifier(model(), most_characters=1600).judge([CLAIM], [". ".join([QUOTE.replace(".", ";") * 20] * 3)])
+    assert len(asked(server.bodies[1], "passage")) < 1_800
     assert shown.index("The tram was planned early.") < shown.index("left out here", 40) < shown.index(QUOTE)
 
 
