@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from pathlib import Path
 
 from nlp_retrieval.core import expanded
@@ -169,7 +170,9 @@ class _Reading:
 
     def _sources(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> Iterator[SourceDocument]:
         if said is None and is_json_lines(path) and path.is_file():
-            yield from (self._row(where, row) for where, row in read_json_lines(path))
+            for line in read_json_lines(path):
+                read_row = starmap(self._row, [line])
+                yield from read_row if follow_link else self._skipping(read_row)  # in a folder, the lines after it are read
             return
         read = read_document(read_file(path, follow_link), name=str(path))
         absolute = os.path.abspath(path)  # noqa: PTH100 -- Path's own follows no ..
@@ -268,11 +271,19 @@ def _manifest(path: Path, *, fetches: bool) -> list[tuple[Described, SourceDocum
     """
     listed, faults = read_manifest(path)
     rows: list[tuple[Described, SourceDocument]] = []
+    by_url: dict[str, list[tuple[Described, SourceDocument]]] = {}
     for row in listed:
         said, wrong = _said(row)
         if row.file is None and not row.fields.get("file") and not wrong and not (said.url and fetches):
             wrong.append(f"{row.where}: it names no file{'; add --fetch http to fetch its URL' if said.url else ' and no URL'}")
         faults += wrong
         rows.append((row, said))
+        if said.url:
+            by_url.setdefault(canonical_url(said.url), []).append(rows[-1])
+    for url, same in by_url.items():
+        dates = [said.fetch_date for _, said in same]
+        if len(same) > 1 and (len(set(dates)) < len(same) or not all(dates)):
+            lines = " and ".join(row.where.rpartition(", ")[2] for row, _ in same[:5])
+            faults.append(f"{lines}: both are {url}; keep one, or give each the date of its version")
     refuse_faults(path, faults)
     return rows

@@ -71,7 +71,7 @@ def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
     with pytest.raises(SourceError) as caught:
         read_sources(path)
     faults = str(caught.value).splitlines()
-    assert "nothing was added, since 8 things must be mended" in faults[0], faults
+    assert "nothing was added, since 9 things must be mended" in faults[0], faults
     for line, said in (
         (3, "'gone.txt' is no file in"),
         (4, "leads out of the folder"),
@@ -83,6 +83,7 @@ def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
         (9, "add --fetch http"),
     ):
         assert any(f"line {line}: " in fault and said in fault for fault in faults), (line, said, faults)
+    assert "line 2 and line 8: both are https://sea.example/a" in faults[-1]
 
 
 def test_one_url_with_two_dates_has_two_versions(tmp_path):

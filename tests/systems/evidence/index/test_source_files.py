@@ -74,10 +74,11 @@ def test_what_cannot_be_read_in_a_folder_is_left_out_and_counted(tmp_path: Path)
     (tmp_path / "c.pdf").write_bytes(encrypted(pdf_of(content("x")), "secret"))
     (tmp_path / "d.xlsx").write_bytes(b"PK")
     (tmp_path / "e.txt").write_text("Text e.")
+    (tmp_path / "f.jsonl").write_text('{"url": "none"}\n{"url": "https://a.example", "content": "Text f."}\n')
     with pytest.warns(RetrievalWarning) as warned:
-        assert [found.content for found in read_sources(tmp_path)] == ["Text e."]
+        assert [found.content for found in read_sources(tmp_path)] == ["Text e.", "Text f."]
     assert [str(warning.message) for warning in warned] == [
-        f"files skipped because they cannot be read: 3 (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
+        f"files skipped because they cannot be read: 4 (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
         f"unsupported files skipped: 1 (first: {tmp_path}/d.xlsx)",
     ]
 
