@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
@@ -291,11 +291,13 @@ def _faults(database: DatabaseFile) -> list[str]:
     return [f"{database.path}: {line}" for (line,) in database.rows("PRAGMA integrity_check(9)") if line != "ok"]
 
 
-def _wrong_texts(store: EvidenceStore) -> list[str]:
-    """Read every text, which raises an error for one that does not match its checksum."""
+def _wrong_texts(store: EvidenceStore) -> Iterator[str]:
+    """Yield what is wrong with each text that does not match its checksum."""
     for sha256 in store.texts():
-        store.content(sha256)
-    return []
+        try:
+            store.content(sha256)
+        except IndexDamagedError as error:
+            yield str(error)
 
 
 def _not_found(error: InputError) -> RefusedError:
