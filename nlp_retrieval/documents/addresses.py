@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
 """Characters that end a bare address, for a set in a pattern."""
 
 _TRAILING = ".,;:!?*_~'\u2019\u201d)"
 _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
+_WRAPPED = re.compile(
+    r"https?://(?:www\.google\.[a-z.]{2,6}/url|[a-z0-9]{1,10}\.safelinks\.protection\.outlook\.com/)\?"
+    r"(?:[^#&=]{1,20}=[^#&]{0,500}&){0,5}(?:q|url)=(https?(?::|%3A)[^&#\s]{3,4000})",
+    re.IGNORECASE,
+)
+"""Addresses that Google Docs and Outlook put around those of links."""
+
 _REST = rf"[^{NOT_IN_ADDRESSES}]"
 _UNMARKED = re.compile(
     rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
@@ -44,6 +52,8 @@ def web_address(url: str) -> str:
         >>> web_address("doi:10.1000/182")
         'https://doi.org/10.1000/182'
     """
+    if wrapped := _WRAPPED.match(url):
+        return unquote(wrapped[1])
     if _WEB.match(url):
         return url
     match = _UNMARKED.match(url.strip())

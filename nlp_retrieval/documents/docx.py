@@ -129,13 +129,17 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
         raise SourceError(f"{where}: {name} unpacks from {sizes}, far more than a document; omit it")
     for strict, usual in _STRICT.items():
         data = data.replace(strict, usual)
+    declares = f"{where}: {name} declares a document type, which no DOCX does; save it again, or omit it"
     # before parsing: nothing that a DTD says should be worked on
     if b"<!DOCTYPE" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise SourceError(f"{where}: {name} declares a document type, which no DOCX does; save it again, or omit it")
+        raise SourceError(declares)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
     )
-    return etree.fromstring(data, parser)
+    root = etree.fromstring(data, parser)
+    if root.getroottree().docinfo.doctype:  # in UTF-16
+        raise SourceError(declares)
+    return root
 
 
 def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:

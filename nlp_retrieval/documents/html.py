@@ -35,6 +35,10 @@ _LISTS_OF_REFERENCES = frozenset(
 )
 """Roles and classes of a list of references, which may have no heading."""
 
+_SIDE_BY_SIDE = frozenset("span a b i strong em small time data".split())
+_NEXT_WORD = re.compile(r"[^\W\d_]\d|\d[^\W\d_]|[a-z][A-Z]")
+"""Ends of elements that style sheets often make boxes, as the figure and the label of a card: ``Stops22``, ``310Crowns``."""
+
 _MOST_SPANNED = 50
 _LONGEST_SPANNED = 120
 _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
@@ -51,6 +55,11 @@ def read_html(text: str, where: str) -> Document:
     page = parse_page(cleaned, where)
     etree.strip_attributes(page, "label", "number")  # which a browser does not show
     etree.strip_tags(page, MARK, NOTE, FOOTNOTE, LINE)
+    for element in page.iter(*_SIDE_BY_SIDE):
+        before = element.getprevious()
+        if before is not None and before.tag in _SIDE_BY_SIDE and not before.tail:
+            ends = "".join(before.itertext())[-1:] + "".join(element.itertext())[:1]
+            before.tail = " " if _NEXT_WORD.fullmatch(ends) else None
     document = document_of(page, where, is_of_web=True)
     return replace(document, removed=document.removed + removed)
 

@@ -40,6 +40,11 @@ _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _RAISED_NUMBERS = r"[0-9][0-9, \u2013-]{0,40}"
 _ONLY_NUMBERS = re.compile(rf"\^?{_RAISED_NUMBERS}")
 _RAISED_BEFORE = re.compile(rf"\^{_RAISED_NUMBERS}\Z")
+_NEVER_CLOSED = re.compile(
+    r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
+    re.IGNORECASE | re.DOTALL,
+)
+_TASK = re.compile(r"\A\[[ xX]\]\s+")
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10
 _LONGEST_VALUE = 2_000
@@ -160,10 +165,14 @@ def read_markdown(text: str, where: str) -> Document:
 
 
 def _parsed(text: str) -> list[Token]:
-    """Return the tokens of a text, in which no code fence that is never closed hides what follows."""
+    """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
     lines = text.split("\n")
     for _ in range(_MOST_UNCLOSED):
         tokens = markdown_parser().parse("\n".join(lines), {})
+        if tokens and tokens[-1].map and tokens[-1].type == "html_block" and _NEVER_CLOSED.match(tokens[-1].content):
+            begin = tokens[-1].map[0]
+            lines[begin] = lines[begin].replace("<", "\\<", 1)
+            continue
         if not tokens or tokens[-1].type != "fence" or tokens[-1].map is None:
             break
         begin, end = tokens[-1].map
@@ -233,6 +242,8 @@ def _page_of(tokens: Sequence[Token]) -> str:
         token.attrSet("line", str(line))
         if token.type == "list_item_open":
             token.attrSet("number", token.info or "-")
+            for text in [child for inline in tokens[at + 2 : at + 3] for child in (inline.children or ())[:1]]:
+                text.content = _TASK.sub("", text.content)
         elif token.type.startswith("footnote_reference"):
             token.tag = NOTE
             token.attrSet("name", str(token.meta.get("label", "")))

@@ -9,7 +9,7 @@ DOCUMENTS = {
         "markdown_parser().parse(text[:N])", "from nlp_retrieval.documents.markdown import markdown_parser"
     ),
     "documents/addresses.py": in_prose(
-        "web_address(text), list(plain_links(text)), trimmed(text)",
+        "web_address('https://www.google.com/url?' + text), web_address(text), list(plain_links(text)), trimmed(text)",
         "from nlp_retrieval.documents.addresses import plain_links, trimmed, web_address",
     ),
     "documents/markdown.py": in_prose(

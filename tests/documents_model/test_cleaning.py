@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval.documents import clean_text, clean_title
+from nlp_retrieval.documents import clean_text, clean_title, web_address
 from nlp_retrieval.documents.cleaning import LONGEST_TITLE, Removed
 
 NEEDED = {
@@ -72,3 +72,13 @@ def test_a_title_is_one_short_line() -> None:
     assert len(title) <= LONGEST_TITLE
     assert title.endswith("word…")
     assert len(clean_title("x" * 10_000)[0]) == LONGEST_TITLE
+
+
+def test_an_address_that_another_program_has_wrapped_is_the_one_inside() -> None:
+    for written, address in {
+        "https://www.google.com/url?q=https://a.example/page&sa=D&ust=17": "https://a.example/page",
+        "https://www.google.com/url?q=https%3A%2F%2Fa.example%2Fx%3Fid%3D1&usg=AOv": "https://a.example/x?id=1",
+        "https://eur01.safelinks.protection.outlook.com/?url=https%3A%2F%2Fa.example%2Fx&data=05": "https://a.example/x",
+        "https://www.google.com/search?q=krill": "https://www.google.com/search?q=krill",
+    }.items():
+        assert web_address(written) == address

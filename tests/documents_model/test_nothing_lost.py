@@ -54,6 +54,7 @@ def notes_of(document: Document) -> list[str]:
             "<table><tr><td rowspan=2>Land<td colspan=2>Cost<tr><td>2019<td>2020<tr><td>A<td>1<td>2</table>",
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
         ),
+        ("a.html", "<p><span>Stops</span><span>22</span>", "Stops 22"),
         ("a.md", "- Bees dance^[In the hive.].", "- Bees dance.\n\nIn the hive."),
         ("a.md", "It has ~~2~~ 22 stops, <del>3</del>4 lines.", "It has 22 stops, 4 lines."),
         ("a.md", "It covers 40 m<sup>2</sup> and 10<sup>6</sup> trees.<sup>2</sup>", "It covers 40 m² and 10⁶ trees."),

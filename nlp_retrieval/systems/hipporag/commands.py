@@ -132,9 +132,10 @@ def _tell(done: ExtractionSummary) -> None:
     new = done.extracted + done.copied
     failed = f" ({done.reasons_told})" if done.failed else ""
     not_asked = f", {done.not_asked:,} not requested" if done.not_asked else ""
+    cut = f", {done.cut:,} shown to it in part" if done.cut else ""
     say(
         f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} already stored, {done.failed:,} without a usable answer"
-        f"{failed}{not_asked}; extraction {done.extraction_id[:8]} by {done.model}"
+        f"{failed}{not_asked}; extraction {done.extraction_id[:8]} by {done.model}{cut}"
     )
     if new:
         told = f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} unusable, dropped)"

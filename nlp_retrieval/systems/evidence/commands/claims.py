@@ -94,7 +94,7 @@ def verify(
 
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")
-    is_file = claim.endswith(_FILES) and (os.path.isfile(claim) or " " not in claim)  # noqa: PTH113 -- Path's own raises
+    is_file = os.path.isfile(claim) or (claim.lower().endswith(_FILES) and " " not in claim)  # noqa: PTH113 -- Path's own raises
     claims = read_claims(claim, claim_type.value) if is_file else None
     judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
     if claims is not None:
@@ -124,11 +124,13 @@ def read_claims(path: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> list
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.loaders import quoted, read_json_lines, read_lines, read_rows
 
+    if not path.lower().endswith(_FILES):
+        raise SourceError(f"{path}: a file of claims ends in {', '.join(_FILES)}; save it as one of them")
     rows: Iterable[tuple[str, Mapping[str, JsonValue]]]
-    if path.endswith(".txt"):
+    if path.lower().endswith(".txt"):
         rows = ((f"{path}, line {number}", {"claim": line}) for number, line in read_lines(path) if line.strip())
     else:
-        rows = read_rows(path) if path.endswith(".csv") else read_json_lines(path)
+        rows = read_rows(path) if path.lower().endswith(".csv") else read_json_lines(path)
     claims = []
     for number, (where, row) in enumerate(rows, start=1):
         if "claim" not in row:

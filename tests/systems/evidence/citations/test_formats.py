@@ -240,6 +240,12 @@ def docx_report(body: str, **parts: str) -> CitedReport:
 def test_a_docx_that_declares_a_document_type_is_refused() -> None:
     with pytest.raises(SourceError, match=r"a\.docx: word/styles\.xml declares a document type"):
         docx_report("<w:p/>", styles=ENTITY)
+    # without a byte order mark
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("word/document.xml", f"<?xml version='1.0' encoding='UTF-16'?>{ENTITY}".encode("utf-16-le"))
+    with pytest.raises(SourceError, match=r"word/document\.xml declares a document type"):
+        read_as("docx", file.getvalue(), "a.docx")
 
 
 def test_footnotes_of_a_docx_are_read_and_what_a_field_shows() -> None:

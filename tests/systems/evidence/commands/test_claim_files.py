@@ -28,12 +28,15 @@ def test_a_file_of_claims_is_verified_in_order(tmp_path: Path) -> None:
     assert told[1]["verification_status"] == "UNVERIFIED"
     assert "3 claims: 2 SUPPORTED, 1 UNVERIFIED" in done.stderr
     refused(run("evidence", "verify", "project", "nowhere.csv", folder=tmp_path), 2, "nowhere.csv: no such file")
+    (tmp_path / "claims.md").write_text(CLAIM)
+    refused(run("evidence", "verify", "project", "claims.md", folder=tmp_path), 2, "claims.md: a file of claims ends in .csv")
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("a.csv", f"\ufeffclaim\n{CLAIM}\n{OTHER}\n"),
+        ("A.CSV", f"claim\n{CLAIM}\n{OTHER}\n"),
         ("a.jsonl", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}", "id": 2}}\n'),
         ("a.txt", f"{CLAIM}\r\n\r\n{OTHER}"),
     ],
