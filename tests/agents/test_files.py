@@ -164,14 +164,12 @@ def tool_used(name: str, arguments: object, content: object, **more: object) -> 
     return [CHAT[1], {"role": "assistant", "content": [*blocks, {"type": "text", "text": "A whale."}]}]
 
 
-MCP_CALL = {"type": "mcp_call", "id": "m", "name": "search", "arguments": '{"query": "krill"}', "output": '[{"id": "whale"}]'}
 SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": [{"type": "text", "text": "krill"}]}
 
 
 @pytest.mark.parametrize(
     ("value", "steps"),
     [
-        (asked_and_answered(MCP_CALL, {"type": "mcp_list_tools"}), [("search", "krill", ("whale",), "")]),
         (
             asked_and_answered(
                 {"type": "custom_tool_call", "call_id": "c", "name": "search", "input": "krill"},

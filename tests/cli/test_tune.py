@@ -67,3 +67,11 @@ def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_confi
     assert f"note: {report.unreachable} gold passages" in done.stderr
     gain, low, high = report.gain("ndcg@5")
     assert f"ndcg@5 changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]" in " ".join(done.stderr.split())
+
+
+def test_where_no_searcher_has_weights_one_configuration_is_chosen_by_folds(folder: Path) -> None:
+    grid = "grid: {searcher: {retrievers: [bm25]}, vary: {retrievers.bm25.k1: [0.5, 1.5]}}\n"
+    (folder / "grid.yaml").write_text(CONFIGURATION.format(folder=folder).partition("searchers:")[0] + grid)
+    done = run("tune", str(folder / "grid.yaml"), "--folds", "4")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("best by ndcg@5: ")

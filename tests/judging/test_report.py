@@ -63,6 +63,13 @@ def test_a_difference_that_these_questions_cannot_decide_asks_for_more_of_them(t
     assert "thousands more would not decide it: say with --margin" in report_of(even).sentence
 
 
+def test_the_report_of_a_decisive_project_begins_with_the_named_difference(tmp_path):
+    project = simulated(tmp_path / "p", THREE, lambda n, rank: rank == 0, design="decisive", comparisons=[("mixed", "good")])
+    report = report_of(project)
+    assert [(each.system, each.baseline) for each in report.decisions] == [("mixed", "good")]
+    assert report.sentence.startswith("It is open whether mixed or good is better: 0.000")
+
+
 def test_a_report_decides_all_of_its_differences_together(tmp_path):
     """The oracle computes each sequence from the values by family, at 0.05 divided by the number of differences."""
     project = simulated(tmp_path / "p", THREE, lambda n, rank: rank == n % 3, questions=25)
