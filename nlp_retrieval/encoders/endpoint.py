@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.errors import ModelError
@@ -78,13 +79,13 @@ class KeptVectors:
     """Vectors by text; ``identity`` is all else that decides them."""
 
     def __init__(self, folder: Path | None, identity: dict[str, object]) -> None:
-        self._files = ContentCache(folder or cache_folder() / "vectors", ".vector", "vectors of the endpoint", durable=False)
+        self.files = ContentCache(folder or cache_folder() / "vectors", ".vector", "vectors of the endpoint", durable=False)
         self._identity = identity
 
     def find(self, text: str) -> Embedded | None:
         """Return the vector of a text, or None."""
         key = digest_of_key([self._identity, text])
-        content = self._files.find(key) or b""
+        content = self.files.find(key) or b""
         checksum, body = content[:_DIGEST], content[_DIGEST:]
         if len(body) <= _TOKENS or checksum != hashlib.sha256(key + body).digest():
             return None
@@ -94,7 +95,7 @@ class KeptVectors:
         """Store a vector; if it cannot be written, warn once and continue."""
         key = digest_of_key([self._identity, text])
         body = tokens.to_bytes(_TOKENS, "little") + np.ascontiguousarray(vector, "<f4").tobytes()
-        self._files.keep(key, hashlib.sha256(key + body).digest() + body)
+        self.files.keep(key, hashlib.sha256(key + body).digest() + body)
 
 
 # Encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are equal.
@@ -115,7 +116,7 @@ class HttpEncoder(BaseEncoder):
         base_url: the URL that ``/embeddings`` is appended to (``http://localhost:8000/v1``). Redirects are not followed.
         model: name of the model, as the server knows it.
         api_key_env: the environment variable that holds the key; by default none is sent.
-        dimension: required of the vectors; by default any, the same for all texts.
+        dimension: required of the vectors; by default the dimension of the first one counts for all others.
         query_prompt: put before every query.
         passage_prompt: put before every passage.
         max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
@@ -169,6 +170,8 @@ class HttpEncoder(BaseEncoder):
         )
         folder = None if cache_dir is None else expanded(cache_dir)
         self._vectors = KeptVectors(folder, {"url": self.base_url} | self.settings)
+        self._lock = Lock()
+        self._learnt = dimension
 
     @property
     def key_variable(self) -> str | None:
@@ -208,21 +211,17 @@ class HttpEncoder(BaseEncoder):
 
     def _encode(self, texts: list[str], prompt: str) -> Vectors:
         inputs = [prompt + text[: self.max_characters] or " " for text in texts]  # servers refuse an empty text
-        kept = {text: found for text in dict.fromkeys(inputs) if (found := self._vectors.find(text)) is not None}
-        for found in kept.values():
-            count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=found.tokens))
-        vector_of = {text: found.vectors for text, found in kept.items()}
-        missing = [text for text in dict.fromkeys(inputs) if text not in kept]
+        vector_of: dict[str, Vectors] = {}
+        for text in dict.fromkeys(inputs):
+            kept = self._vectors.find(text)
+            if kept is not None and len(kept.vectors) == self._dimension(len(kept.vectors)):
+                vector_of[text] = kept.vectors
+                count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=kept.tokens))
+        missing = [text for text in dict.fromkeys(inputs) if text not in vector_of]
         batches = [missing[first : first + self.batch_size] for first in range(0, len(missing), self.batch_size)]
         for batch, answer in zip(batches, side_by_side(self._ask, batches, self.endpoint.calls_at_once), strict=True):
             vector_of |= dict(zip(batch, answer, strict=True))
-        dimensions = {len(vector) for vector in vector_of.values()} | ({self.dimension} if self.dimension else set())
-        if len(dimensions) > 1:
-            raise ModelError(
-                f"{self.base_url}: {self.model} gave vectors of the dimensions {sorted(dimensions)}, some perhaps earlier; "
-                "name the model or dimension that was meant, and use another cache_dir"
-            )
-        vectors = np.array([vector_of[text] for text in inputs], np.float32).reshape(len(inputs), *(dimensions or {0}))
+        vectors = np.array([vector_of[text] for text in inputs], np.float32).reshape(len(inputs), self._learnt or 0)
         lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))  # the same in any batch
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), np.float32)
 
@@ -231,9 +230,22 @@ class HttpEncoder(BaseEncoder):
         most = len(texts) * LARGEST_PER_TEXT + LARGEST_BESIDE
         answer = self._calls.ask(self.settings | {"input": texts}, partial(read_embeddings, n_texts=len(texts)), most, go_on)
         count(self._counter, CallCounts(tokens_in=answer.tokens))
+        dimension = answer.vectors.shape[1]
+        if dimension != self._dimension(dimension):
+            raise ModelError(
+                f"{self.base_url}: {self.model} gave vectors of dimension {dimension}, where dimension= or the vectors before "
+                f"(kept in {self._vectors.files.folder}) say {self._learnt}; name the model or dimension that was meant and "
+                "index again, or use another cache_dir"
+            )
         for text, vector, tokens in zip(texts, answer.vectors, _shares(answer.tokens, texts), strict=True):
             self._vectors.keep(text, vector, tokens)
         return answer.vectors
+
+    def _dimension(self, dimension: int) -> int:
+        """The dimension that was declared or learnt; if neither, that of the first vector, which is learnt now."""
+        with self._lock:
+            self._learnt = self._learnt or dimension
+            return self._learnt
 
 
 class OpenAIEncoder(HttpEncoder):

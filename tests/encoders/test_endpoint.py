@@ -169,6 +169,7 @@ ANSWERS = [
     (each(lambda entry: {"embedding": []}), r"data.0.embedding: List should have at least 1 item"),
     (each(lambda entry: {"embedding": [1.0] * (4 + entry["index"] % 2)}), "several dimensions"),
     (each(lambda entry: {"embedding": [float("nan")] * 16}), "finite number"),
+    (each(lambda entry: {"embedding": [1.0] * 17}), "gave vectors of dimension 17, where .* say 16"),
     (each(lambda entry: {"embedding": [1e300] * 16}), "too large"),
     (each(lambda entry: {"embedding": [10**400] * 16}), "data.0.embedding.0: "),
     (each(lambda entry: {"embedding": [None] * 16}), "data.0.embedding.0: Input should be a valid number"),
@@ -181,7 +182,7 @@ def test_an_answer_that_is_none_is_an_error_that_says_why_and_nothing_is_kept(ma
         with subtests.test(message=message):
             server.answer = answer
             with pytest.raises(ModelError, match=message):
-                make().encode_passages(TEXTS)
+                make(dimension=16).encode_passages(TEXTS)
             assert len(server.bodies) == number, "it would be no better the next time"
             assert not (tmp_path / "kept").exists()
 
@@ -190,7 +191,7 @@ def test_a_dimension_that_changes_is_an_error_within_a_run_and_after_it(make, se
     encoder = make(batch_size=2, calls_at_once=1)
     server.answer = lambda body: embedded(body, 16 + len(server.bodies) // 3)
     for asked in (encoder, make()):
-        with pytest.raises(ModelError, match=r"gave vectors of the dimensions \[16, 17\], some perhaps"):
+        with pytest.raises(ModelError, match=r"gave vectors of dimension 17, where .*kept in .* say 16;"):
             asked.encode_passages(TEXTS)
 
 
