@@ -90,6 +90,8 @@ class _Values:
             key = self.of(key_node, depth)
             if isinstance(key, list | dict):
                 _refuse(key_node, f"a key is text, not {type(key).__name__}")
+            if key == "<<" and not key_node.style:
+                _refuse(key_node, "merge keys (<<) are not read; write the settings out")
             if key_node.value in found:
                 _refuse(key_node, f"{key_node.value!r} appears twice")
             found[key_node.value] = self.of(value_node, depth)

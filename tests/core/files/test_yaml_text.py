@@ -38,14 +38,15 @@ def test_a_number_and_a_truth_value_are_what_they_look_like(read, text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "key"),
+    ("text", "line", "fault"),
     [
-        ("s:\n  x:\n    k1: 1\n    k1: 2\n", 4, "'k1'"),
-        ("1: a\n1: b\n", 2, "'1'"),
+        ("s:\n  x:\n    k1: 1\n    k1: 2\n", 4, "'k1' appears twice"),
+        ("1: a\n1: b\n", 2, "'1' appears twice"),
+        ("a: &x {k1: 1}\nb:\n  <<: *x\n", 3, "merge keys .* write the settings out"),
     ],
 )
-def test_a_key_that_stands_twice_is_an_error_with_its_line(read, text, line, key):
-    with pytest.raises(ConfigurationError, match=rf"sweep\.yaml, line {line}: {key} appears twice"):
+def test_a_key_that_stands_twice_or_merges_is_an_error_with_its_line(read, text, line, fault):
+    with pytest.raises(ConfigurationError, match=rf"sweep\.yaml, line {line}: {fault}"):
         read(text)
 
 
