@@ -118,8 +118,9 @@ def _require_inside(file: Path, folder: Path) -> None:
         settings = read_json_file(file)
     except ValueError as error:
         raise ModelError(f"{file} cannot be read as JSON ({error}); download the model again") from None
+    of_module = file.parent == folder or (file.parent / "sentence_bert_config.json").exists()  # others: for its own code
     for keys, value in _texts(settings):
-        if file.name == "adapter_config.json" and keys == ("base_model_name_or_path",):
+        if file.name == "adapter_config.json" and keys == ("base_model_name_or_path",) and of_module:
             raise ModelError(
                 f"{file} is an adapter of another model, {value}, whose weights are not in this folder; merge them "
                 "(merge_and_unload() of peft), save the whole model, and pass its folder"

@@ -116,6 +116,9 @@ LEADING_OUT = [shards, tokenizer_elsewhere, adapter]
 @pytest.mark.parametrize("plant", LEADING_OUT, ids=lambda plant: plant.__name__)
 def test_settings_that_lead_out_of_the_folder_are_refused(plant: object, tmp_path: Path) -> None:
     model = saved(tmp_path)
+    (model / "adapters").mkdir()
+    adapter(model / "adapters")  # of the model's own code: no fault
+    assert SentenceTransformerEncoder(str(model)).index_identity()
     plant(model)  # type: ignore[operator]
     for component in (SentenceTransformerEncoder(str(model)), CrossEncoderReranker(str(model))):
         with pytest.raises(ModelError, match=r"not (part of the model|in this folder)"):
