@@ -159,8 +159,7 @@ class ColbertRetriever(BaseRetriever):
         for batch in tracked("colbert: encoding queries", batches, len(queries)):
             tokens += checked_tokens(self.encoder.encode_queries(batch), batch, self.encoder)
         limit, _ = ENCODER_LIMIT
-        cure = "where the model can read more, raise query_length"
-        warn_of_cut(self.name, self.encoder.cut_queries(queries), len(queries), limit, cure, "queries")
+        warn_of_cut(self.name, self.encoder.cut_queries(queries), len(queries), limit, "shorten the query", "queries")
         return tokens
 
     def search_tokens(self, tokens: list[Vectors], k: int, allowed: Mask | None) -> Hits:
