@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated
 
-from pydantic import Field, Strict
+from pydantic import AfterValidator, Field, Strict
 
 from nlp_retrieval.benchmarks.checked import read_settings, settings, values_of
 from nlp_retrieval.core.components.component import Config
@@ -84,6 +85,14 @@ _CURRENCY = "currency"
 _EXAMPLE = "{openai/gpt-4o-mini: {input: 0.15, output: 0.60}}"
 _PER = 1e6
 
+
+def _currency(value: str) -> str:
+    """Letters or one sign: a currency of somebody else's report is shown on a terminal."""
+    if (value.isalpha() and len(value) <= 8) or list(map(unicodedata.category, value)) == ["Sc"]:
+        return value
+    raise ConfigurationError(f"{value!r} is not a currency; give a code such as USD, or a sign")
+
+
 _Price = Annotated[float, Strict(), Field(ge=0.0, le=1e9, allow_inf_nan=False)]
 
 
@@ -104,7 +113,7 @@ class Prices:
     """A table of prices by language model, named as in its configuration; the currency is only displayed."""
 
     models: Annotated[dict[Annotated[str, Field(pattern=r"^[^/\s]+/\S+$")], ModelPrice], Field(serialization_alias="")]
-    currency: Annotated[str, Field(min_length=1, max_length=8)] = "USD"
+    currency: Annotated[str, AfterValidator(_currency)] = "USD"
 
     @property
     def config(self) -> Config:

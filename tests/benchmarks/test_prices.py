@@ -41,6 +41,7 @@ TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=80
             "prices: expected provider/model such as openai/gpt-4o-mini, found 'gpt",
         ),
         ({"currency": 3, "openai/a": {"input": 1, "output": 1}}, "sweep.yaml: prices: currency: expected text, found 3"),
+        ({"currency": "\x1b[2J%$", "openai/a": {"input": 1, "output": 1}}, "currency: '\\x1b[2J%$' is not a currency"),
     ],
 )
 def test_a_table_that_is_none_is_refused_in_a_sentence(value: object, said: str) -> None:
