@@ -306,9 +306,9 @@ def _are_texts(queries: Queries) -> bool:
 def _as_answer(returned: Any) -> AgentAnswer:
     if returned is None or isinstance(returned, str | AgentAnswer):
         return returned if isinstance(returned, AgentAnswer) else AgentAnswer(returned or "")
-    text, citations = getattr(returned, "answer", None), getattr(returned, "citations", None)
-    if isinstance(citations, str) or not (isinstance(text, str) and isinstance(citations, Sequence | None)):
+    text, citations = getattr(returned, "answer", returned), getattr(returned, "citations", None)
+    if isinstance(citations, str) or not (isinstance(text, str | None) and isinstance(citations, Sequence | None)):
         raise EngineError(
             f"the agent returned {returned!r:.80}; it returns a text, an AgentAnswer, or an object with an answer"
         )
-    return AgentAnswer(text, citations)
+    return AgentAnswer(text or "", citations)

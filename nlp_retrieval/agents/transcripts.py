@@ -77,6 +77,8 @@ class TranscriptReading:
 class _Text(NamedTuple):
     by: Literal["user", "agent"]
     text: str
+    cited: tuple[str, ...] = ()
+    """Ids in its annotations."""
 
 
 class _Result(NamedTuple):
@@ -187,6 +189,7 @@ def _trajectory(
         agent=str(row.get("agent") or agent),
         steps=tuple(steps),
         answer=answer.text,
+        citations=tuple(dict.fromkeys(answer.cited)) or None,
         complete=complete,
         input_tokens=total.input_tokens,
         output_tokens=total.output_tokens,
@@ -330,13 +333,13 @@ def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
 
 def _blocks(content: Any, by: Literal["user", "agent"], *, calls: bool) -> Iterator[_Text | _Call | _Result]:
     """Yield the parts of a message's content; texts in a row are one text. Calls are left out where the message lists them."""
-    texts: list[str] = []
+    texts, marks = list[str](), list[Any]()
     for block in content if isinstance(content, list) else [content]:
         form = str(block.get("type")) if isinstance(block, dict) else ""
         if form.endswith("tool_use") and calls:
             if texts:
                 yield _Text(by, "\n".join(texts))
-                texts = []
+                texts, marks = [], []
             yield _Call(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
         elif form.endswith("tool_result"):
             output = block.get("content")
@@ -344,8 +347,10 @@ def _blocks(content: Any, by: Literal["user", "agent"], *, calls: bool) -> Itera
             yield _Result(str(block.get("tool_use_id") or ""), output, failed)
         elif text := _plain([block]):
             texts.append(text)
+            marked = (block.get("annotations") or block.get("citations")) if isinstance(block, dict) else None
+            marks += marked if isinstance(marked, list) else []
     if texts:
-        yield _Text(by, "\n".join(texts))
+        yield _Text(by, "\n".join(texts), tuple(filter(None, map(_id_of, marks))))
 
 
 def ids_in(output: Any) -> list[str] | None:

@@ -178,6 +178,7 @@ SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": 
             [("search", "krill", (), "")],
         ),
         ([CHAT[1], {"role": "assistant", "content": None, "refusal": "I cannot say."}], []),
+        ([CHAT[1], {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot say."}]}], []),
         (asked_and_answered({"type": "code_interpreter_call", "id": "c", "code": "1 + 1"}), [("other", "", (), "")]),
         (tool_used("web_search", {"query": "krill"}, {"error_code": "max_uses_exceeded"}),
          [("search", "krill", (), "max_uses_exceeded")]),
@@ -205,6 +206,7 @@ def test_what_providers_write_in_ways_of_their_own_is_read(tmp_path: Path) -> No
     assert trajectory.input_tokens == 25_060
     assert trajectory.searches[0].results == ("whale", "krill")
     assert [step.error for step in trajectory.steps] == ["", "", ""]
+    answer = {"type": "output_text", "text": "A whale.", "annotations": [{"type": "file_citation", "file_id": "d1"}]}
     hosted = {
         "input": "What eats krill?",
         "output": [
@@ -213,11 +215,11 @@ def test_what_providers_write_in_ways_of_their_own_is_read(tmp_path: Path) -> No
             {"type": "file_search_call", "id": "f1", "queries": ["a", "b"], "results": [{"file_id": "d1", "score": 0.5}]},
             {"type": "mcp_call", "id": "m1", "name": "search", "arguments": '{"query": "c"}', "output": '[{"id": "d2"}]'},
             {"type": "mcp_call", "id": "m2", "name": "search", "arguments": '{"query": "d"}', "error": "closed"},
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A whale."}]},
+            {"type": "message", "role": "assistant", "content": [answer]},
         ],
     }
     (trajectory,) = read_trajectories(written(tmp_path, "b.json", hosted), questions=QUESTIONS)
-    assert (trajectory.question_id, trajectory.answer) == ("q1", "A whale.")
+    assert (trajectory.question_id, trajectory.answer, trajectory.citations) == ("q1", "A whale.", ("d1",))
     assert [(step.query, step.results) for step in trajectory.searches] == [
         ("krill", ("u1",)), ("a\nb", ("d1",)), ("c", ("d2",)), ("d", ()),
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dspy
@@ -108,6 +109,12 @@ def test_an_agent_that_breaks_leaves_what_it_did_and_stops_no_other(index: Path)
         results = searcher.search(TEXTS)
     assert all(results)
     assert [trajectory.complete for trajectory in searcher.trajectories()] == [text != TEXTS[1] for text in TEXTS]
+
+
+def test_an_answer_of_none_is_an_empty_answer(index: Path) -> None:  # noqa: F811
+    searcher = opened(index, lambda question, tools: SimpleNamespace(answer=None))
+    searcher.search(TEXTS[:1])
+    assert [(trajectory.answer, trajectory.metadata) for trajectory in searcher.trajectories()] == [("", {})]
 
 
 def test_an_agent_that_always_breaks_is_an_error(index: Path) -> None:  # noqa: F811
