@@ -436,5 +436,8 @@ def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) 
 
 
 def _judgements(path: Path) -> dict[str, dict[str, int]]:
-    gold = read_judgements(path).items()
-    return {query_id: {item: grade for item, grade in grades.items() if item != NO_DOCUMENT} for query_id, grades in gold}
+    rows = read_judgements(path).items()
+    gold = {query_id: {item: grade for item, grade in grades.items() if item != NO_DOCUMENT} for query_id, grades in rows}
+    if not any(grade > 0 for grades in gold.values() for grade in grades.values()):
+        raise GoldError(f"{path}: no query has gold with a grade above 0; nothing can be judged by it")
+    return gold

@@ -312,7 +312,8 @@ def diff(
         changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)
         console.print(queries_view(lists, name_a, name_b, changed[:_MOST_LISTED], f"{measure}@{k}", len(changed)))
         if left_out := len(lists.query_ids) - len(changed) + len(sources.unjudged):
-            say(f"note: {counted(left_out, 'query', 'queries')} without a relevant document: not listed; name one with --query")
+            several = f"{counted(left_out, 'query', 'queries')} without judgements or a relevant document"
+            say(f"note: {several}: not listed; name one with --query")
         return
     console.print(difference_view(difference(lists, name_a, name_b, query, k, relevant_from)))
     without = [name for name in (name_a, name_b) if not lists.listings[name].signals]

@@ -90,6 +90,9 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     (tmp_path / "qrels.txt").rename(tmp_path / "gold")
     with pytest.raises(GoldError, match="--qrels"):
         read_sources([str(tmp_path / "bm25.trec")])
+    (tmp_path / "qrels.txt").write_text("q 0 d 0\n")
+    with pytest.raises(GoldError, match=r"qrels\.txt: no query has gold with a grade above 0"):
+        read_sources([str(tmp_path / "bm25.trec")])
     again = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")], tmp_path / "gold"), [3, 10])
     assert again.report.comparisons == compared.comparisons
     rows = [line.split() for line in (tmp_path / "gold").read_text("utf-8").splitlines()]
