@@ -43,8 +43,8 @@ def command(
     tokens: Annotated[Path | None, _option(_access, "YAML of tokens by hash, each with a filter of what it may see.")] = None,
     allowed_host: Annotated[list[str] | None, _option(_access, "An additional host name to accept. Repeatable.")] = None,
     proxy: Annotated[str, _option(_access, "Address of a proxy whose X-Forwarded-For is believed.")] = "",
-    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.", min=1)] = 1,
-    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.", min=1)] = 4,
+    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.", min=1, max=256)] = 1,
+    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.", min=1, max=1024)] = 4,
     waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.", min=0)] = 128,
     seconds: Annotated[
         float, _option(_limit, "Maximum seconds per request; ten minutes for one that adds sources.", min=0.001)

@@ -82,6 +82,7 @@ def test_every_option_may_stand_in_the_environment_and_a_flag_overrides_it(given
     assert run(index)[1].port == 8000
     assert run(index, PORT="1002")[1].port == 1002
     assert run(index, "--port", "1003", PORT="1002")[1].port == 1003
+    assert all("less than or equal to" in run(index, option, "99999999") for option in ("--threads", "--workers"))
     (tmp_path / "token").write_text(TOKEN)
     variables = {"LOG_FORMAT": "json", "ALLOWED_HOST": "a.example b.example", "MCP_HTTP": "true", "SECONDS": "2.5"}
     variables |= {"SET": 'fusion=rrf reranker={"name":"overlap"}', "TOKEN_FILE": str(tmp_path / "token"), "HOST": "0.0.0.0"}
