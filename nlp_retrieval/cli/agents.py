@@ -156,6 +156,8 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from nlp_retrieval.text.printing import counted
+
     means = {agent: evaluation.means(agent) for agent in evaluation.agents}
     known = {name for of_agent in means.values() for name, value in of_agent.items() if not math.isnan(value)}
     measures, costs = [name for name in _COLUMNS if name in known], [name for name in _COSTS if name in known]
@@ -174,4 +176,4 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
             *(format(mean[name], _COSTS[name]) for name in costs),
         )
     Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
-    typer.echo(f"{len(evaluation.query_ids):,} questions; intervals of recall over families.")
+    typer.echo(f"{counted(len(evaluation.query_ids), 'question')}; intervals of recall over families.")

@@ -207,6 +207,9 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, RetrievalError):
         say(f"error: {error}")
         return next((code for kind, code in _CODES.items() if isinstance(error, kind)), 1)
+    if isinstance(error, MemoryError):
+        say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")
+        return 1
     if isinstance(error, OSError) and error.filename is not None:  # a name that no file can have, or no permission
         say(f"error: {str(error.filename)[:_LONGEST]} cannot be read or written ({error.strerror}); check the path")
         return 2

@@ -74,7 +74,6 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
         "query_set": report.manifest.get("query_fingerprint"),
         "k": list(report.k_values),
         "list_depth": report.manifest.get("depth"),
-        "latency_k": (report.manifest.get("latency") or {}).get("k"),
         "baseline": report.baseline,
         "counted": view.counted,
         "notes": " ".join(view.cautions),
