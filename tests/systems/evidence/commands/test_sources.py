@@ -109,7 +109,7 @@ def test_what_cannot_be_added_is_told_and_changes_nothing(words: tuple[str, ...]
 
 
 DAMAGE = {
-    "a text": ("10_graph/evidence.sqlite3", "UPDATE texts SET content = content || '.'", "does not match its checksum"),
+    "a text": ("10_graph/evidence.sqlite3", "UPDATE texts SET content = content || '.'", "8a830d58f718 does not match"),
     "the file of sources": ("10_graph/evidence.sqlite3", b"no database", "evidence.sqlite3 cannot be read"),
     "an index": ("10_graph/index/*/items.arrow", b"no arrow", "items.arrow is damaged: it has 8 bytes"),
     "a manifest": ("10_graph/index/manifest.json", b"{", "manifest.json"),
