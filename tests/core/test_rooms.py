@@ -12,7 +12,7 @@ from pathlib import Path
 import nlp_retrieval
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
-MOST = 83_909
+MOST = 78_488
 """The sum of the figures in ``rooms.tsv``; it only falls."""
 
 
