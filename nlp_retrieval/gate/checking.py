@@ -25,15 +25,7 @@ from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator, evaluate_rank
 from nlp_retrieval.evaluation.gold import MissingGold
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import are_passages, own_ids
-from nlp_retrieval.gate.baseline import (
-    RENEW,
-    Baseline,
-    BaselineItem,
-    BaselineQuery,
-    digest,
-    read_baseline,
-    write_baseline,
-)
+from nlp_retrieval.gate.baseline import RENEW, Baseline, BaselineItem, BaselineQuery, digest, read_baseline, write_baseline
 from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_most
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, looks_of, overall, queries_needed
@@ -162,6 +154,8 @@ class Gate:
             old, new = (self._values(side, measured) for side in (before, now))
             verdicts = self._judged(measured, old, new, looks)
             verdict = overall(verdicts)
+        gold = self.gold if measured else None
+        lost = lost_most(measured or compared, old, new, before, now, gold, self._deeper, self._text_of, _SHOWN)
         return GateReport(
             verdict=verdict,
             passes=agreement >= settings.least_agreement if verdict is None else verdict not in settings.failing,
@@ -170,17 +164,7 @@ class Gate:
             same=sum(before.queries[each.query_id].hits == now.queries[each.query_id].hits for each in compared),
             queries=len(compared),
             changes=changes_of(before, now, texts),
-            lost=lost_most(
-                measured or compared,
-                old,
-                new,
-                before,
-                now,
-                self.gold if measured else None,
-                self._deeper,
-                self._text_of,
-                _SHOWN,
-            ),
+            lost=lost,
             notes=self._notes(compared),
             level=settings.level,
             looks=looks,
@@ -311,11 +295,7 @@ class Gate:
     def _own_ids(self) -> list[str | None]:
         """Return the hits that are the queries themselves, decided as in a benchmark of this index."""
         ids = [query.query_id for query in self.queries]
-        texts: dict[str, tuple[str, str]] = {}
-        if self._is_ours:
-            table = self.searcher.opened.items
-            rows = table.find(ids)
-            texts = {item.item_id: (item.content, item.text) for item in table.items(rows[rows >= 0])}
+        texts = {item.item_id: (item.content, item.text) for item in self._items_at(ids)} if self._is_ours else {}
         ignore = are_passages(self.queries, texts, self.settings.ignore_identical_ids)
         return own_ids(ids, texts, {each: gold.relevance for each, gold in self.gold.items()}, ignore=ignore)
 
@@ -326,12 +306,8 @@ class Gate:
         if isinstance(searcher, BaseSearcher):
             corpus = searcher.opened.manifest.corpus
             run = run_identity(searcher, searcher.fingerprint)
-            identity |= {
-                "corpus": {"fingerprint": corpus.fingerprint, "items": corpus.n_items},
-                "searcher": without_secrets(searcher.config),
-                "models": run["models"],
-                "retrievers": run["retrievers"],
-            }
+            identity["corpus"] = {"fingerprint": corpus.fingerprint, "items": corpus.n_items}
+            identity |= {"searcher": without_secrets(searcher.config), "models": run["models"], "retrievers": run["retrievers"]}
         return to_plain(identity)  # type: ignore[no-any-return]
 
     def _check_comparable(self, before: Baseline, current: Baseline, texts: Mapping[str, str]) -> None:

@@ -81,8 +81,7 @@ def judge(
         for group, mask in groups.items():
             own = [family for family, inside in zip(families, mask.tolist(), strict=True) if inside]
             old, differences = before[measure][mask], now[measure][mask] - before[measure][mask]
-            low = 0.0  # the same figures for every query: nothing was lost, whatever other queries would say
-            p = 1.0
+            low, p = 0.0, 1.0  # the same figures for every query: nothing was lost, whatever other queries would say
             if differences.any():
                 low, _ = bootstrap_interval(differences, own, RESAMPLES, 2 * _SURE - 1, 0, bounds=(-1.0, 1.0))
                 most = min(MOST_RESAMPLES, max(RESAMPLES, 400 * looks))

@@ -13,8 +13,6 @@ try:
 except ImportError:
     raise DependencyError(f"a searcher in DSPy needs dspy: {install('llm')}") from None
 
-__all__ = ["DspyRetriever"]
-
 
 class DspyRetriever:
     """Searches an opened index for DSPy: after ``dspy.configure(rm=DspyRetriever(searcher))``, ``dspy.Retrieve`` uses it.
@@ -26,9 +24,7 @@ class DspyRetriever:
     """
 
     def __init__(self, searcher: BaseSearcher, k: int = 3, where: Where | None = None) -> None:
-        self.searcher = searcher
-        self.k = k
-        self.where = where
+        self.searcher, self.k, self.where = searcher, k, where
 
     def __call__(self, query: str, k: int | None = None, where: Where | None = None) -> list[Any]:
         """Return passages, best first: examples with ``long_text``, ``pid``, ``score``, ``signals`` and ``metadata``."""

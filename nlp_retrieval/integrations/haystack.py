@@ -15,8 +15,6 @@ try:
 except ImportError:
     raise DependencyError("a searcher in Haystack needs haystack-ai: pip install haystack-ai") from None
 
-__all__ = ["HaystackRetriever", "to_items"]
-
 
 @component
 class HaystackRetriever:

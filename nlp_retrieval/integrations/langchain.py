@@ -18,8 +18,6 @@ try:
 except ImportError:
     raise DependencyError("a searcher in LangChain needs langchain-core: pip install langchain-core") from None
 
-__all__ = ["LangChainRetriever", "to_items"]
-
 
 class LangChainRetriever(BaseRetriever):
     """Searches an opened index for a LangChain chain.

@@ -17,8 +17,6 @@ try:
 except ImportError:
     raise DependencyError("a searcher in LlamaIndex needs llama-index-core: pip install llama-index-core") from None
 
-__all__ = ["LlamaIndexRetriever", "to_items"]
-
 
 class LlamaIndexRetriever(BaseRetriever):
     """Searches an opened index for a LlamaIndex query engine; models do not see the ``signals`` in the metadata of nodes.

@@ -22,10 +22,6 @@ try:
 except ImportError:
     raise DependencyError("a searcher in PyTerrier needs pyterrier: pip install python-terrier") from None
 
-__all__ = ["PyTerrierReranker", "PyTerrierRetriever", "PyTerrierTransformer"]
-
-_Hits = list[list[tuple[str, float]]]
-
 
 class _OfTransformer:
     """What a retriever and a reranker of PyTerrier share: a transformer, which only this process knows."""
@@ -49,7 +45,7 @@ class _OfTransformer:
     def __deepcopy__(self, memo: object) -> Self:
         return copy.copy(self)  # a transformer may hold an index in Java
 
-    def _ranked(self, frame: pd.DataFrame, n_queries: int) -> _Hits:
+    def _ranked(self, frame: pd.DataFrame, n_queries: int) -> list[list[tuple[str, float]]]:
         """Return the transformer's hits for the queries "0", "1", ..., best first, in the order of their ranks."""
         output = self.transformer.transform(frame)
         if missing := {"qid", "docno", "score"} - set(output.columns):
@@ -58,7 +54,7 @@ class _OfTransformer:
             )
         columns = ["score", *(["rank"] if "rank" in output.columns else [])]
         output = output.sort_values(columns, ascending=[False, True][: len(columns)], kind="stable")
-        lists: _Hits = [[] for _ in range(n_queries)]
+        lists: list[list[tuple[str, float]]] = [[] for _ in range(n_queries)]
         for qid, docno, score in zip(output["qid"], output["docno"], output["score"], strict=True):
             lists[int(qid)].append((str(docno), float(score)))
         return lists

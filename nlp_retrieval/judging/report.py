@@ -150,11 +150,8 @@ def _model(pool: JudgingPool, name: str) -> ModelReport:
     parts |= {f"grade {grade:g}": both & (pool.grades == grade) for grade in np.unique(pool.grades[both]).tolist()}
     for system, rankings in pool.systems.items():
         parts[f"system {system}"] = both & np.isin(np.arange(len(both)), np.concatenate(rankings))
-    biases = [
-        ModelBias(part, int(pairs.sum()), float((pool.model - pool.grades)[pairs].mean()))
-        for part, pairs in parts.items()
-        if pairs.any()
-    ]
+    gap = pool.model - pool.grades
+    biases = [ModelBias(part, int(pairs.sum()), float(gap[pairs].mean())) for part, pairs in parts.items() if pairs.any()]
     people, by_model = (
         {
             (pool.query_ids[pool.pair_query[pair]], pool.item_ids[pair]): round(float(grades[pair]))
@@ -171,7 +168,6 @@ def _sentence(measure: str, decisions: Sequence[DifferenceVerdict], left: int) -
         return "There is one system alone; a comparison needs two."
     found = [each for each in decisions if each.verdict in ("better", "worse")]
     still_open = [each for each in decisions if each.verdict == "open"]
-    first = decisions[0]
     if found:
         each = max(found, key=lambda one: abs(one.value or 0))
         named = (each.system, each.baseline)
@@ -181,7 +177,7 @@ def _sentence(measure: str, decisions: Sequence[DifferenceVerdict], left: int) -
         amount = f"{abs(each.value or 0):.3f} [{low:.3f}, {high:.3f}] in {measure}"
         return f"{better} is better than {worse} by {amount}, after {_after(each)}{others}."
     if not still_open:
-        return f"No difference is larger than the margin in {measure}, after {_after(first)}."
+        return f"No difference is larger than the margin in {measure}, after {_after(decisions[0])}."
     if all(each.reason == SAME_RANKINGS for each in decisions):
         return f"There is nothing to decide in {measure}: {SAME_RANKINGS}."
     known = [each for each in still_open if each.value is not None and not each.reason]
@@ -194,8 +190,7 @@ def _sentence(measure: str, decisions: Sequence[DifferenceVerdict], left: int) -
         f"It is open whether {decision.system} or {decision.baseline} is better: {decision.value:z.3f} [{decision.low:z.3f}, "
         f"{decision.high:z.3f}] in {measure}, after {_after(decision)}"
     )
-    more = decision.more_families
-    if more is not None:
+    if (more := decision.more_families) is not None:
         judgements = round(more * decision.judgements / decision.families)
         said += f"; about {judgements:,} more judgements, of {_families(more)}, would decide it"
         if more > left:

@@ -127,14 +127,8 @@ class JudgingService(BaseService):
         self._project.close()
 
     def _page(self, _: None) -> bytes:
-        page = rendered(
-            "judge.html",
-            _FILES,
-            connects=True,
-            style=asset("report.css") + asset("passages.css") + asset("judge.css", _FILES),
-            script=asset("judge.js", _FILES),
-        )
-        return page.encode()
+        style = asset("report.css") + asset("passages.css") + asset("judge.css", _FILES)
+        return rendered("judge.html", _FILES, connects=True, style=style, script=asset("judge.js", _FILES)).encode()
 
     def _next(self, _: NothingBody) -> bytes:
         project = self._project
@@ -142,15 +136,9 @@ class JudgingService(BaseService):
         return self._state(next(iter(pairs), None))
 
     def _decide(self, body: DecisionBody) -> bytes:
-        self._project.judge(
-            body.number,
-            body.grade,
-            self._judge,
-            decision="settled" if self._settles and body.decision == "graded" else body.decision,
-            note=body.note,
-            seconds=body.seconds,
-            sha256=body.sha256,
-        )
+        said = body.model_dump(exclude={"decision"})
+        settled = self._settles and body.decision == "graded"
+        self._project.judge(by=self._judge, decision="settled" if settled else body.decision, **said)
         return self._next(NothingBody())
 
     def _undo(self, _: NothingBody) -> bytes:

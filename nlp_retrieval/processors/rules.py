@@ -14,8 +14,6 @@ from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.text.mentions import normalize
 
-# Sub-queries without a language model: the claim and its clauses.
-
 _BREAK = re.compile(
     r"[;:()]|,(?=\s)|(?<=[\w\"'])\.(?=\s)"
     r"|\s(?=(?:that|which|who|whom|whose|where|when|while|and|but|by the|of the)\s)",
@@ -68,9 +66,6 @@ class ClauseSplit(BaseUserQueryProcessor):
         if len(clauses) > 1 and words[-1] < self.min_words:
             clauses[-2:] = [clauses[-2] + clauses[-1]]
         return [" ".join(pieces) for pieces in clauses]
-
-
-# Sub-queries without a language model: the query with keywords that the configuration adds to it.
 
 
 class KeywordExpansion(BaseUserQueryProcessor):

@@ -23,21 +23,12 @@ from nlp_retrieval.core.files.atomic import file_names, remove_output, write_out
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.evaluation.answers import ragas_lines
 from nlp_retrieval.evaluation.comparison import verdict
-from nlp_retrieval.evaluation.ranking_files import (
-    HITS,
-    PASSAGES,
-    QUERIES,
-    hits_table,
-    passages_table,
-    queries_table,
-)
+from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, hits_table, passages_table, queries_table
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.evaluation.trec import NO_DOCUMENT, write_qrels, write_run
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.view import ReportView, view_of
-
-# A benchmark as Parquet: the measures of every query. Quality alone, so that two runs can be compared byte by byte.
 
 
 def per_query_table(run: BenchmarkRun) -> pa.Table:
@@ -63,8 +54,6 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 
 ANSWERS, RAGAS = "answers.jsonl", "ragas"
-
-
 _FILES = {
     "report": "report.html",
     "results": "results.json",

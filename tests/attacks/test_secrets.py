@@ -236,7 +236,8 @@ def test_the_manifest_of_an_index_and_its_errors_show_no_secret(tmp_path: Path) 
 
 
 def test_a_language_model_takes_no_key(subtests: pytest.Subtests) -> None:
-    settings = [{"base_url": FORMS[form]} for form in ("user and password", "first setting", "token as user")]
+    addresses = (FORMS["user and password"], f"https://host/v1?api_key={SECRET}", f"https://{FORMS['github']}@host/v1")
+    settings = [{"base_url": address} for address in addresses]
     for given_settings in (*settings, {"api_key_env": FORMS["openai"]}):
         with subtests.test(settings=given_settings):
             with pytest.raises(ConfigurationError) as found:

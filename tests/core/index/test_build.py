@@ -250,5 +250,5 @@ def test_joining_copies_no_damage(built):
     searcher = Searcher([TermCount()]).open(built)
     searcher.add(documents(["alpha new"], "n"), auto_compact=False)
     flip(next(built.glob("items-*/items.arrow")), -40)
-    with pytest.raises(IndexDamagedError, match=r"items\.arrow is damaged: SHA-256"):
+    with pytest.raises(IndexDamagedError, match=r"items\.arrow is (damaged: SHA-256|not an items file)"):
         searcher.compact()

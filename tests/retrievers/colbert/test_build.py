@@ -35,7 +35,7 @@ class Spoilt(HashedTokens):
     ("text", "said"),
     [
         ("nan here", "a vector of length nan, not 1, for a token of 'nan here'"),
-        ("wide", r"returned an array \(2, 25\); an array \(2, 24\) was expected"),
+        ("wide", r"returned \(2, 25\) for 'wide'; an array \[tokens, 24\] was expected"),
     ],
 )
 def test_an_encoder_whose_vectors_cannot_be_used_is_an_error_that_names_the_text(tmp_path: Path, text: str, said: str) -> None:

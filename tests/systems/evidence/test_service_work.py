@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
-from service.test_work import asked
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.endpoints import RefusedError
@@ -38,7 +38,7 @@ def test_an_audit_ends_with_the_citation_after_which_nobody_waits(tmp_path):
     pool = WorkPool(1, 0, 0.2)
     pool._threads = threads
     with pytest.raises(RefusedError, match="more than"):
-        asked(pool, lambda: audit(AuditBody(report=report)))
+        asyncio.run(pool.run(lambda: audit(AuditBody(report=report))))
     given_up.set()
     assert threads.submit(lambda: "the thread is free").result() == "the thread is free"
     assert len(judged) == 1
