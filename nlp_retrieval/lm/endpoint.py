@@ -296,6 +296,7 @@ class EndpointCalls:
             raise ModelError(str(without_secrets(f"{self._url}: {error}"))) from None
 
     def _receive(self, body: bytes, most: int) -> bytes:
+        self.check_ready()
         import httpx2
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
@@ -334,7 +335,6 @@ class EndpointCalls:
             raise DependencyError(f"models behind an endpoint need httpx2: {install('endpoint')}") from error
 
     def _opened(self) -> httpx2.Client:
-        self.check_ready()
         import httpx2
 
         with self._lock:
