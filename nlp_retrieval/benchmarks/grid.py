@@ -24,19 +24,24 @@ from nlp_retrieval.errors import ConfigurationError, nearest
 # name occurs twice. A component given by name alone, or as an object, counts as a mapping of its settings.
 
 
-def with_value(settings: object, segments: Sequence[str], value: object, passed: str = "") -> object:
-    """Return the settings with a value set at a path; ``passed`` is the path to the settings, for messages."""
+Place = tuple[str | int, ...]
+"""A path as keys and numbers: two paths to the same setting are equal as places."""
+
+
+def with_value(settings: object, segments: Sequence[str], value: object, passed: str = "") -> tuple[object, Place]:
+    """Return the settings with a value set at a path, and its place; ``passed`` is the path to the settings, for messages."""
     head, *rest = segments
     opened, here = _opened(settings), passed or "the searcher"
     there = f"{passed}.{head}" if passed else head
     if isinstance(opened, Mapping):
         if rest and head not in opened:
             raise ConfigurationError(f"{here} has no {head!r}; {nearest(head, map(str, opened))}")
-        return {**opened, head: with_value(opened[head], rest, value, there) if rest else value}
+        inner, place = with_value(opened[head], rest, value, there) if rest else (value, ())
+        return {**opened, head: inner}, (head, *place)
     if isinstance(opened, list | tuple):
         number = _number_of(head, opened, here)
-        inner = with_value(opened[number], rest, value, there) if rest else value
-        return [*opened[:number], inner, *opened[number + 1 :]]
+        inner, place = with_value(opened[number], rest, value, there) if rest else (value, ())
+        return [*opened[:number], inner, *opened[number + 1 :]], (number, *place)
     raise ConfigurationError(f"{here} is {'null' if opened is None else repr(opened)}, which has no {head!r}")
 
 
@@ -304,22 +309,17 @@ def _shown(value: object) -> str:
 def _settings(searcher: Mapping[str, Any], axes: Sequence[_Axis], chosen: Combination, where: str) -> Config:
     """The settings of one combination. Whole components are set before their parameters."""
     settings: object = dict(searcher)
-    done: list[tuple[list[str], object]] = []
+    path_of: dict[Place, str] = {}
     for axis, number in sorted(zip(axes, chosen, strict=True), key=lambda pair: pair[0].path.count(".")):
-        path, value = axis.path.split("."), axis.values[number]
         try:
-            settings = with_value(settings, path, value)
+            settings, place = with_value(settings, axis.path.split("."), axis.values[number])
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"{where}.vary.{axis.path}: {error}; write it under {where}.searcher, or make whole components the values of "
                 "the axis that takes it away"
             ) from None
-        for before, given in done:
-            if len(before) == len(path) and with_value(settings, before, given) != settings:
-                raise ConfigurationError(
-                    f"{where}.vary.{axis.path}: sets the same value as {'.'.join(before)}; make them one axis"
-                )
-        done.append((path, value))
+        if (other := path_of.setdefault(place, axis.path)) != axis.path:
+            raise ConfigurationError(f"{where}.vary.{axis.path}: sets the same value as {other}; make them one axis")
     return cast(Config, settings)
 
 

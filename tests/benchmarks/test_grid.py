@@ -121,6 +121,13 @@ def test_a_path_leads_through_mappings_lists_and_components(searcher: dict, path
     assert list(expand_grid(searcher, {path: [7]}).values()) == [expected]
 
 
+def test_axes_that_replace_the_components_of_a_list_are_combined() -> None:
+    vary = {"retrievers.bm25": ["bm25", "splade"], "retrievers.colbert": ["colbert", "faiss"]}
+    expanded = expand_grid({"retrievers": ["bm25", "colbert"]}, vary)
+    every = itertools.product(*vary.values())
+    assert [settings["retrievers"] for settings in expanded.values()] == [list(chosen) for chosen in every]
+
+
 @pytest.mark.parametrize(
     ("searcher", "path", "said"),
     [
@@ -171,6 +178,8 @@ def test_a_value_is_called_what_tells_it_from_the_others(values: list[Any], labe
         ({"skip": [{"fusion": ["rrf", "raw"]}]}, r"grid\.skip: leaves no combination"),
         ({"vary": {"retrievers.bm25.k1": [0.9, 1.2], "retrievers.0.k1": [0.5, 0.7]}},
          r"grid\.vary\.retrievers\.0\.k1: sets the same value as retrievers\.bm25\.k1; make them one axis"),
+        ({"vary": {"retrievers.0.k1": [0.9], "retrievers.bm25.k1": [0.9]}},
+         r"grid\.vary\.retrievers\.bm25\.k1: sets the same value as retrievers\.0\.k1; make them one axis"),
         ({"vary": {f"axis{place}": list(range(22)) for place in range(3)}},
          r"grid: 10,648 combinations are more than 10,000; vary less"),
     ],
