@@ -129,9 +129,12 @@ def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> d
     try:
         table = read_parquet(path)
         table.validate(full=True)
+        measured = table.drop_columns(list(_ABOUT)).schema
+        if not all(map(pa.types.is_floating, measured.types)):
+            raise ValueError("a measure is no column of floats")  # noqa: TRY301
         for result in report.configurations:
             rows = table.filter(pc.equal(table.column("configuration"), result.name))
-            measures = {name: np.asarray(rows.column(name), np.float64) for name in rows.column_names if name not in _ABOUT}
+            measures = {name: np.asarray(rows.column(name)) for name in measured.names}
             whole &= rows.column("query_id").to_pylist() == query_ids and all(
                 np.isfinite(one).all() for one in measures.values()
             )

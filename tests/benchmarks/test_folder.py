@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import BenchmarkRun, read_run_folder, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.results import FailedConfiguration
-from nlp_retrieval.benchmarks.runs import read_sources
+from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, read_sources, report_bytes
 from nlp_retrieval.errors import GoldError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
 
@@ -99,6 +102,32 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     table = tmp_path / "gold.csv"
     table.write_text("".join(f"{line}\n" for line in ["query_id,doc_id,relevance", *(f"{q},{d},{g}" for q, _, d, g in rows)]))
     assert read_sources([str(tmp_path / "bm25.trec")], table).lists.qrels() == again.lists.qrels()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("recall@10", {"a": 1.0}, "a measure is no column of floats"),
+        ("recall@10", "1.0", "a measure is no column of floats"),
+        ("recall@10", True, "a measure is no column of floats"),
+        ("recall@10", datetime(2026, 1, 19, tzinfo=UTC), "a measure is no column of floats"),
+        ("recall@10", float("nan"), "does not hold numbers"),
+        ("family", None, "family"),
+        ("group", None, "group"),
+    ],
+)
+def test_measures_that_are_no_numbers_and_columns_that_lack_are_refused(
+    finished: tuple[BenchmarkRun, Path], tmp_path: Path, column: str, value: object, said: str
+) -> None:
+    report = write_run_files(finished[0], tmp_path)
+    table = pq.read_table(tmp_path / PER_QUERY)
+    changed = table.drop_columns([column])
+    if value is not None:
+        changed = changed.append_column(column, pa.array([value] * len(table)))
+    pq.write_table(changed, tmp_path / PER_QUERY)
+    (tmp_path / REPORT).write_bytes(report_bytes(report, tmp_path))
+    with pytest.raises(SourceError, match=rf"per_query\.parquet .*{said}"):
+        read_run_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
