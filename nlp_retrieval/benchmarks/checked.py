@@ -127,7 +127,10 @@ def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
     if kind in _UNKNOWN:
         return ConfigurationError(f"{start}unknown key {location[-1]!r}; {nearest(str(location[-1]), names.values())}")
     if kind in _MISSING:
-        return ConfigurationError(f"{start}{names.get(field, field)!r} missing; keys there can be: {', '.join(names.values())}")
+        lacking = str(location[-1])
+        return ConfigurationError(
+            f"{start}{names.get(lacking, lacking)!r} missing; keys there can be: {', '.join(names.values())}"
+        )
     inside = [] if location[-1:] == ["[key]"] else location[1:]
     place = ".".join(filter(None, [names.get(field, field), *map(str, inside)]))
     raised = problem.get("ctx", {}).get("error")

@@ -15,6 +15,7 @@ from nlp_retrieval import Bm25Retriever, ClaimPhrases, HyDE, Searcher
 from nlp_retrieval.benchmarks.cost import (
     Cost,
     ModelTokens,
+    Prices,
     price_per_1000_queries,
     read_prices,
     unpriced,
@@ -48,6 +49,11 @@ def test_a_table_that_is_none_is_refused_in_a_sentence(value: object, said: str)
     with pytest.raises(ConfigurationError) as caught:
         read_prices(value, "sweep.yaml: prices")
     assert said in str(caught.value)
+
+
+def test_what_is_missing_inside_a_table_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"^'output' missing"):
+        Prices({"openai/a": {"input": 1.0}})  # type: ignore[dict-item]
 
 
 class Both(BaseUserQueryProcessor):
