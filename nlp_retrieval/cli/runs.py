@@ -311,9 +311,11 @@ def diff(
     if query is None:
         changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)
         console.print(queries_view(lists, name_a, name_b, changed[:_MOST_LISTED], f"{measure}@{k}", len(changed)))
-        if left_out := len(lists.query_ids) - len(changed) + len(sources.unjudged):
-            several = f"{counted(left_out, 'query', 'queries')} without judgements or a relevant document"
+        if n := len(lists.query_ids) - len(changed):
+            several = f"{counted(n, 'query', 'queries')} without a relevant document"
             say(f"note: {several}: not listed; name one with --query")
+        if n := len(sources.unjudged):
+            say(f"note: {counted(n, 'query', 'queries')} without judgements: left out")
         return
     console.print(difference_view(difference(lists, name_a, name_b, query, k, relevant_from)))
     without = [name for name in (name_a, name_b) if not lists.listings[name].signals]

@@ -78,3 +78,13 @@ def test_without_a_query_those_that_change_most_are_listed(folder: Path) -> None
     assert [query for query in done.stdout.split() if re.fullmatch(r"q\d+", query)] == [row.query_id for row in wanted]
     main = read_run_folder(folder / "run").report.main_measure
     assert one_line(run("diff", *pair).stdout).startswith(f"{main} from clauses to bm25: ")
+
+
+def test_queries_that_are_not_listed_are_counted_by_what_they_lack(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.trec").write_text("".join(f"q{number} Q0 d1 1 2.0 {name}\n" for number in range(4)))
+    (tmp_path / "qrels.txt").write_text("q0 0 d1 1\nq1 0 d1 0\n")
+    done = run("diff", "one.trec", "other.trec", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "note: 1 query without a relevant document: not listed; name one with --query\n" in done.stderr
+    assert "note: 2 queries without judgements: left out\n" in done.stderr
