@@ -193,10 +193,13 @@ def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
     for name, corpus in corpora.items():
         if corpus is not None:
             known.setdefault(corpus, []).append(name)
-    runs = "; ".join(f"{', '.join(names)}: {corpus}" for corpus, names in known.items())
-    different = f"These configurations were run on different corpora, and a difference may be one of corpora. {runs}."
-    not_known = f"The corpus of {', '.join(unknown)} is not known, so a difference may be one of corpora."
-    return " ".join([different] * (len(known) > 1) + [not_known] * (bool(unknown) and len(corpora) > 1))
+    notes = []
+    if len(known) > 1:
+        runs = "; ".join(f"{', '.join(names)}: {corpus}" for corpus, names in known.items())
+        notes.append(f"These configurations were run on different corpora, and a difference may be one of corpora. {runs}.")
+    if unknown and len(corpora) > 1:
+        notes.append(f"The corpus of {', '.join(unknown)} is not known, so a difference may be one of corpora.")
+    return " ".join(notes)
 
 
 def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:

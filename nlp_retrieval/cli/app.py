@@ -153,7 +153,8 @@ def _options(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     del version, debug  # _Commands reads debug
-    DISPLAY.mode = "off" if quiet else DISPLAY.mode
+    if quiet:
+        DISPLAY.mode = "off"
 
 
 def main() -> None:

@@ -169,7 +169,8 @@ def _figures(row: Row, view: ReportView) -> dict[str, float]:
             inside = own if isinstance(own, dict) else asdict(own) if own else {}
             costs |= {f"{part}/{key}": value for key, value in inside.items() if isinstance(value, int | float)}
         price = row.cells.get("price_per_1000_queries")
-        costs |= {} if price is None or price.value is None else {price.column.key: price.value}
+        if price is not None and price.value is not None:
+            costs[price.column.key] = price.value
         figures |= {f"cost/{key}": value for key, value in costs.items()}
     return figures
 
