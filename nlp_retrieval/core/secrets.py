@@ -107,13 +107,14 @@ def _without(value: Any, known: list[str]) -> Any:
         return [_without(inner, known) for inner in value]
     if not isinstance(value, str):
         return value
-    value = _hide_values(value, known)
+    value = hide_values(value, known)
     if not value.isascii() or any(map(value.lower().__contains__, _MARKS)):
         value = _SECRET_VALUE.sub(HIDDEN, value)
     return _SETTING.sub(_hide_setting, value) if any(map(value.__contains__, (":", "=", "%3"))) else value
 
 
-def _hide_values(text: str, values: list[str]) -> str:
+def hide_values(text: str, values: list[str]) -> str:
+    """Return a text without these values, longest first; a short one only where it is a word of its own."""
     for value in values:
         if len(value) >= _SHORTEST:
             text = text.replace(value, HIDDEN)

@@ -18,7 +18,7 @@ from urllib.parse import unquote, unquote_plus
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, given, may_set
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, plain_value
-from nlp_retrieval.core.secrets import HIDDEN, read_variable, was_read
+from nlp_retrieval.core.secrets import HIDDEN, hide_values, read_variable, was_read
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError, install, nearest
 from nlp_retrieval.loaders.records import RecordLoader, missing_field
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
+_SETTING = re.compile(r"([^\s?&;=]*)\s*=\s*('(?:[^'\\]|\\.)*'|[^&;\s]+)")
 _PART = re.compile(r"([^\s:/?&;=@,'\"]++)(?!\s*=)")
 """A part of an address, but not the name of a setting."""
 
@@ -67,13 +68,12 @@ def scrub(text: object, url: str) -> str:
         'cannot reach reader:***@db.example'
     """
     address = url.partition("://")[2] or url
-    hidden = {address.rpartition("@")[0].partition(":")[2], *re.findall(r"=\s*('(?:[^'\\]|\\.)*'|[^&;\s]+)", address)}
+    hidden = {value for name, value in _SETTING.findall(address) if _SECRET_NAME.search(name)}
+    hidden.add(address.rpartition("@")[0].partition(":")[2])
     hidden |= set(_PART.findall(address)) if was_read(url) else set()
     hidden |= {form for part in hidden for form in (part.strip("'"), unquote(part), unquote_plus(part))}
     shown = str(text).strip().replace(url, hide_secrets(url))
-    for part in sorted(hidden - {""}, key=len, reverse=True):
-        shown = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", HIDDEN, shown)
-    return shown
+    return hide_values(shown, sorted(hidden - {""}, key=len, reverse=True))
 
 
 def resolve(url: str) -> str:
