@@ -472,10 +472,12 @@ class ItemTable:
             first_row: where to start.
         """
         start = 0
-        for part in (part for path in self._paths for part in _read(path)):
-            if start + len(part) > first_row:
-                yield from islice(part.items(keys), max(0, first_row - start), None)
-            start += len(part)
+        for path in self._paths:
+            end = start + sum(len(part) for part in self._parts if part.path == path)
+            if end > first_row:
+                items = (item for part in _read(path) for item in part.items(keys))
+                yield from islice(items, max(0, first_row - start), None)
+            start = end
 
     def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
         """Yield the items that are not deleted, as :meth:`stream` does."""
