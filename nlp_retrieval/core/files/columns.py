@@ -59,7 +59,13 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
             if b"L" in file.readline(256):
                 raise damaged(path, "its header is that of Python 2")  # noqa: TRY301
             size = file.seek(0, 2)
-            column = np.lib.format.open_memmap(path, "r")
+            file.seek(0)
+            if np.lib.format.read_magic(file) != (1, 0):
+                raise damaged(path, "it is not of format 1.0")  # noqa: TRY301
+            found_shape, by_column, kind = np.lib.format.read_array_header_1_0(file)
+            if kind.hasobject:
+                raise damaged(path, "it holds Python objects")  # noqa: TRY301
+            column = np.memmap(file, kind, "r", file.tell(), found_shape, "F" if by_column else "C")
     except (IndexStateError, IndexDamagedError):
         raise
     except OSError as error:
