@@ -128,7 +128,7 @@ def progress(what: str, total: int | None) -> AbstractContextManager[Advance]:
 
     Args:
         what: name of the operation ("encoding").
-        total: number of units; None if unknown.
+        total: number of units; None if unknown, and then a terminal or notebook shows it at once.
 
     Examples:
         >>> with progress("reading", total=len(items)) as advance:

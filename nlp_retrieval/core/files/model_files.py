@@ -63,9 +63,9 @@ class ModelFiles:
         """Take the fingerprint of a model's files."""
         folder = folder.absolute()
         try:
-            files = {name: (file, file.stat()) for name, file in _listed(folder).items()}
-            state = tuple((name, *state_of(status)) for name, (_, status) in files.items())
-            read = _fingerprint if is_settled(*(status for _, status in files.values())) else _fingerprint.__wrapped__
+            statuses = {name: file.stat() for name, file in _listed(folder).items()}
+            state = tuple((name, *state_of(status)) for name, status in statuses.items())
+            read = _fingerprint if is_settled(*statuses.values()) else _fingerprint.__wrapped__
             return cls(folder, read(folder, state), trust_remote_code)
         except OSError as error:
             raise ModelError(f"{error.filename} belongs to a model and cannot be read ({error.strerror}); check it") from None

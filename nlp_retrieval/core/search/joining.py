@@ -82,9 +82,9 @@ def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: 
 
 def note_empty(batch: CandidateBatch, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None]) -> None:
     """Note how many queries found nothing, and count the reasons, with the first query for each reason."""
-    if not search_context().notes_empty:
-        return
     empty = np.flatnonzero(np.diff(batch.offsets) == 0).tolist()
+    if not empty or not search_context().notes_empty:
+        return
     counted: dict[str, list[str]] = {}
     for subqueries in map(processed.__getitem__, empty):
         asked = [subquery for subquery in subqueries if not has_no_words(subquery)]

@@ -107,5 +107,5 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
         return {results.query_id: {hit.item.item_id: hit.score for hit in results} for results in self}
 
     def __repr__(self) -> str:
-        counts = [str(len(results)) for results in list(self)[:10]]
+        counts = [str(len(results)) for results in self[:10]]
         return f"<{len(self)} {'query' if len(self) == 1 else 'queries'}: {', '.join([*counts, '…'][: len(self)])} results>"

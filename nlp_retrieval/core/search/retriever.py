@@ -346,8 +346,7 @@ class BaseRetriever(Builder, Expression, ABC):
         self, hits: Hits, places: Rows, counts: Rows, processed: list[list[str]], k: int, label: str | None
     ) -> CandidateBatch:
         batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
-        if not np.diff(batch.offsets).all():
-            note_empty(batch, processed, self.name, self.ignored)
+        note_empty(batch, processed, self.name, self.ignored)
         return batch
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
