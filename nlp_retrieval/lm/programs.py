@@ -17,6 +17,9 @@ from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 
+_KEYS = frozenset({"traces", "train", "demos", "signature", "lm", "fields"})
+_WRITTEN_BY = "pass a file that optimize or dspy.Module.save wrote"
+
 
 @dataclass(frozen=True)
 class CompiledProgram:
@@ -101,11 +104,9 @@ def read_program(path: str | Path) -> CompiledProgram:
         raise SourceError(f"there is no compiled program at {file}") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{file} is not a compiled program: {error}") from None
-    if not isinstance(state, dict):
-        raise ConfigurationError(
-            f"{file} is not the state of a DSPy program; pass a file that optimize or dspy.Module.save wrote"
-        )
-    predictors = {key: value for key, value in state.items() if key != "metadata"}
+    predictors = {key: value for key, value in state.items() if key != "metadata"} if isinstance(state, dict) else {"": None}
+    if not all(isinstance(value, dict) for value in predictors.values()):
+        raise ConfigurationError(f"{file} is not the state of a DSPy program; {_WRITTEN_BY}")
     return CompiledProgram(file, predictors, f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
@@ -143,27 +144,35 @@ def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
             f"{loaded.path} was compiled for another program: it has {sorted(loaded.state)}, not {sorted(predictors)}"
         )
     for name, predictor in predictors.items():
-        state = loaded.state[name]
-        try:
-            if not isinstance(state["signature"]["instructions"], str):
-                raise ConfigurationError(f"{loaded.path} is not the state of a DSPy program: its instructions are no text")
-            demonstrated = {key for demo in state["demos"] for key in demo} - {"augmented"}
-            present, wanted = _prefixes(state["signature"]), _prefixes(predictor.signature.dump_state())
-            # an optimiser may rewrite the prefix of the last field (COPRO does), but of no other
-            if (
-                wanted[:-1] != present[:-1]
-                or len(wanted) != len(present)
-                or not demonstrated <= set(predictor.signature.fields)
-            ):
-                raise ConfigurationError(
-                    f"{loaded.path} was compiled for another signature: the fields of {name!r} there are {present} (in "
-                    f"demonstrations {sorted(demonstrated)}), here {wanted}"
-                )
-            predictor.load_state(_without_model(copy.deepcopy(state)))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            if isinstance(error, ConfigurationError):
-                raise
-            raise ConfigurationError(f"{loaded.path} is not the state of a DSPy program: {error!r:.100}") from None
+        _require_fit(loaded, name, predictor)
+    for name, predictor in predictors.items():
+        predictor.load_state(_without_model(copy.deepcopy(loaded.state[name])))
+
+
+def _require_fit(compiled: CompiledProgram, name: str, predictor: Any) -> None:
+    """Refuse what is no state of a predictor, or that of one with other fields."""
+    state, no_state = compiled.state[name], f"{compiled.path} is not the state of a DSPy program"
+    try:
+        written, demos = state["signature"], state["demos"]
+        sound = _KEYS.issuperset(state) and isinstance(demos, list) and all(isinstance(demo, dict) for demo in demos)
+        sound = sound and all(isinstance(entry["prefix"], str) and "description" in entry for entry in written["fields"])
+        says_what_to_do = isinstance(written["instructions"], str)
+        if sound and says_what_to_do:
+            copy.copy(predictor).load_state(_without_model(copy.deepcopy(state)))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ConfigurationError(f"{no_state}: {error!r:.100}") from None
+    if not says_what_to_do:
+        raise ConfigurationError(f"{no_state}: its instructions are no text")
+    if not sound:
+        raise ConfigurationError(f"{no_state}; {_WRITTEN_BY}")
+    demonstrated = {key for demo in demos for key in demo} - {"augmented"}
+    present, wanted = _prefixes(written), _prefixes(predictor.signature.dump_state())
+    # an optimiser may rewrite the prefix of the last field (COPRO does), but of no other
+    if wanted[:-1] != present[:-1] or len(wanted) != len(present) or not demonstrated <= set(predictor.signature.fields):
+        raise ConfigurationError(
+            f"{compiled.path} was compiled for another signature: the fields of {name!r} there are {present} (in "
+            f"demonstrations {sorted(demonstrated)}), here {wanted}"
+        )
 
 
 def _without_model(state: dict[str, Any]) -> dict[str, Any]:

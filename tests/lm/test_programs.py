@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,12 @@ class Other(dspy.Module):
         self.decompose = dspy.Predict("claim, context -> phrases")
 
 
+class Two(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.decompose, self.write = dspy.Predict("claim -> phrases"), dspy.Predict("query -> passage")
+
+
 def edit(path: Path, change: Any) -> None:
     state = json.loads(path.read_text())
     change(state["decompose"])
@@ -80,6 +87,31 @@ def test_instructions_that_are_no_text_are_refused(tmp_path):
     edit(tmp_path / "program.json", lambda state: state["signature"].update(instructions=7))
     with pytest.raises(ConfigurationError, match=r"not the state of a DSPy program: its instructions are no text"):
         load_program(Decomposer(), tmp_path / "program.json")
+
+
+def test_what_is_no_state_of_a_predictor_is_refused_before_any_is_loaded(tmp_path, subtests: pytest.Subtests):
+    save_program(two := Two(), tmp_path / "program.json")
+    (tmp_path / "five.json").write_text('{"a": 5}')
+    with pytest.raises(ConfigurationError, match=r"five\.json is not the state of a DSPy program; pass a file that"):
+        read_program(tmp_path / "five.json")
+    sound = read_program(tmp_path / "program.json")
+    sound.state["decompose"]["signature"]["instructions"] = "Loaded."
+    writes = sound.state["write"]
+    for change in [
+        {"config": {"n": 2}, "forward": "x"},
+        {"demos": 7},
+        {"demos": ["x"]},
+        {"fields": 7},
+        {"signature": writes["signature"] | {"instructions": 7}},
+        {"signature": writes["signature"] | {"fields": []}},
+    ]:
+        with subtests.test(change=change):
+            with pytest.raises(ConfigurationError, match=r"not the state of a DSPy program|another signature"):
+                load_program(two, replace(sound, state=sound.state | {"write": writes | change}))
+            assert fingerprint_of_program(two) == fingerprint_of_program(Two())
+            assert two.write.config == {}
+    load_program(two, sound)
+    assert two.decompose.signature.instructions == "Loaded."
 
 
 def test_a_pickle_is_refused_by_its_name_unread(tmp_path):
