@@ -168,7 +168,7 @@ class EndpointKey:
         return key
 
 
-_URL = re.compile(r"https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?(?:/[!$-;=@-~]*)?", re.ASCII)  # no blank, no query
+_URL = re.compile(r"https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::(\d{1,5}))?(?:/[!$-;=@-~]*)?", re.ASCII)  # no blank, no query
 
 
 def check_url(owner: str, url: str) -> None:
@@ -178,7 +178,8 @@ def check_url(owner: str, url: str) -> None:
             f"{owner}: base_url={without_secrets(url)!r} holds a password or a key; put it into an environment "
             "variable and name the variable with api_key_env"
         )
-    if not _URL.fullmatch(url):
+    address = _URL.fullmatch(url)
+    if address is None or not 0 < int(address[1] or 443) < 2**16:
         raise ConfigurationError(
             f"{owner}: base_url={url!r} is not the URL of a server; write it as http://localhost:8000/v1, without a query"
         )

@@ -126,7 +126,7 @@ def test_a_key_that_is_missing_or_no_key_is_an_error_at_once(make, monkeypatch):
         make(api_key_env="sk-0123456789012345678901")
 
 
-NO_URLS = "localhost:8000 ftp://localhost http:// http://[::1 http://a?key=1 http://a/#x".split()
+NO_URLS = "localhost:8000 ftp://localhost http:// http://[::1 http://a?key=1 http://a/#x http://a:0 http://a:99999/".split()
 
 
 def test_what_is_no_url_of_a_server_is_refused_and_no_password_is_shown(subtests: pytest.Subtests):
