@@ -156,9 +156,8 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
         if _JSON_BEGINS.match(text) and not {"]", "}"}.intersection(text):  # it broke off: the texts that are whole
             text = text[: text.rfind('",') + 1] + "]"
         for value in (_json_in(text, "[", "]"), _json_in(text, "{", "}")):
-            if value and not (
-                isinstance(value, list) and all(isinstance(part, int) for part in value)
-            ):  # no citation such as [2]
+            is_citation = isinstance(value, list) and value != [] and all(isinstance(part, int) for part in value)  # as [2]
+            if value is not None and not is_citation:
                 yield from _parts(value, depth + 1)
                 return
         plain = [" ".join(line.split()) for line in text.splitlines()]

@@ -42,6 +42,7 @@ def test_phrases_are_found_in_whatever_form_they_come(subtests: pytest.Subtests)
 
 def test_an_answer_without_a_phrase_is_none(subtests: pytest.Subtests):
     for answer in [
+        *("There are no phrases for it.\n[]", "There are none: {}", '{"phrases": []}'),
         *("  \n ", "[]", "null", "...", "Here are the phrases:", '["Stan'),
         *("I\u2019m sorry, but I can't help with that.", "As an AI, I cannot search.", "Es tut mir leid, das geht nicht."),
         *([""], ["the", "of"], CLAIM, None, 7),
