@@ -69,12 +69,12 @@ class FuzzyWords:
 
     def _similar_words(self, term: str, read: KnownTexts) -> tuple[Numbers, Scores]:
         """The words of the vocabulary that resemble a term, with their likeness; earlier comparisons are remembered."""
-        words, values, compared = read.similar.get(term, (np.zeros(0, np.int64), np.zeros(0), 0))
+        words, values, compared = read.similar.pop(term, (np.zeros(0, np.int64), np.zeros(0), 0))
         if compared < len(read.vocabulary):
             more, likeness = self._compare(term, read.vocabulary[compared:])
             words, values = np.concatenate([words, compared + more]), np.concatenate([values, likeness])
         if len(read.similar) >= _KEPT:
-            read.similar.clear()
+            del read.similar[next(iter(read.similar))]
         read.similar[term] = words, values, len(read.vocabulary)
         return words, values
 
