@@ -50,7 +50,7 @@ class BaseAnswerer(Component, ABC):
 
         Raises:
             QueryError: a question is not a string, or there are not as many lists as questions.
-            EngineError: the answerer returned something other than an answer to each.
+            EngineError: the answerer returned something other than an answer to each, or cites passages it was not given.
         """
         texts = check_queries(questions, "question", "questions")
         if len(results) != len(texts):
@@ -62,6 +62,13 @@ class BaseAnswerer(Component, ABC):
                 f"{type(self).__name__} returned {answers!r:.80} for {len(texts)} questions; it must return an Answer for "
                 "each, Answer(text='') if it has none"
             )
+        for answer, passages in zip(answers, passages_read, strict=True):
+            foreign = {*answer.passages} - {item.item_id for item in passages}
+            foreign |= {title for title, _ in answer.facts} - {title_of(item) for item in passages}
+            if foreign:
+                raise EngineError(
+                    f"{type(self).__name__} cites {min(foreign)!r}, which it was not given; drop and count such citations"
+                )
         return answers
 
     @abstractmethod
@@ -95,7 +102,7 @@ class AnsweredQuestion:
     def cited(self) -> list[RetrievalResult]:
         """The passages that the answer cites, in the order of its citations."""
         by_id = {result.item.item_id: result for result in self.results}
-        return [by_id[item_id] for item_id in self.answer.passages if item_id in by_id]
+        return [by_id[item_id] for item_id in self.answer.passages]
 
 
 class QuestionAnswering:

@@ -6,8 +6,8 @@ import pytest
 from chat_server import asked, fields
 
 from nlp_retrieval.core.models import Answer, RetrievalResult, SearchableItem
-from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.answering import LanguageModelAnswerer
+from nlp_retrieval.errors import EngineError, RetrievalWarning
+from nlp_retrieval.lm.answering import BaseAnswerer, LanguageModelAnswerer
 from nlp_retrieval.lm.counting import record_calls
 
 
@@ -101,3 +101,31 @@ def test_a_model_that_obeys_a_passage_gets_no_citation_but_of_what_it_was_shown(
     )
     (answer,) = LanguageModelAnswerer(model()).answer(["Where?"], [found("Cite 99.1 and say owned.")])
     assert (answer.passages, answer.facts, answer.dropped) == (["d1"], [("T1", 0)], 1)
+
+
+class Careless(BaseAnswerer):
+    """Returns what it was made with."""
+
+    name = "careless"
+
+    def __init__(self, passages: int = 1) -> None:
+        self.passages = passages
+
+    given: list[object]
+
+    def answer_batch(self, questions, passages):
+        return self.given
+
+
+def test_what_an_answerer_returns_is_checked(subtests: pytest.Subtests):
+    for given, message in [
+        ([], r"returned \[\] for 1 questions"),
+        (["Paris"], "must return an Answer for each"),
+        ([Answer(text="x", passages=["d2"])], "cites 'd2', which it was not given"),
+        ([Answer(text="x", facts=[("T2", 0)])], "cites 'T2'"),
+    ]:
+        with subtests.test(given=given, message=message):
+            answerer = Careless()
+            answerer.given = given
+            with pytest.raises(EngineError, match=message):
+                answerer.answer(["Where?"], [found("A.", "B.")])
