@@ -8,6 +8,7 @@ from nlp_retrieval.lm.asking import AskingLine as AskingLine
 from nlp_retrieval.lm.asking import Outcome as Outcome
 from nlp_retrieval.lm.asking import ask as ask
 from nlp_retrieval.lm.asking import ask_all as ask_all
+from nlp_retrieval.lm.asking import current_model as current_model
 from nlp_retrieval.lm.asking import using as using
 from nlp_retrieval.lm.counting import CallCounter as CallCounter
 from nlp_retrieval.lm.counting import CallCounts as CallCounts

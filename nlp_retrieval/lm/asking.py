@@ -82,9 +82,20 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
         yield
 
 
-def current_model(lm: LanguageModel | None) -> LanguageModel:
-    """Return the model, or that of DSPy's current settings."""
-    return LanguageModel.of_client(dspy.settings.lm) if lm is None else lm
+def current_model(lm: Any) -> LanguageModel:
+    """Return a model or client as a language model; for None, the model of DSPy's current settings.
+
+    Args:
+        lm: a language model, or a client as :meth:`LanguageModel.of_client` takes it.
+
+    Raises:
+        ConfigurationError: it is none, or there is no current one.
+
+    Examples:
+        >>> current_model(LanguageModel("openai/gpt-4o-mini"))
+        LanguageModel(model='openai/gpt-4o-mini')
+    """
+    return LanguageModel.of_client(dspy.settings.lm if lm is None else lm)
 
 
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types

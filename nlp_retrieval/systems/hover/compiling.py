@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 from nlp_retrieval import Gold, HoverLoader, LanguageModel, Query, RetrievalResult
 from nlp_retrieval.core import Lock, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, RetrievalWarning, install, nearest
-from nlp_retrieval.lm import CallCounts, dspy, save_program
+from nlp_retrieval.lm import CallCounts, current_model, dspy, save_program
 from nlp_retrieval.systems.hover.programs import SEPARATOR
 from nlp_retrieval.text import normalize_title
 
@@ -342,7 +342,7 @@ def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
     lm = None if lm is None else LanguageModel.of_client(lm)
     if own is not None and lm not in (None, own):
         raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
-    return own or lm or LanguageModel.of_client(dspy.settings.lm)
+    return own or current_model(lm)
 
 
 def _known(name: str) -> Optimizer:

@@ -28,7 +28,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core import BaseReranker, BaseRetriever, BaseSearcher, Items, build, has_no_words, stage
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.lm import CompiledProgram, ask_all, compiled_from, dspy, load_program, read_passage
+from nlp_retrieval.lm import CompiledProgram, ask_all, compiled_from, current_model, dspy, load_program, read_passage
 from nlp_retrieval.processors import ClaimDecomposition
 
 Search = Callable[[list[str], int], list[list[RetrievalResult]]]
@@ -256,7 +256,7 @@ class HoverMultiHop(_HoverProgram):
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
     def as_searcher(self) -> BaseSearcher:
-        inner, lm = self.parts.searcher, LanguageModel.of_client(self.parts.lm or dspy.settings.lm)
+        inner, lm = self.parts.searcher, current_model(self.parts.lm)
         parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
         if Searcher(**parts) != inner:
             raise ConfigurationError(f"{inner} has more than retrievers, a fusion and a reranker; make the program of these")
@@ -304,7 +304,7 @@ class HoverMultiHopPipeline(_HoverProgram):
         program: str | Path | None = None,
     ) -> None:
         super().__init__()
-        model = LanguageModel.of_client(dspy.settings.lm if lm is None else lm)
+        model = current_model(lm)
         processor = ClaimPhrases(model, keep_query=keep_query, program=program)
         reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
         searcher = Searcher(retrievers, processor=processor, reranker=reranker, scope="per_subquery", depth=DEPTH, quota=QUOTA)
