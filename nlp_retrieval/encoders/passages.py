@@ -40,7 +40,7 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.context import Workers, search_context
 from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
-from nlp_retrieval.core.processes import FAULTS, limit_cores, set_signal_actions, signal_actions
+from nlp_retrieval.core.processes import FAULTS, Lock, limit_cores, set_signal_actions, signal_actions, threads_of
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.encoders.base import (
     BaseEncoder,
@@ -130,10 +130,6 @@ def done(task: Task, facts: tuple[tuple[str, str], ...], work: Any) -> Any:
 def _opened(task: Task, facts: tuple[tuple[str, str], ...]) -> Task:
     """Return a task that is equal to this one and stays, with its models, once it has what the process that asked has."""
     limit_cores(1)
-    with suppress(ImportError):
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(1)  # of BLAS, which numpy has loaded by now
     DISPLAY.mode = "off"  # the process that asked reports
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # or all workers would put their models on the first GPU
     ours, theirs = task.facts(), dict(facts)
@@ -159,7 +155,7 @@ class LocalPool(WorkerPool):
 
     def submit(self, *what: Any) -> Future[Any]:
         ForkingPickler.dumps(what[0])  # what cannot be sent is refused here, and not in a thread of the pool
-        with _all_there():
+        with _all_there(), _environment(threads_of(1)):  # any block may start one more process
             return self._executor.submit(done, *what)
 
     def wait_for(self, answer: Future[Any]) -> Any:
@@ -182,6 +178,23 @@ def _all_there() -> Iterator[None]:
             "from what was done. If the system killed it for memory, use fewer workers, or a smaller batch_size. A script that "
             'starts workers needs if __name__ == "__main__": around what it does'
         ) from None
+
+
+_environment_lock = Lock()
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Start processes with these variables, which libraries read as they are imported."""
+    with _environment_lock:
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({} if value is None else {name: value})
 
 
 def _begin() -> None:
