@@ -51,7 +51,7 @@ class LangChainRetriever(BaseRetriever):
 
 
 def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
-    """Yield LangChain's documents as items; a SourceError if one has no id (text splitters give none), or no JSON."""
+    """Yield documents as items; a SourceError if one has no id (text splitters set none), or metadata that is not JSON."""
     for number, document in enumerate(documents, 1):
         label = f"document {number}"
         yield make_item(label, as_id(label, "id", document.id), document.page_content, document.metadata)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _SECONDS_TO_CONNECT, _SECONDS_TO_SEARCH, _AT_ONCE = 10, 60, 8
 _CURES = {
-    "57014": "a search took longer than 60 s; search with an index (index_type='hnsw')",
+    "57014": f"a search took longer than {_SECONDS_TO_SEARCH} s; search with an index (index_type='hnsw')",
     "54000": "use index_type='exact', or for up to 4,000 dimensions precision='halfvec'",
     "42602": "upgrade pgvector to 0.8 and run ALTER EXTENSION vector UPDATE",
     "0A000": "install pgvector on the server (Debian: postgresql-<version>-pgvector), and CREATE EXTENSION vector as superuser",
