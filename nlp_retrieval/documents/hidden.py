@@ -281,14 +281,14 @@ def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
     """Return whether nothing inside an element can be seen, whatever its own style."""
     if node.tag in ("html", "body"):
         return False
-    across, down = (
-        _pixels(style, f"margin-{side}", _LETTER, 400)
-        + (style.get("position", "static") != "static")
-        * _pixels(style, side, _LETTER, _WIDTH, default=_WIDTH - _pixels(style, other, _LETTER, _WIDTH, default=_WIDTH))
-        for side, other in (("left", "right"), ("top", "bottom"))
-    )
+    sides = (("left", "right"), ("top", "bottom"))
+    moves = [_pixels(style, f"margin-{side}", _LETTER, 400) for side, _ in sides]
+    if style.get("position", "static") != "static":
+        for at, (side, other) in enumerate(sides):
+            from_other = _WIDTH - _pixels(style, other, _LETTER, _WIDTH, default=_WIDTH)
+            moves[at] += _pixels(style, side, _LETTER, _WIDTH, default=from_other)
     default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
-    is_far = min(across, down) <= -_FAR or max(across, down) >= 10 * _FAR
+    is_far = not all(-_FAR < move < 10 * _FAR for move in moves)  # true also of a sum that is no number
     return is_far or bool(style.get("display", default) == "none")
 
 

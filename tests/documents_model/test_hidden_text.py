@@ -25,6 +25,8 @@ text-indent:-9999px
 position:absolute;left:-10000px
 position:fixed;top:-200em
 position:fixed;bottom:-9999px
+margin-left:-9999px;left:1e999px
+margin-top:-9999px;left:1e999px
 color:transparent
 color:rgb(0 0 0 / 0%)
 color:white
