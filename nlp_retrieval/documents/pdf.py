@@ -73,7 +73,9 @@ def read_pdf(data: bytes, where: str) -> Document:
         if reader.is_encrypted and not reader.decrypt(""):
             raise FileNotDecryptedError  # noqa: TRY301
         title, n_pages = str((reader.metadata.title if reader.metadata else None) or ""), len(reader.pages)
-        for number in range(min(n_pages, MOST_PAGES)):
+        if n_pages > MOST_PAGES:
+            raise SourceError(f"{where}: {n_pages:,} pages; at most {MOST_PAGES:,} are read, split it up")  # noqa: TRY301
+        for number in range(n_pages):
             try:
                 pages.append(_lines_of(reader.pages[number], number + 1))
             except (LimitReachedError, MemoryError):
@@ -90,12 +92,10 @@ def read_pdf(data: bytes, where: str) -> Document:
             f"{where}: a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); "
             "save it again as a plain PDF, or omit it"
         ) from None
-    except MemoryError:
+    except (SourceError, MemoryError):
         raise
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
-    if n_pages > MOST_PAGES:
-        raise SourceError(f"{where}: {n_pages:,} pages; at most {MOST_PAGES:,} are read, split it up")
     empty = [str(number) for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
     without = f"{where}: no text on page {', '.join(empty[:10])}{', ...' * (len(empty) > 10)}; "
     without += "recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
