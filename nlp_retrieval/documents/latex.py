@@ -100,7 +100,7 @@ def read_latex(text: str, where: str) -> Document:
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
-    for table in page.iter("table"):
+    for table in reversed(list(page.iter("table"))):  # a table in a cell before the one around it
         _settle(table)
     document = document_of(page, where)
     files = dict.fromkeys((kind, "".join(name)) for kind, *name in _OTHER_FILES.findall(source))
@@ -368,7 +368,7 @@ def _settle(table: Any) -> None:
 
     heads = dict.fromkeys(_RULES, 0)
     rows: list[Any] = []
-    for row in list(table.iter("tr")):
+    for row in [each for each in table.iter("tr") if next(each.iterancestors("table")) is table]:
         for rule in row.iter(_RULE):
             heads[rule.get("name", "")] = heads[rule.get("name", "")] or len(rows)
         if "".join(row.itertext()).strip() or next(row.iter(MARK), None) is not None:

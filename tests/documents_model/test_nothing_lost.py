@@ -50,6 +50,12 @@ def notes_of(document: Document) -> list[str]:
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
         ),
         (
+            "a.tex",
+            r"\begin{tabular}{ll}A & \begin{tabular}{ll}\multicolumn{2}{c}{x} \\ 1 & 2\end{tabular} "
+            r"\\ \midrule B & 7 \end{tabular}",
+            "A | x x 1 2\nB | 7",
+        ),
+        (
             "a.html",
             "<table><tr><td rowspan=2>Land<td colspan=2>Cost<tr><td>2019<td>2020<tr><td>A<td>1<td>2</table>",
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
