@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from secrets import token_hex
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,9 +22,14 @@ from nlp_retrieval.documents.cleaning import clean_text, clean_title
 from nlp_retrieval.documents.hidden import StylesTooCostlyError, remove_hidden
 from nlp_retrieval.errors import SourceError
 
-MARK, NOTE, FOOTNOTE, LINE = "x-mark", "x-note", "x-footnote", "x-line"
+_OURS = token_hex(8)
+MARK, NOTE, FOOTNOTE, LINE = (f"x-{name}-{_OURS}" for name in ("mark", "note", "footnote", "line"))
 """Elements that readers of other formats write: the mark of a note or work, a note and one within a sentence (all with a
-``name``), and the beginning of a line. A link with the attribute ``label`` stays one if it leads to no page."""
+``name``), and the beginning of a line. No author of a page can write them, since their names differ in each process."""
+
+AT, LABEL, NUMBER = (f"{name}-{_OURS}" for name in ("line", "label", "number"))
+"""Attributes that those readers write: the line of an element, the label of a link, which stays one if it leads to no page,
+and the number of an item of a list."""
 
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _BLOCKS = _HEADINGS | frozenset(
@@ -49,12 +55,8 @@ _SPACES = re.compile(r"\s+")
 
 def read_html(text: str, where: str) -> Document:
     """Return the text of a page; its title is that of the ``title`` element, else the first heading."""
-    from lxml import etree
-
     cleaned, removed = clean_text(text)
     page = parse_page(cleaned, where)
-    etree.strip_attributes(page, "label", "number")  # which a browser does not show
-    etree.strip_tags(page, MARK, NOTE, FOOTNOTE, LINE)
     for element in page.iter(*_SIDE_BY_SIDE):
         before = element.getprevious()
         if before is not None and before.tag in _SIDE_BY_SIDE and not before.tail:
@@ -90,8 +92,8 @@ def with_lines(page: Any) -> Any:
     """Return a page whose elements got the lines that their attributes name, or those of the elements around them."""
     for element in page.iter():
         if isinstance(element.tag, str):
-            line, around = element.attrib.pop("line", ""), element.getparent()
-            set_line(element, int(line) if re.fullmatch("[0-9]{1,7}", line) else 1 if around is None else around.sourceline)
+            line, around = element.attrib.pop(AT, ""), element.getparent()
+            set_line(element, int(line) if line else 1 if around is None else around.sourceline)
     return page
 
 
@@ -234,7 +236,7 @@ class _Page:
         self._depth += tag == "li"
         if tag == "li":
             number = self._count(element)
-            self._item = element.get("number") or (str(number) if number else "-")
+            self._item = element.get(NUMBER) or (str(number) if number else "-")
         self._content(element, line)
         self._flush(element)
         self._depth -= tag == "li"
@@ -295,7 +297,7 @@ class _Page:
 
     def _anchor(self, anchor: Any, href: str, line: int) -> bool:
         """Read a link or a mark; return False for what is read like any other element."""
-        shown, label = "".join(anchor.itertext()), anchor.get("label")
+        shown, label = "".join(anchor.itertext()), anchor.get(LABEL)
         href = f"https:{href}" if href.startswith("//") else href
         if shown.strip().isdecimal() and (label or anchor.getparent().tag == "sup" or anchor.find("sup") is not None):
             shown = f"[{shown.strip()}]"  # a mark, and no figure

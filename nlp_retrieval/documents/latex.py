@@ -20,7 +20,7 @@ from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
-from nlp_retrieval.documents.html import FOOTNOTE, MARK, NOTE, document_of, parse_page, span, with_lines
+from nlp_retrieval.documents.html import AT, FOOTNOTE, MARK, NOTE, document_of, parse_page, span, with_lines
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
@@ -167,7 +167,7 @@ class _Latex:
 
     def _begin(self, tag: str, **attributes: str) -> None:
         named = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
-        self._written.append(f'<{tag} line="{self._line}"{named}>')
+        self._written.append(f'<{tag} {AT}="{self._line}"{named}>')
 
     def _add(self, text: str, tag: str = "span", **attributes: str) -> None:
         self._begin(tag, **attributes)

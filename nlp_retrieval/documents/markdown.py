@@ -19,7 +19,7 @@ from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_add
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import FOOTNOTE, LINE, MARK, NOTE, document_of, parse_page, with_lines
+from nlp_retrieval.documents.html import AT, FOOTNOTE, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -239,9 +239,9 @@ def _page_of(tokens: Sequence[Token]) -> str:
     line = 1
     for at, token in enumerate(tokens):
         line = token.map[0] + 1 if token.map else line
-        token.attrSet("line", str(line))
+        token.attrSet(AT, str(line))
         if token.type == "list_item_open":
-            token.attrSet("number", token.info or "-")
+            token.attrSet(NUMBER, token.info or "-")
             for text in [child for inline in tokens[at + 2 : at + 3] for child in (inline.children or ())[:1]]:
                 text.content = _TASK.sub("", text.content)
         elif token.type.startswith("footnote_reference"):
@@ -251,9 +251,9 @@ def _page_of(tokens: Sequence[Token]) -> str:
             token.attrSet("role", "note")
         for child in token.children or ():
             line += child.type in ("softbreak", "hardbreak")
-            child.attrSet("line", str(line))
+            child.attrSet(AT, str(line))
             if child.type == "link_open":
-                child.attrSet("label", str(child.meta.get("label", "")))
+                child.attrSet(LABEL, str(child.meta.get("label", "")))
             line += child.content.count("\n")
     written = []
     for token in (token for token in tokens if token.type != "definition"):
@@ -282,7 +282,7 @@ def _role(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
 
 def _break(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
     tag = LINE if tokens[at].type == "softbreak" else "br"
-    return f'<{tag} line="{tokens[at].attrGet("line")}"></{tag}>'
+    return f'<{tag} {AT}="{tokens[at].attrGet(AT)}"></{tag}>'
 
 
 def _balanced(tag: str, token: Token, content: str) -> str:
@@ -291,9 +291,8 @@ def _balanced(tag: str, token: Token, content: str) -> str:
 
     page = parse_page(f"<html><body>{content}</body></html>", "HTML")
     etree.strip_elements(page, "style", "link", with_tail=False)
-    etree.strip_attributes(page, "number")
     body = page.find("body")
     body = page if body is None else body
     body.tag = tag
-    body.set("line", str(token.attrGet("line")))
+    body.set(AT, str(token.attrGet(AT)))
     return str(etree.tostring(body, encoding="unicode", method="html"))

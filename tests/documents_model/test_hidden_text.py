@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from nlp_retrieval.documents import Removed, read_document
+from nlp_retrieval.documents import Piece, Removed, read_document
 from nlp_retrieval.errors import SourceError
 
 TEXT = "SECRETWORDS are written here."
@@ -207,5 +207,7 @@ def test_markdown_hides_nothing_either() -> None:
     assert read.removed == Removed(hidden=1, unrendered=1)
     read = read_document(b"<ol><li number='SECRET' line='9'>It</li></ol>\n\nIt <x-mark></x-mark> rose.", "rain.md")
     assert read.text == "1. It\n\nIt rose."
+    read = read_document(b"It rose.\n\n<p line='9000'><a label='x' href='https://a.example'>It</a></p>", "rain.md")
+    assert read.blocks[1].pieces == [[Piece("link", "It", 3, "https://a.example")]]
     read = read_document(b"It rose.\n\nIt <style>* {display: none}</style> <STYLE>p {display: none}</STYLE> fell.", "rain.md")
     assert read.text == "It rose.\n\nIt fell."
