@@ -10,7 +10,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import starmap
 from pathlib import Path
 
 from nlp_retrieval.core import expanded
@@ -170,9 +169,9 @@ class _Reading:
 
     def _sources(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> Iterator[SourceDocument]:
         if said is None and is_json_lines(path) and path.is_file():
-            for line in read_json_lines(path):
-                read_row = starmap(self._row, [line])
-                yield from read_row if follow_link else self._skipping(read_row)  # in a folder, the lines after it are read
+            for where, row in read_json_lines(path):
+                sources = self._row(where, row)
+                yield from sources if follow_link else self._skipping(sources)  # in a folder, the lines after it are read
             return
         read = read_document(read_file(path, follow_link), name=str(path))
         absolute = os.path.abspath(path)  # noqa: PTH100 -- Path's own follows no ..
@@ -207,7 +206,7 @@ class _Reading:
             given=source.given | {name for name in names if getattr(self.for_all, name)},
         )
 
-    def _row(self, where: str, row: JsonObject) -> SourceDocument:
+    def _row(self, where: str, row: JsonObject) -> Iterator[SourceDocument]:
         if missing := [name for name in ("content", "url") if name not in row]:
             raise SourceError(f'{where}: no "{missing[0]}" field (found: {quoted(row)})')
         names = ("content", "url", "title", "quality", "fetch_date")
@@ -223,7 +222,7 @@ class _Reading:
         url = resolved_doi(values["url"])
         source = _given(SourceDocument(content.strip(), url, title, values["quality"], values["fetch_date"]))
         _check(where, source)
-        return self._graded(source, where, removed + removed_there)
+        yield self._graded(source, where, removed + removed_there)
 
 
 # What a row of a manifest says of a source.
