@@ -14,18 +14,17 @@ def content(*lines: str) -> bytes:
     return f"BT /F1 12 Tf 72 700 Td {drawn} ET".encode("latin-1")
 
 
-def pdf_of(*pages: bytes, filtered: str = "", title: str = "", first_kid: str = "") -> bytes:
+def pdf_of(*pages: bytes, filtered: str = "", title: str = "") -> bytes:
     """A PDF with a content stream for each page.
 
     Args:
         pages: the streams.
         filtered: the filter that they went through.
         title: in the file's information.
-        first_kid: stands before the pages in the list of pages.
     """
     objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"", b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
     objects.append(f"<</Title({title})>>".encode("latin-1") if title else b"<<>>")
-    kids = [first_kid] if first_kid else []
+    kids: list[str] = []
     for page in pages:
         number = len(objects) + 1
         kids.append(f"{number} 0 R")
