@@ -420,12 +420,13 @@ def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any])
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
     aside |= set(page.iter(*_NAVIGATION)) - {holder, *holder.iterancestors()}
     return [
-        replace(block, outside=block.outside or not (is_chosen or _is_beside(element, holder, aside)))
+        replace(block, outside=block.outside or not (is_chosen or _is_within(element, holder, aside)))
         for block, element, is_chosen in zip(blocks, elements, chosen, strict=True)
     ]
 
 
-def _is_beside(element: Any, holder: Any, aside: set[Any]) -> bool:
+def _is_within(element: Any, holder: Any, aside: set[Any]) -> bool:
+    """Return whether an element is in the main text, and in nothing that stands beside it."""
     around = [element, *element.iterancestors()]
     return holder in around and aside.isdisjoint(around)
 
