@@ -28,9 +28,9 @@ class LeftOut:
 
     Examples:
         >>> left_out = LeftOut()
-        >>> left_out.add("symbolic links skipped", "a/link")
+        >>> left_out.add("links, devices, pipes and sockets skipped", "a/link")
         >>> left_out.lines()
-        ['symbolic links skipped: a/link']
+        ['links, devices, pipes and sockets skipped: a/link']
     """
 
     def __init__(self) -> None:

@@ -155,7 +155,6 @@ def test_chromium_shows_the_same() -> None:
     from PIL import Image, ImageChops
     from playwright.sync_api import sync_playwright
 
-    degree = ("opacity:.0",)
     differing = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -167,7 +166,7 @@ def test_chromium_shows_the_same() -> None:
 
         for table, seen in (([*HIDDEN, *[("", element) for element in UNRENDERED]], False), (SHOWN, True)):
             for sheet, element in table:
-                if any(one in sheet + element for one in degree):
+                if "opacity:.0" in sheet + element:
                     continue
                 one, other = shot(page(sheet, element)), shot(page(sheet, element, OTHER))
                 most = (
