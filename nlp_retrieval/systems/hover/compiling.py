@@ -192,7 +192,7 @@ def optimize(
     Args:
         program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is not changed.
         train: examples with the input ``claim`` and with gold titles.
-        lm: the language model of the program, if it has none of its own.
+        lm: the language model of the program, if it has none of its own; by default that of DSPy's settings.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
         optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``; DSPy's own names of them do, too.
         budget: approximate number of runs of the program for the search; by default what the optimiser calls light.
@@ -338,11 +338,13 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
 
 
 def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
-    own: LanguageModel | None = getattr(program, "language_model", None)
+    own = getattr(program, "language_model", None)
     lm = None if lm is None else LanguageModel.of_client(lm)
-    if own is not None and lm not in (None, own):
+    if not isinstance(own, LanguageModel):
+        return current_model(lm)
+    if lm is not None and lm is not own:
         raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
-    return own or current_model(lm)
+    return own
 
 
 def _known(name: str) -> Optimizer:
