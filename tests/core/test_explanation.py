@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import HashedWords
-from linked_pages import page, questions, two_hops, wiki
+from linked_pages import page, questions, wiki
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.explanation import Explanation, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
 
 BM25 = Bm25Retriever()
-HOPS = two_hops()
 ADA = page("d1", "She kept a lighthouse.", "Ada Quill")
 TOWER = page("d0", "Built for Ada Quill in 1902.", "Old Tower")
 BARE = page("d2", "A ribbon.")

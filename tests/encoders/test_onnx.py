@@ -12,7 +12,6 @@ from named_models import NAMED
 from nlp_retrieval import SentenceTransformerEncoder
 from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.backends import OnnxModel
-from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError
 
 TEXTS = [
@@ -44,10 +43,6 @@ def by_torch(model: Path, **settings: object) -> SentenceTransformerEncoder:
 
 def by_onnx(model: Path, **settings: object) -> SentenceTransformerEncoder:
     return SentenceTransformerEncoder(str(model), backend="onnx", **settings)  # type: ignore[arg-type]
-
-
-def cosines(one: Vectors, other: Vectors) -> Vectors:
-    return (one * other).sum(axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
 
 
 def exports(cache: Path) -> list[Path]:
@@ -116,7 +111,3 @@ def test_more_tokens_than_the_model_has_places_for_are_refused_and_as_many_are_r
                 made(model, max_length=99).encode_queries(["red"])
             most = int(str(refused.value).rpartition("=")[2])
             assert np.isfinite(made(model, max_length=most).encode_queries(["red fox " * 60])).all()
-
-
-def auto(model: Path, **settings: object) -> SentenceTransformerEncoder:
-    return SentenceTransformerEncoder(str(model), **({"backend": "auto", "device": "cpu"} | settings))  # type: ignore[arg-type]

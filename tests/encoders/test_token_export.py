@@ -54,10 +54,6 @@ def by_onnx(model: Path, **settings: object) -> ColbertEncoder:
 SETTINGS = [{"max_length": 9}, {"query_prompt": "red ", "passage_prompt": "a "}]
 
 
-def exports(cache: Path) -> list[Path]:
-    return list((cache / "nlp-retrieval" / "models" / "onnx").glob("[0-9a-f]*"))
-
-
 @pytest.mark.parametrize("settings", SETTINGS, ids=["length", "prompts"])
 def test_in_float32_vectors_are_those_of_torch(model: Path, own_cache: Path, settings: dict[str, object]) -> None:
     ours, theirs = by_onnx(model, precision="float32", **settings), by_torch(model, **settings)

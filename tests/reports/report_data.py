@@ -111,25 +111,6 @@ def model_cost(latency_ms: float = 20.0, **models: ModelTokens) -> Cost:
 PRICES = Prices({"openai/small": ModelPrice(0.15, 0.6), "openai/large": ModelPrice(2.5, 10.0)})
 
 
-def priced_report() -> BenchmarkReport:
-    """Two configurations without a model, and two that ask one each; what they cost is known.
-
-    1,000 queries cost 0, 0, 0.18 and 3.50 USD; this run spent 0, 0, 0.3 and 0 USD, because all answers of the last were on
-    disk.
-    """
-    small = ModelTokens(tokens_in=1_200_000, tokens_out=200_000, query_tokens_in=800.0, query_tokens_out=100.0)
-    large = ModelTokens(tokens_in=0, tokens_out=0, query_tokens_in=1000.0, query_tokens_out=100.0)
-    return replace(
-        report_of(
-            configuration("bm25", measures_like(0.31), cost=cost_like(2.5)),
-            configuration("dense", measures_like(0.31), cost=cost_like(24.0)),
-            configuration("small", measures_like(0.4), cost=model_cost(310.0, small=small)),
-            configuration("large", measures_like(0.45), cost=model_cost(820.0, large=large)),
-        ),
-        prices=PRICES,
-    )
-
-
 def compared_report(
     families: int | None = None, names: Sequence[str] = ("bm25", "hybrid", "broken", "same")
 ) -> BenchmarkReport:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval import OverlapReranker, RetrievalResult, SearchableItem
+from nlp_retrieval import OverlapReranker, SearchableItem
 from nlp_retrieval.text.mentions import mentions_by_rules
 
 PARTS = ("entities", "proper_nouns", "phrases")
@@ -21,14 +21,6 @@ def document(content: str, title: str = "", item_id: str = "d") -> SearchableIte
 def parts_of(claim: str, item: SearchableItem, reranker: OverlapReranker | None = None) -> tuple[float, float, float]:
     made = (reranker or OverlapReranker()).score_pairs([claim], [item])
     return tuple(round(float(made[part][0]), 6) for part in PARTS)  # type: ignore[return-value]
-
-
-def results(items: list[SearchableItem]) -> list[RetrievalResult]:
-    """Ranked as given, with the scores 10, 9, 8, ..."""
-    return [
-        RetrievalResult(item=item, score=10.0 - place, signals={"bm25.score": 10.0 - place, "bm25.rank": place + 1.0})
-        for place, item in enumerate(items)
-    ]
 
 
 def test_entities_are_the_share_of_the_claims_entities_that_the_document_has() -> None:

@@ -25,7 +25,6 @@ HELLO = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
-LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 

@@ -22,9 +22,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-FILES = ["codes", "residuals", "centroids", "weights", "offsets", "list_offsets", "list_rows"]
-
-
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import pytest
 from hashed_words import rows_of
 from linked_pages import two_hops
 
-from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, SearchableItem
 from nlp_retrieval.core import BaseRetriever
 
 BM25 = Bm25Retriever()
@@ -19,14 +18,6 @@ HOPS = two_hops()
 def ranked(retriever: BaseRetriever, items: list[SearchableItem], query: str, path: Path, k: int = 50) -> list[int]:
     retriever.index(items, path)
     return rows_of(retriever.retrieve([[query]], path, k)[0])
-
-
-def quietly(retriever: LinkGraphRetriever, items: list[SearchableItem], queries: list[str], path: Path) -> list[list[int]]:
-    """Rows per query, where warnings are not the point."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        retriever.index(items, path)
-        return [rows_of(hits) for hits in retriever.retrieve([[query] for query in queries], path, 50)]
 
 
 # second hops

@@ -98,11 +98,6 @@ def pools_by(known: np.ndarray, count: int, seed: int = 0) -> tuple[list[GraphCa
     return pools, golden
 
 
-def perfect(pools: list[GraphCandidates], golden: list[np.ndarray], weights: dict[str, float]) -> float:
-    """The share of pools whose gold stands before everything else."""
-    return float(np.mean([golden[n][pool.ranked(weights, 2)[0]].all() for n, pool in enumerate(pools)]))
-
-
 def test_the_fitted_weights_are_an_optimum() -> None:
     pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1, 3]), 40)
     fitted = fit_weights(pools, golden, DEFAULT_WEIGHTS)

@@ -99,10 +99,6 @@ def test_any_updates_leave_what_the_product_by_hand_finds(tmp_path, effort):
                 check_against(collection, hits, lambda text, number=number: scores[text][number] or -np.inf, k, 1e-8)
 
 
-def changed(**columns: object) -> object:
-    return lambda sound: sound._replace(**{key: change(getattr(sound, key)) for key, change in columns.items()})
-
-
 def test_a_model_of_another_kind_is_refused_before_random_weights_are_added_to_it(tmp_path):
     from rerankers.tiny_models import save_bert
 

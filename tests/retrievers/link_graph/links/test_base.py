@@ -8,13 +8,6 @@ from hypothesis import strategies as st
 from nlp_retrieval.retrievers.link_graph.extractors import sentence_at
 
 
-def sentence(text: str, word: str) -> str:
-    start = text.index(word)
-    shown = sentence_at(text, start, start + len(word))
-    assert shown.text[shown.start : shown.end] == word
-    return shown.text
-
-
 @given(st.text(st.sampled_from('Aa. \n?。…"J\u3000'), max_size=700), st.integers(0, 700), st.integers(1, 40))
 def test_a_sentence_always_holds_its_mention(text: str, start: int, length: int) -> None:
     start = min(start, len(text))

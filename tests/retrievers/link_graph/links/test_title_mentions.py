@@ -16,7 +16,6 @@ from nlp_retrieval.text.surfaces import words_of
 from retrievers.link_graph.corpora import approximately, links_of, passage
 
 STEM = Stemmer.Stemmer("porter").stemWord
-PLAIN = TitleMentions(rarity=0, context=0)
 
 
 def words(item: SearchableItem) -> set[str]:

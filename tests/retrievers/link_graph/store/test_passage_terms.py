@@ -32,13 +32,6 @@ def terms_of(texts: list[str], folder: Path) -> PassageTerms:
     return opened(folder, len(texts))
 
 
-def covers(terms: PassageTerms, query: str, n_passages: int) -> list[int]:
-    """The rows that have every term of a query; none where it has no term."""
-    wanted, _ = terms.of_query(query)
-    covered = terms.covered(wanted, np.arange(n_passages))
-    return np.flatnonzero(covered.all(axis=1)).tolist() if len(wanted) else []
-
-
 @given(
     texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), min_size=1, max_size=6),
     query=st.lists(st.sampled_from([*WORDS, "elephant"]), max_size=5).map(" ".join),
