@@ -35,7 +35,7 @@ test-built: dist $(BASE_VENV)/.base  ## the wheel and the sdist, each installed 
 	grep -qs amx_bf16 /proc/cpuinfo || ONEDNN_MAX_CPU_ISA=AVX2 $(PYTEST) \
 		tests/encoders/test_sentence_transformer.py tests/encoders/test_colbert.py tests/cli/test_demo.py
 
-soak: $(VENV)/.soak  ## all tests, with the long part: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
+soak: $(VENV)/.dev  ## all tests, with the long part: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
 	$(BIN)/python -m pytest --soak
 
 lint: $(VENV)/.dev  ## style and types
@@ -72,10 +72,6 @@ $(VENV)/.dev: setup.cfg constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) torch==2.13.0
 	$(PIP_INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/.demo
-
-$(VENV)/.soak: $(VENV)/.dev
-	$(PIP_INSTALL) --editable '.[soak]'
-	touch $@
 
 $(BASE_VENV)/.base: setup.cfg constraints.txt
 	$(PYTHON) -m venv $(BASE_VENV)
