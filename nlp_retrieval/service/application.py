@@ -27,8 +27,8 @@ from nlp_retrieval.service.endpoints import BaseService, Endpoint, ErrorAnswer, 
 from nlp_retrieval.service.guard import RequestGuard
 from nlp_retrieval.service.observer import METRICS_TYPE, Metrics, Observer
 from nlp_retrieval.service.sessions import SessionRecord
-from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
-from nlp_retrieval.service.work import WorkPool
+from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.work import WorkPool, work_pools
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": "The request is refused; the message says why."}
@@ -56,8 +56,7 @@ class Health(BaseModel):
 def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     """Return the application that answers requests; it closes the service when it ends."""
     metrics, record = Metrics(), SessionRecord.of(settings)
-    reading = WorkPool(settings.threads, settings.waiting, settings.seconds)
-    writing = WorkPool(1, settings.waiting, WRITING_SECONDS)
+    reading, writing = work_pools(settings)
     mcp = None
     if settings.mcp:
         from nlp_retrieval.service.mcp import http_manager

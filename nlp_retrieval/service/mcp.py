@@ -28,8 +28,8 @@ from nlp_retrieval.service.endpoints import (
 )
 from nlp_retrieval.service.logs import current_request
 from nlp_retrieval.service.sessions import SessionRecord
-from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
-from nlp_retrieval.service.work import WorkPool, leave_notes_out
+from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.work import WorkPool, leave_notes_out, work_pools
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -164,8 +164,7 @@ def serve_stdio(
 async def _answer(service: BaseService, settings: ServiceSettings, record: SessionRecord) -> None:
     from mcp.server.stdio import stdio_server
 
-    reading = WorkPool(settings.threads, settings.waiting, settings.seconds)
-    writing = WorkPool(1, settings.waiting, WRITING_SECONDS)
+    reading, writing = work_pools(settings)
     server = _create_server(service, reading, writing, record)
     try:
         async with stdio_server() as (incoming, outgoing):  # all other output meanwhile goes to standard error

@@ -16,6 +16,7 @@ from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.service.endpoints import RefusedError
+from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
 
 T = TypeVar("T")
 
@@ -79,6 +80,11 @@ class WorkPool:
     def close(self) -> None:
         """Stop the threads after their current work."""
         self._threads.shutdown(cancel_futures=True)
+
+
+def work_pools(settings: ServiceSettings) -> tuple[WorkPool, WorkPool]:
+    """Return the threads that read, and the one that writes."""
+    return WorkPool(settings.threads, settings.waiting, settings.seconds), WorkPool(1, settings.waiting, WRITING_SECONDS)
 
 
 def _spans() -> Callable[[str, Mapping[str, str]], AbstractContextManager[object]] | None:
