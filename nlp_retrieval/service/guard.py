@@ -1,8 +1,8 @@
 """Checks of a request before it is read: its host, origin, token and size; and of its body, before it is used.
 
 A page in a browser on this machine can send requests to a service that listens on it, under a name that it controls. So
-the name must be one of this machine; and a body must be declared as JSON, which no page may send to
-another origin without permission.
+the name, and the origin where one is sent, must be this service's own; and a body must be declared as JSON, which no
+page may send to another origin without permission.
 """
 
 from __future__ import annotations
