@@ -10,6 +10,9 @@ from hashed_words import length_of
 
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
 
+MOST = 100
+"""Words that are read of a passage."""
+
 
 class HashedTokens(BaseTokenEncoder):
     """One random direction per word, a little off it for the word before.
@@ -17,15 +20,13 @@ class HashedTokens(BaseTokenEncoder):
     Args:
         dimension: of the vectors.
         seed: of the directions.
-        most: words that are read of a passage.
     """
 
     name = "hashed-tokens"
 
-    def __init__(self, dimension: int = 16, seed: int = 0, most: int = 100) -> None:
+    def __init__(self, dimension: int = 16, seed: int = 0) -> None:
         self._dimension = dimension
         self.seed = seed
-        self.most = most
 
     @property
     def dimension(self) -> int:
@@ -35,10 +36,10 @@ class HashedTokens(BaseTokenEncoder):
         return [self._tokens(query.lower().split()) for query in queries]
 
     def encode_passages(self, passages: list[str]) -> list[Vectors]:
-        return [self._tokens(passage.lower().split()[: self.most]) for passage in passages]
+        return [self._tokens(passage.lower().split()[:MOST]) for passage in passages]
 
     def cut_passages(self, passages: list[str]) -> int:
-        return sum(len(passage.split()) > self.most for passage in passages)
+        return sum(len(passage.split()) > MOST for passage in passages)
 
     def model_fingerprint(self) -> str:
         return f"hashed tokens, {self._dimension} dimensions, seed {self.seed}"

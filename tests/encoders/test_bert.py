@@ -53,8 +53,8 @@ def claims() -> list[str]:
     return [claim["claim"] for claim in json.loads((DEMO / "claims.json").read_text("utf-8"))][:50]
 
 
-def bert_of(folder: Path, max_length: int | None = None) -> NumpyBert:
-    model = open_bert(folder, max_length)
+def bert_of(folder: Path) -> NumpyBert:
+    model = open_bert(folder, None)
     assert model is not None
     return model
 

@@ -11,12 +11,12 @@ from nlp_retrieval.gate.verdict import judge, overall
 RNG = np.random.default_rng(7)
 
 
-def verdicts(differences, margin=0.03, families=None, groups=None, level=0.05, looks=1):
+def verdicts(differences, families=None, groups=None, looks=1):
     before = np.full(len(differences), 0.5)
     groups = {"": np.ones(len(differences), bool)} if groups is None else groups
     families = [None] * len(differences) if families is None else families
     return judge(
-        {"ndcg@10": before}, {"ndcg@10": before + differences}, {"ndcg@10": margin}, families, groups, level=level, looks=looks
+        {"ndcg@10": before}, {"ndcg@10": before + differences}, {"ndcg@10": 0.03}, families, groups, level=0.05, looks=looks
     )
 
 

@@ -97,7 +97,7 @@ def usual_report() -> BenchmarkReport:
     )
 
 
-def model_cost(latency_ms: float = 20.0, **models: ModelTokens) -> Cost:
+def model_cost(**models: ModelTokens) -> Cost:
     """A cost with the tokens of models of these names, each of the provider ``openai``."""
     tokens = {f"openai/{name}": of_model for name, of_model in models.items()}
     sums = {kind: sum(getattr(one, kind) for one in tokens.values()) for kind in ModelTokens.__dataclass_fields__}
@@ -105,7 +105,7 @@ def model_cost(latency_ms: float = 20.0, **models: ModelTokens) -> Cost:
         calls=1234, cache_hits=56, failures=7, degraded=0, latency_answers=50, latency_cache_hits=0, search_answers=1200,
         search_cache_hits=56, models=tokens, **sums,
     )  # fmt: skip
-    return replace(cost_like(latency_ms), language_model=asked)
+    return replace(cost_like(20.0), language_model=asked)
 
 
 PRICES = Prices({"openai/small": ModelPrice(0.15, 0.6), "openai/large": ModelPrice(2.5, 10.0)})

@@ -20,8 +20,8 @@ def served(tmp_path_factory):
         yield service, client, searcher
 
 
-def as_library(searcher, queries, k=10, where=None):
-    return [[hit.model_dump(mode="json") for hit in hits] for hits in searcher.search(queries, k, where)]
+def as_library(searcher, queries, k):
+    return [[hit.model_dump(mode="json") for hit in hits] for hits in searcher.search(queries, k)]
 
 
 def test_it_finds_what_the_library_finds(served):

@@ -43,11 +43,11 @@ TEXTS = some_texts()
 QUERIES = [" ".join(random.Random(seed).choices(WORDS, k=1 + seed % 6)) for seed in range(60)]
 
 
-def index_texts(folder: Path, texts: list[str], *, language: str = "en", vectors: bool = True) -> LuceneIndex:
+def index_texts(folder: Path, texts: list[str]) -> LuceneIndex:
     folder.mkdir()
     batches = (texts[start : start + 37] for start in range(0, len(texts), 37))
-    build_index(batches, folder, language=language, stemmer="porter", document_vectors=vectors)
-    return LuceneIndex(folder, language=language, stemmer="porter")
+    build_index(batches, folder, language="en", stemmer="porter", document_vectors=True)
+    return LuceneIndex(folder, language="en", stemmer="porter")
 
 
 def find(index: LuceneIndex, queries: list[str], k: int = 10, **settings: object) -> list[list[int]]:

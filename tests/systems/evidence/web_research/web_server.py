@@ -35,9 +35,9 @@ class Page:
     head_too: bool = False
 
 
-def html(text: str, title: str = "A page") -> Page:
+def html(text: str) -> Page:
     """A page of one paragraph."""
-    return Page(f"<html><head><title>{title}</title></head><body><p>{text}</p></body></html>".encode())
+    return Page(f"<html><head><title>A page</title></head><body><p>{text}</p></body></html>".encode())
 
 
 def redirect(location: str, status: int = 302) -> Page:
