@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core import tracked
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, DependencyError
 from nlp_retrieval.systems.evidence.lookups.checks import looked_up
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
@@ -30,6 +30,10 @@ def fit_verifier(
     It comes with the chance, by collection, that a supported pair has a higher probability of support than another one, each
     family judged by a fit without it. Pairs of fewer than two families are a ConfigurationError.
     """
+    try:
+        import scipy  # noqa: F401  # before any pair is judged, which may cost money
+    except ImportError:
+        raise DependencyError("fitting a calibration needs SciPy: pip install scipy") from None
     rng = random.Random(0)  # noqa: S311  # nothing secret is drawn
     by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
     for pair in pairs:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, DependencyError
 from nlp_retrieval.systems.evidence.verifiers.fitting import auc, best_threshold, fit_verifier, open_support
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
@@ -31,7 +32,7 @@ def pairs(n: int = 120, *, shuffled: bool = False) -> list[JudgedPair]:
     return made
 
 
-def test_what_can_be_told_apart_is_and_what_cannot_is_not(tmp_path: Path) -> None:
+def test_what_can_be_told_apart_is_and_what_cannot_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calibration, figures = fit_verifier(LexicalVerifier(), pairs())
     assert figures["toy"] > 0.95
     assert fit_verifier(LexicalVerifier(), pairs(shuffled=True))[1]["toy"] < 0.7
@@ -43,6 +44,9 @@ def test_what_can_be_told_apart_is_and_what_cannot_is_not(tmp_path: Path) -> Non
     assert supported.support > 0.5 > neutral.support
     with pytest.raises(ConfigurationError, match="1 families of pairs"):
         fit_verifier(LexicalVerifier(), pairs(4))
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(DependencyError, match="fitting a calibration needs SciPy: pip install scipy"):
+        fit_verifier(LexicalVerifier(), pairs(4))  # before they are judged, and found to be too few
 
 
 def test_the_chance_to_be_told_apart_is_that_of_an_independent_library() -> None:
