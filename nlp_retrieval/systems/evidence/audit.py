@@ -226,7 +226,7 @@ class CitationAuditor:
         """
         urls: dict[tuple[str, tuple[str, ...], str], str] = {}
         by_title: list[str] = []
-        titled = TitledSources(self.index.sources())
+        titled: TitledSources | None = None
         for citation in report.citations:
             work = (citation.url, citation.other_urls, citation.title)
             if work in urls:
@@ -234,6 +234,7 @@ class CitationAuditor:
             addresses = [url for url in (citation.url, *citation.other_urls) if url]
             urls[work] = next((url for url in addresses if self._source(url) is not None), "")
             if not urls[work] and citation.title and not any(map(self._was_deleted, addresses)):
+                titled = titled or TitledSources(self.index.sources())
                 named = titled.named_in(citation.title)
                 if named is not None and (not addresses or named.url.startswith("file:")):
                     urls[work] = named.url
