@@ -71,6 +71,7 @@ class LanguageModelVerifier(CalibratedVerifier):
         from nlp_retrieval.lm import ask_all, dspy
         from nlp_retrieval.systems.evidence.prompts import JudgeClaim
 
+        _ = self.weights  # a file that cannot be read is noticed before the model is asked
         pairs = list(zip(claims, passages, strict=True))
         asked = [
             number
@@ -80,20 +81,17 @@ class LanguageModelVerifier(CalibratedVerifier):
         questions = [self._question(*pairs[number]) for number in asked]
         otherwise, predict = "are claims beside passages, and count as neutral", dspy.Predict(JudgeClaim)
         answers = ask_all(self.lm, predict, questions, "judgement", _read, self.name, otherwise) if asked else []
-        by_pair = dict(zip(asked, answers, strict=True))
-        judgements = [self._judgement(*pair, by_pair.get(number)) for number, pair in enumerate(pairs)]
-        quotes = [(answer.quote.strip(), passages[number]) for number, answer in by_pair.items() if answer is not None]
-        if invented := sum(bool(quote) and _quoted(quote, passage) is None for quote, passage in quotes):
+        found = {n: (a, _quoted(a.quote, passages[n])) for n, a in zip(asked, answers, strict=True) if a is not None}
+        judgements = [self._judgement(*pair, *found.get(number, (None, None))) for number, pair in enumerate(pairs)]
+        if invented := sum(bool(a.quote.strip()) and sentence is None for a, sentence in found.values()):
             add_note(
                 f"{self.name}: {self.lm.model} gave a quote that is not in the passage for {invented:,} of {len(asked):,} "
                 "claims beside passages, which count as neutral"
             )
         return judgements
 
-    def _judgement(self, claim: str, passage: str, answer: PassageJudgement | None) -> Judgement:
-        checked, sentence, probabilities = check(claim, passage), None, _UNPROVEN
-        if answer is not None:
-            sentence = _quoted(answer.quote, passage)
+    def _judgement(self, claim: str, passage: str, answer: PassageJudgement | None, sentence: Span | None) -> Judgement:
+        checked, probabilities = check(claim, passage), _UNPROVEN
         is_proven = answer is not None and (sentence is not None or answer.verdict == "neutral")
         if answer is not None and is_proven:
             sure = min(max(answer.confidence, 1 / 3), _SUREST)

@@ -9,7 +9,7 @@ from chat_server import asked, fields
 from soaking import mostly_soaked
 
 from nlp_retrieval.core.context import collected_notes
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.errors import ModelError, RetrievalWarning
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
@@ -112,6 +112,10 @@ def test_its_signals_are_those_of_a_pair_model_and_fit_the_same_calibration(serv
     calibrated = LanguageModelVerifier(model(), calibration=str(file))
     assert calibrated.judge(["Yes it has stops"], [PASSAGE])[0].support > 0.7
     assert calibrated.threshold == calibration.threshold
+    n_asked = len(server.bodies)
+    with pytest.raises(ModelError, match="is not a calibration"):
+        LanguageModelVerifier(model(), calibration=str(tmp_path / "missing.json")).judge(["No it has none"], [PASSAGE])
+    assert len(server.bodies) == n_asked
 
 
 def test_a_claim_that_would_be_cut_is_not_asked_about(server, model):
