@@ -115,7 +115,7 @@ class HttpFetcher(BaseFetcher):
         from nlp_retrieval.systems.evidence.web_research.connections import Deadline
 
         deadline = Deadline(self.seconds)
-        target, answer = self._answer(WebTarget.of(url), deadline, self.max_bytes, self.max_redirects, self._obey)
+        target, answer = self._answer(WebTarget.of(url), deadline, self.max_bytes, self.max_redirects)
         if answer.status != 200:
             raise FetchError(f"{shown(target.url)}: the server answered with status {answer.status}")
         media_type = answer.headers.get("content-type", "")[:200]
@@ -124,12 +124,7 @@ class HttpFetcher(BaseFetcher):
         return FetchedPage(url, target.url, answer.body, media_type, now())
 
     def _answer(
-        self,
-        target: WebTarget,
-        deadline: Deadline,
-        max_bytes: int,
-        redirects: int,
-        obey: Callable[[WebTarget, Deadline], None] | None = None,
+        self, target: WebTarget, deadline: Deadline, max_bytes: int, redirects: int, *, obey: bool = True
     ) -> tuple[WebTarget, WebAnswer]:
         """Return where a chain of redirects ends, and the answer there; each address in it is checked."""
         from nlp_retrieval.systems.evidence.web_research.connections import ask_web
@@ -141,8 +136,8 @@ class HttpFetcher(BaseFetcher):
                     f"{shown(target.url)}: port {target.port} is not allowed; only 80 and 443 are, and those that the user "
                     "allows with a host"
                 )
-            if obey is not None:
-                obey(target, deadline)
+            if obey:
+                self._obey(target, deadline)
             answer = ask_web(target, deadline, max_bytes, _ACCEPT, private=self._is_private(target))
             if answer.status not in _REDIRECTS:
                 return target, answer
@@ -172,7 +167,7 @@ class HttpFetcher(BaseFetcher):
         if target.site not in self._rules:
             why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched from it"
             try:
-                _, answer = self._answer(target.at("/robots.txt"), deadline, _LARGEST_ROBOTS, _ROBOTS_REDIRECTS)
+                _, answer = self._answer(target.at("/robots.txt"), deadline, _LARGEST_ROBOTS, _ROBOTS_REDIRECTS, obey=False)
             except FetchRefusedError:
                 raise
             except FetchError as error:
