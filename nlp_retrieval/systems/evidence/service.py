@@ -159,8 +159,8 @@ class ProjectService(BaseService):
             McpTool(
                 "verify_claim",
                 "Check whether a statement is true by the sources of the project. Returns verification_status (VERIFIED, "
-                "SUPPORTED, DISPUTED, REFUTED or UNVERIFIED), the rule that gave it, and quotes for and against it with their "
-                "url. For a report with citations use audit_report.",
+                "SUPPORTED, WEAK, DISPUTED, REFUTED or UNVERIFIED), the rule that gave it, and quotes for and against it with "
+                "their url. For a report with citations use audit_report.",
                 VerifyBody,
                 VerifyAnswer,
                 verify,
