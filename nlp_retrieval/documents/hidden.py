@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from typing import Any
 
 import tinycss2
@@ -25,8 +26,8 @@ _NEVER_SHOWN = frozenset(
     "defs symbol clippath pattern marker lineargradient radialgradient".split()
 )
 _STRUCK = ("del", "s", "strike")
-_LEFT_OUT = "left-out-of-the-text"
-"""Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
+_LEFT_OUT = f"x-left-out-{token_hex(8)}"
+"""Tag of elements to be removed together, since lxml refuses to move text with control characters; no author can write it."""
 
 _LENGTHS = ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top")
 _KEYWORDS = {
