@@ -10,7 +10,7 @@ from embedding_server import EmbeddingServer, Reply, embedding_server
 
 
 def relevance(query: str, document: str) -> float:
-    """What share of a query's words stands in a document, and a little for its length."""
+    """Return the share of a query's words that a document has, and a little for its length."""
     words = query.lower().split()
     found = set(document.lower().split())
     return sum(word in found for word in words) / max(len(words), 1) - len(document) / 1e6

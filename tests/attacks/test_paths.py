@@ -94,7 +94,7 @@ def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_o
 
 
 def test_what_a_link_leads_to_is_compared_like_everything_else(index: Path, tmp_path: Path) -> None:
-    """Links are followed when files are read, because large data is kept so; what is read is what the manifest says."""
+    """Links are followed when files are read, because large data is kept so; the manifest says which files are read."""
     (folder,) = index.glob("items-*")
     outside = tmp_path / "outside"
     shutil.move(folder, outside)

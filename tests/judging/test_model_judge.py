@@ -1,4 +1,4 @@
-"""A model judges by a quote that stands in the passage; everything else is "not judged", and never 0."""
+"""A model judges by a quote from the passage; everything else is "not judged", and never 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quotation is what stands in the text, or it is none."""
+"""A quotation is found in the text word for word, or not at all."""
 
 from __future__ import annotations
 

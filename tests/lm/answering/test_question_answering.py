@@ -1,4 +1,4 @@
-"""Search, then answer: what is read is what the searcher found first."""
+"""Search, then answer: the answerer reads what the searcher found first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model is believed where its quote stands in the passage; whatever else it answers, nothing follows from it."""
+"""A language model is believed where its quote is in the passage; nothing follows from any other answer."""
 
 from __future__ import annotations
 
