@@ -57,30 +57,26 @@ EVIDENCE = {
         "missing_figures(text, '1 day'), missing_figures('3 days more, 5%', text)",
         f"{_OF}.lookups.numbers import missing_figures",
     ),
-    "systems/evidence/lookups/binding.py": in_prose(
+    "systems/evidence/lookups/numbers.py, bound": in_prose(
         "[misplaced(one, other) for one, other in ((text, '1 day, 2 hours'), ('1 day and 2 hours', text), "
         "('1 day and 2 hours', ROWS))]",
-        f"{_OF}.lookups.binding import misplaced\nROWS = '| 1 | 2 |' * N + (chr(10) + '1|2') * N",
+        f"{_OF}.lookups.numbers import misplaced\nROWS = '| 1 | 2 |' * N + (chr(10) + '1|2') * N",
     ),
     "systems/evidence/lookups/numbers.py, computed": in_prose(
         "[found_otherwise(one, number, NUMBERS) for one in (text, 'half ' * N) for number in NUMBERS]",
         f"{_OF}.lookups.numbers import found_otherwise\nfrom nlp_retrieval.text import numbers_of\n"
         "NUMBERS = numbers_of('1 day, 2 days')",
     ),
-    "systems/evidence/lookups/who.py": in_prose(
-        "[of_another(one, sentences(text)) for one in ('The union praised it.', 'He said so.', text)]",
-        f"{_OF}.lookups.who import of_another\nfrom nlp_retrieval.systems.evidence.lookups.words import sentences",
-    ),
     "systems/evidence/lookups/checks.py": in_prose(
         "check('He did not go.', text[: N // 4])", f"{_OF}.lookups.checks import check"
     ),
-    "systems/evidence/lookups/denial.py": in_prose(
-        "negated(text), denies_change(text), denies_change('no ' * N)",
-        f"{_OF}.lookups.denial import denies_change, negated",
-    ),
-    "systems/evidence/lookups/opposites.py": in_prose(
-        "replaced_things(text, 'helium'), opposite_words(text, sentences(text))",
-        f"{_OF}.lookups.opposites import opposite_words, replaced_things\n"
+    "systems/evidence/lookups/contradictions.py": in_prose(
+        "negated(text), denies_change(text), denies_change('no ' * N), opposite_words(text, sentences(text)), "
+        "[of_another(one, sentences(text)) for one in ('The union praised it.', 'He said so.', text)]",
+        f"{_OF}.lookups.contradictions import denies_change, negated, of_another, opposite_words\n"
         "from nlp_retrieval.systems.evidence.lookups.words import sentences",
+    ),
+    "systems/evidence/lookups/names.py": in_prose(
+        "replaced_things(text, 'helium')", f"{_OF}.lookups.names import replaced_things"
     ),
 }

@@ -12,13 +12,16 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from nlp_retrieval.systems.evidence.lookups.binding import misplaced
-from nlp_retrieval.systems.evidence.lookups.denial import Denial, denial, negated
-from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
-from nlp_retrieval.systems.evidence.lookups.numbers import MissingFigures, are_of_one_kind, is_year, missing_figures
-from nlp_retrieval.systems.evidence.lookups.opposites import Opposite, opposite_words, replaced_things
+from nlp_retrieval.systems.evidence.lookups.contradictions import Denial, Opposite, denial, negated, of_another, opposite_words
+from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of, replaced_things
+from nlp_retrieval.systems.evidence.lookups.numbers import (
+    MissingFigures,
+    are_of_one_kind,
+    is_year,
+    misplaced,
+    missing_figures,
+)
 from nlp_retrieval.systems.evidence.lookups.quotations import missing_quotations
-from nlp_retrieval.systems.evidence.lookups.who import of_another
 from nlp_retrieval.systems.evidence.lookups.words import Sentence, Span, content, sentences, share, stemmed
 from nlp_retrieval.text import agreeing, numbers_of, words_of
 

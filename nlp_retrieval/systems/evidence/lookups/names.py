@@ -1,7 +1,7 @@
 """The names of a claim, and those that a passage lacks.
 
 A name is a run of words that do not begin with a lower-case letter; at the beginning of a sentence, common words do not count.
-A passage has a name if it has each of its words, or its initials.
+A passage has a name if it has each of its words, or its initials. Things of one kind are named, too: "type 2", "hydrogen".
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from nlp_retrieval.systems.evidence.lookups.opposites import numbered_things
+from nlp_retrieval.systems.evidence.lookups.words import KNOWN, content, lines_of, stemmed
 from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, numbers_of, sentences_of, spans_of, words_of
 
 _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
@@ -142,3 +142,48 @@ def _abbreviated(name: str, passage: str) -> bool:
         return False
     written_out = r"\b" + r"[\w-]*[\s-]+(?:(?:of|the|and|for|in)\s+)?".join(map(re.escape, letters))
     return re.search(written_out, passage, re.IGNORECASE) is not None
+
+
+# Things of one kind, of which each excludes the others: "supplemental hydrogen" beside "supplemental oxygen".
+
+_ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
+_ORDINALS = {word: str(number) for number, word in enumerate("first second third fourth fifth sixth seventh eighth".split(), 1)}
+_OF_TEXTS = frozenset("table figure fig page section part article chapter".split())
+"""Things that a text has numbers for, whatever it is about."""
+_NUMBERED = re.compile(
+    rf"\b(?P<kind>{KNOWN['numbered'].replace(' ', '|')})[\s-](?P<which>\d{{1,4}}|(?-i:[IV]{{1,4}}|[A-K]\d{{0,2}}))\b"
+    r"(?![.,]?\d|\s?[-\u2013/%]|\s(?:and|or|to)\s(?:\d|(?-i:[A-K]|[IV]+)\b))",
+    re.IGNORECASE,
+)
+_ORDERED = re.compile(
+    rf"\b(?P<which>{'|'.join(_ORDINALS)}|\d{{1,3}}(?=st|nd|rd|th))(?:st|nd|rd|th)?[\s-]"
+    rf"(?P<kind>{KNOWN['ordered'].replace(' ', '|')})\b",
+    re.IGNORECASE,
+)
+_KINDS = [[content(thing.replace("/", " ")) for thing in line.split()] for line in lines_of("kinds.txt")]
+_THINGS = {form: (thing, frozenset[str]().union(*things) - thing) for things in _KINDS for thing in things for form in thing}
+"""The forms of a thing and those of the others of its kind, by each of its forms, stemmed."""
+
+
+def replaced_things(claim: str, passage: str) -> list[str]:
+    """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
+    numbered, others_there = numbered_things(claim), numbered_things(passage)
+    kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()} - _OF_TEXTS
+    found = [claim[begin:end] for (kind, _), (begin, end) in numbered.items() if kind in kinds]
+    words = [word for word in words_of(claim) if word not in FUNCTION_WORDS]
+    stems, there = stemmed(claim), content(passage)
+    for word, stem in zip(words, stems, strict=True):
+        thing, others = _THINGS.get(stem, (frozenset[str](), frozenset[str]()))
+        if others & there and others.isdisjoint(stems) and thing.isdisjoint(there):
+            found.append(word)
+    return list(dict.fromkeys(found))
+
+
+@lru_cache(64)
+def numbered_things(text: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the things that a number or a letter tells apart from others of their kind, as "type 2", with their spans."""
+    matches = [match for pattern in (_NUMBERED, _ORDERED) for match in pattern.finditer(text)]
+    things = ((match["kind"].lower().split()[-1], match["which"], match.span()) for match in matches)
+    return {
+        (kind, _ROMAN.get(which.upper()) or _ORDINALS.get(which.lower()) or which.upper()): span for kind, which, span in things
+    }

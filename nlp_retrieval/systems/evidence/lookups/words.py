@@ -17,18 +17,14 @@ _SHORTEST_STEM = 4
 _CLAUSE = re.compile(r"[,;:()\u2013\u2014]\s|\b(?:although|though|while|whereas|but|because)\b", re.IGNORECASE)
 _ENDS_SENTENCE = re.compile(r"[.!?\u3002\u2026:;,|][\"'\u201d\u2019)\]]*\Z")
 _LONGEST_HEADING = 12
-
-
-@cache
-def known() -> dict[str, Any]:
-    """Return the lists of ``words.yaml``."""
-    return dict(read_yaml(Path(__file__).with_name("words.yaml")))
+KNOWN: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
+"""The lists of ``words.yaml``."""
 
 
 @cache
 def pattern(name: str, form: str = r"\b(?:{})\b") -> re.Pattern[str]:
     """Return one of the patterns of ``words.yaml``, compiled within a form."""
-    return re.compile(form.replace("{}", known()[name].replace("| ", "|")), re.IGNORECASE)
+    return re.compile(form.replace("{}", KNOWN[name].replace("| ", "|")), re.IGNORECASE)
 
 
 def lines_of(name: str) -> list[str]:

@@ -1,0 +1,301 @@
+"""What a sentence of a source says against a claim: that it is not so, the opposite of it, or the same of somebody else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from nlp_retrieval.systems.evidence.lookups.words import (
+    KNOWN,
+    Sentence,
+    clauses_of,
+    content,
+    is_form,
+    lines_of,
+    pattern,
+    share,
+    stemmed,
+)
+from nlp_retrieval.text import as_latin, stems_of_language
+
+# A negation that a claim has and its source does not, or the other way round, and a change that the source denies.
+
+_NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
+_WITH, _DENYING = re.compile(r"\bwith\b", re.IGNORECASE), pattern("denying")
+_IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\brather than\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
+)
+_NOT, _CHANGING, _BEGINS_CHANGING = pattern("not"), pattern("changing"), pattern("changing", "(?:{})")
+_DENIED_CHANGE = re.compile(
+    rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?{_CHANGING.pattern}"
+    r"|\bunchanged\b|\b(?:stay|remain)(?:s|ed)? (?:at|the same|flat|stable|steady|constant)\b|\bno (?:more|less)\b",
+    re.IGNORECASE,
+)
+_COMPARED = frozenset("statistical statistic measur no frequent common likel often".split())
+_NEXT = 40
+_WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
+_SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
+
+
+class Denial(NamedTuple):
+    """A sentence that differs from a claim in what it denies, by how much, and how; ``same`` if one must be wrong."""
+
+    ahead: float = 0.0
+    sentence: Sentence | None = None
+    says: str = ""
+    same: bool = False
+
+
+def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
+    """Return the sentence nearest to a claim that denies it, or what it denies; it says most of what the claim says."""
+    wanted = frozenset(word for word in content(claim) if not word.isdigit())  # a date may be elsewhere
+    mine = negated(claim)
+    best, alike = Denial(), 0.0
+    before = frozenset[str]()
+    for sentence in sentences:
+        refers = sentence.content | before if _POINTS_BACK.match(sentence.text) else sentence.content
+        says, common = ("", 0.0) if sentence.is_heading else _compared(claim, mine, wanted, sentence, refers)
+        before = sentence.content
+        if not says:
+            alike = max(alike, common)
+        elif best.sentence is None or common > best.ahead:
+            best = Denial(common, sentence, says)
+    if best.sentence is None:
+        return best
+    ahead, least, says = max(0.0, best.ahead - alike), _SAME_MATTER, best.says
+    if says == _WITHOUT and ("" in mine or any(_has(sentence.content, mine) for sentence in sentences)):
+        least = _HALF
+    elif says == _WITHOUT:  # a source that has nowhere what the claim denies may say so in other words
+        least, says = _MOST_DENIED, f"most of {_WITHOUT}"
+    return Denial(ahead, best.sentence, says if best.ahead >= least and ahead >= _LEAD else "", best.ahead >= _SAME_MATTER)
+
+
+def _compared(
+    claim: str, mine: set[str], wanted: frozenset[str], sentence: Sentence, refers: frozenset[str]
+) -> tuple[str, float]:
+    """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
+    common, theirs = share(wanted, sentence.content), negated(sentence.text)
+    if denies_change(sentence.text):
+        rest, clause = _unchanging(wanted), _denying_clause(sentence.text)
+        of_clause = _unchanging(content(clause))
+        about = share(rest, refers) if not of_clause or of_clause & wanted else 0.0
+        if of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]:  # "Prices did not change."
+            about = 1.0
+        if denies_change(claim):
+            return "", about
+        if not mine and len(rest) < len(wanted) and _CHANGING.search(claim):
+            return f"that this is not so: \u201c{clause}\u201d", about
+    if "" in mine & theirs:
+        mine, theirs = mine - {""}, theirs - {""}
+    turned = theirs - {""}
+    if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
+        return (_TURNED if _IN_PART.search(claim) else ""), common  # "farmers, not cities" and "cities, not farmers"
+    left, negates = mine - theirs, bool(theirs - mine) and _negates(wanted, sentence)
+    if left and not negates and (left == mine or _has(sentence.content, left)):
+        return _WITHOUT, common
+    if negates and not mine and ("" in theirs or _has(wanted, theirs)):
+        return _WITH_NEGATION, common
+    return "", common
+
+
+def _has(words: frozenset[str], denied: set[str]) -> bool:
+    """Return whether one of the words that are denied is among others, in any form."""
+    return any(is_form(word, other) for word in denied if word for other in words)
+
+
+def denies_change(text: str) -> bool:
+    """Return whether a text denies a change, a difference or an effect: "the difference was not significant"."""
+    return _DENIED_CHANGE.search(text) is not None
+
+
+def _denying_clause(sentence: str) -> str:
+    return next((clause for clause in clauses_of(sentence) if denies_change(clause)), sentence).strip(" .")
+
+
+def _unchanging(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in words - _COMPARED if not _BEGINS_CHANGING.match(word))
+
+
+def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
+    """Return whether the clause with most of some words has a negation: "it carries 400 people, but not dogs" has none."""
+    clauses = [(len(wanted & content(clause)), bool(negated(clause))) for clause in clauses_of(sentence.text)]
+    return max(clauses)[1] if clauses else False
+
+
+def negated(text: str) -> set[str]:
+    """Return what a text denies: the content word after each "not" or "failed to", stemmed; empty for "it is false that"."""
+    latin = _NOT_ONLY.sub(" only", as_latin(text))
+    compares = _WITH.search(latin) is not None
+    found = set()
+    for match in _NOT.finditer(latin.replace("\u2019", "'")):
+        if not (compares and match[0].lower() == "without"):
+            found.add(next(iter(stemmed(latin[match.end() : match.end() + _NEXT])), ""))
+    return found | ({""} if _DENYING.search(latin) else set())
+
+
+# Words of a claim of which a source has the opposite in their place.
+
+_THAN = re.compile(r"\bthan\b", re.IGNORECASE)
+_AGAINST = re.compile(
+    r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)"
+    r"\w*\s+(?:\w+\s+){0,2}?against\b|\bagainst\s+(?:the\s+)?(?:advice|recommendations?|wish(?:es)?|will|requests?)\b",
+    re.IGNORECASE,
+)
+"""Words that mean the opposite of a recommendation; the verb alone may mean one."""
+_REACH, _AROUND = 4, 0.6
+
+
+class Opposite(NamedTuple):
+    """A word of a claim, its opposite in a sentence, and how much of the rest of the claim that sentence has."""
+
+    word: str
+    other: str
+    sentence: Sentence
+    around: float
+
+
+_ENGLISH = stems_of_language("english")
+
+
+def _opposites() -> dict[str, set[str]]:
+    """Return the stems of the opposites of each word, by its stem."""
+    found: dict[str, set[str]] = {}
+    for line in lines_of("opposites.txt"):
+        left, right = ([_ENGLISH.stem(word) for word in side.split()] for side in line.split("/"))
+        for one, other in product(left, right):
+            found.setdefault(one, set()).add(other)
+            found.setdefault(other, set()).add(one)
+    return {word: others - {word} for word, others in found.items()}
+
+
+OPPOSITES = _opposites()
+
+
+def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None:
+    """Return the opposite of a word of a claim, which no sentence has, in the sentence with most of the rest of the claim.
+
+    It is in the word's place: the next word before or after both is the same, and another near both, or most of the rest.
+    """
+    said = _by_stem(claim)
+    looked_for, wanted = said.keys() & OPPOSITES.keys(), content(claim)
+    best: Opposite | None = None
+    for sentence in sentences if looked_for else ():
+        if _THAN.search(claim) and _THAN.search(sentence.text):  # "more men than women" is "fewer women than men"
+            continue
+        stems = _by_stem(sentence.text) if wanted & sentence.content else {}
+        pairs = ((word, one) for word in sorted(looked_for - stems.keys()) for one in sorted(OPPOSITES[word]))
+        for stem, other in pairs:
+            if other not in stems or other in said:
+                continue
+            rest = wanted - content(said[stem])
+            around = share(rest, sentence.content)
+            ours, theirs = _sides(claim, said[stem]), _sides(sentence.text, stems[other])
+            is_next = any(one[:1] == two[:1] != [] for one, two in zip(ours, theirs, strict=True))
+            near = {*ours[0][:_REACH], *ours[1][:_REACH]} & {*theirs[0][: 2 * _REACH], *theirs[1][: 2 * _REACH]}
+            in_place = around >= _AROUND or (is_next and len(near) > 1)
+            if in_place and (best is None or around > best.around):
+                best = Opposite(said[stem], stems[other], sentence, around)
+    if best is None:
+        return None
+    alike = [sentence for sentence in sentences if share(wanted, sentence.content) >= best.around]
+    stem = _ENGLISH.stem(best.word)
+    return None if any(stem in _by_stem(sentence.text) for sentence in alike) else best
+
+
+def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
+    """Return the stems of the content words before the first place of a word and after it, the nearest first."""
+    said = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    return ([], []) if said is None else (stemmed(text[: said.start()])[::-1], stemmed(text[said.end() :]))
+
+
+def _by_stem(text: str) -> dict[str, str]:
+    words = _ENGLISH.as_written(_AGAINST.sub("against", as_latin(text)))
+    return {_ENGLISH.stem(word): word for word in reversed(words)}
+
+
+# Who did what, and who said it.
+
+_CLAUSE = re.compile(
+    r"[,;:.()\u201c\u201d\"]|\b(?:while|but|although|though|whereas|because|which|who|that|and|when|after|before|if)\b",
+    re.IGNORECASE,
+)
+_PRONOUNS = frozenset("he she it they we i you who which that this these those one some many others".split())
+_NOT_AN_AGENT = frozenset(
+    "also then later first strongly sharply had has have would could will may might not never did does do".split()
+)
+_ACCORDING, _SAYING = re.compile(r"\baccording to\s", re.IGNORECASE), pattern("saying")
+_FORMS = [
+    "|".join(rf"{word[:-1]}(?:e|es|ed|ing)" if word.endswith("e") else rf"{word}(?:s|ed|ing|es)?" for word in words.split())
+    for words in KNOWN["acts"]
+]
+_ACT = re.compile(
+    r"\b(?P<passive>(?:was|were|is|are|be|been|being)\s+(?:(?:not|\w+ly)\s+)?)?(?:"
+    + "|".join(f"(?P<act{number}>{words})" for number, words in enumerate(_FORMS))
+    + r")\b(?P<by>[^.;:,]{0,60}?\bby\b)?",
+    re.IGNORECASE,
+)
+"""What somebody does to somebody; words that say the same are one group."""
+
+
+def of_another(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, str] | None:
+    """Return the sentence that says a claim of somebody else, and who that is; None if there is none."""
+    return _other_agent(claim, sentences) or _other_speaker(claim, sentences)
+
+
+def _other_agent(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, str] | None:
+    claimed = list(_done(claim))
+    there = [(sentence, *done) for sentence in sentences for done in _done(sentence.text)] if claimed else []
+    for act, agent in claimed:
+        others = [(sentence, other) for sentence, done, other in there if done == act]
+        words = content(agent)
+        if not others or any(words & content(other) for _, other in others):
+            continue
+        about = {word for word in content(claim) - words if not _ACT.fullmatch(word)}
+        sentence, other = others[0]
+        if any(words & one.content for one in sentences) and (not about or about & sentence.content):
+            return sentence, f"of \u201c{other}\u201d"
+    return None
+
+
+def _done(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what is done in a text, by the name of its group, and by whom."""
+    for match in _ACT.finditer(text):
+        if match["passive"] and (not match["by"] or " not " in match["passive"]):  # nobody does what is denied
+            continue
+        after, before = _CLAUSE.split(text[match.end() :])[0], _CLAUSE.split(text[: match.start()].rstrip(" ,"))[-1]
+        if not match["passive"] and before.rstrip().endswith(" to"):  # "warm enough to support trees"
+            continue
+        if agent := _agent(after if match["passive"] else before):
+            yield next(name for name, said in match.groupdict().items() if said and name.startswith("act")), agent
+
+
+def _agent(text: str) -> str:
+    """Return who is named in a part of a sentence; empty for a pronoun."""
+    words = [word for word in re.split(r"\b(?:of|in|at|for|from)\b", text)[0].split() if word.lower() not in _NOT_AN_AGENT]
+    is_named = words and not _PRONOUNS.intersection((words[0].lower(), words[-1].lower())) and stemmed(" ".join(words))
+    return " ".join(words) if is_named else ""
+
+
+def _other_speaker(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, str] | None:
+    """Return the sentence in which another says what a claim puts into somebody's mouth who is in the source too."""
+    for speaker in _speakers(claim):
+        words = content(speaker)
+        matter = content(claim) - words - content(" ".join(match[0] for match in _SAYING.finditer(claim)))
+        same = [sentence for sentence in sentences if matter and share(matter, sentence.content) >= _HALF]
+        others = [(sentence, other) for sentence in same for other in _speakers(sentence.text)]
+        known_there = any(words <= sentence.content for sentence in sentences)
+        if known_there and others and not any(words & sentence.content for sentence in same):
+            sentence, other = others[0]
+            return sentence, f"of \u201c{other}\u201d"
+    return None
+
+
+def _speakers(text: str) -> list[str]:
+    """Return who says something in a text: before or after a word of saying, or after "according to"."""
+    found = [_CLAUSE.split(text[match.end() :])[0] for match in _ACCORDING.finditer(text)]
+    for match in _SAYING.finditer(text):
+        found += [_CLAUSE.split(text[: match.start()])[-1], _CLAUSE.split(text[match.end() :])[0] if match[0] == "said" else ""]
+    return [agent for part in found if (agent := _agent(part)) and len(agent.split()) <= 8]
