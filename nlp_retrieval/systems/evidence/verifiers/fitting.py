@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from nlp_retrieval.core import tracked
 from nlp_retrieval.errors import ConfigurationError, DependencyError
 from nlp_retrieval.systems.evidence.lookups.checks import looked_up
-from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
-from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Calibration, softmax
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 _FOLDS = 5
 _AT_ONCE = 64
 _STEP, _AS_WELL = 0.01, 0.005
 _RIGHT, _SUREST = 0.7, 0.99
+_POSSIBLE = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
 
 
 def fit_verifier(
@@ -78,6 +78,56 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
                 read.append(pair)
                 signals.append(judgement.signals)
     return read, signals
+
+
+def fit_calibration(
+    signals: Sequence[Mapping[str, float]],
+    labels: Sequence[str],
+    names: Sequence[str],
+    weight: Sequence[float] | None = None,
+    ridge: float = 1.0,
+    fitted_on: str = "",
+) -> Calibration:
+    """Fit a calibration by maximum likelihood with a penalty on squared weights."""
+    values = np.array([[row[name] for name in names] for row in signals], np.float64)
+    mean, scale = values.mean(0), values.std(0)
+    scale = np.where(scale > 1e-9, scale, 1.0)
+    scaled = np.clip((values - mean) / scale, -10, 10)
+    design = np.concatenate([scaled, np.ones((len(values), 1))], axis=1)
+    possible = np.array([_POSSIBLE[label] for label in labels], np.float64)
+    weights = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
+    fitted = _fitted_weights(design, possible, weights * (len(values) / weights.sum()), ridge)
+    return Calibration(
+        signals=list(names),
+        mean=mean.tolist(),
+        scale=scale.tolist(),
+        weights=fitted[:, :-1].tolist(),
+        intercepts=fitted[:, -1].tolist(),
+        fitted_on=fitted_on,
+    )
+
+
+def _fitted_weights(
+    design: NDArray[np.float64], possible: NDArray[np.float64], weights: NDArray[np.float64], ridge: float
+) -> NDArray[np.float64]:
+    """Return ``[2, signals + 1]`` weights; ``possible`` has a 1 for each label that a pair may have."""
+    from scipy.optimize import minimize
+
+    penalty = np.full(design.shape[1], ridge)
+    penalty[-1] = 1e-6  # the intercept
+
+    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        fitted = flat.reshape(2, -1)
+        probabilities = softmax(np.concatenate([design @ fitted.T, np.zeros((len(design), 1))], axis=1))
+        mass = np.maximum((probabilities * possible).sum(1), 1e-300)
+        wanted = probabilities * possible / mass[:, None] - probabilities
+        gradient = penalty * fitted - (weights[:, None] * wanted[:, :2]).T @ design
+        return float((penalty * fitted**2).sum() / 2 - (weights * np.log(mass)).sum()), gradient.ravel()
+
+    start = np.zeros(2 * design.shape[1])
+    options = {"maxiter": 2000, "ftol": 1e-12}
+    found: NDArray[np.float64] = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    return found.reshape(2, -1)
 
 
 def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> NDArray[np.float64]:

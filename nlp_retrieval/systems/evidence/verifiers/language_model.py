@@ -17,8 +17,7 @@ from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import READS_FILE, add_note, has_no_words, may_set
 from nlp_retrieval.lm import LONGEST_ANSWER, read_object
 from nlp_retrieval.systems.evidence.lookups.checks import check
-from nlp_retrieval.systems.evidence.verifiers.base import Judgement, Span, nearest_windows
-from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier
+from nlp_retrieval.systems.evidence.verifiers.base import CalibratedVerifier, Judgement, Span, nearest_windows
 from nlp_retrieval.text import fenced, located, sentences_around
 
 if TYPE_CHECKING:

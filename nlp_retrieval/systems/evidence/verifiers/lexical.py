@@ -6,8 +6,7 @@ from pathlib import Path
 
 from nlp_retrieval.core import READS_FILE, may_set
 from nlp_retrieval.systems.evidence.lookups.checks import check
-from nlp_retrieval.systems.evidence.verifiers.base import Judgement
-from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier, Calibration
+from nlp_retrieval.systems.evidence.verifiers.base import CalibratedVerifier, Calibration, Judgement
 
 __all__ = ["LexicalVerifier"]
 

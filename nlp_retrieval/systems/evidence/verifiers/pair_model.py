@@ -14,8 +14,7 @@ from nlp_retrieval.encoders import ModelFolder, ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers import PairModel, TorchPairs, find_pair_model, onnx_pairs
 from nlp_retrieval.systems.evidence.lookups.checks import check
-from nlp_retrieval.systems.evidence.verifiers.base import Judgement, Span, nearest_windows
-from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier, softmax
+from nlp_retrieval.systems.evidence.verifiers.base import CalibratedVerifier, Judgement, Span, nearest_windows, softmax
 
 __all__ = ["PairModelVerifier"]
 
