@@ -7,8 +7,10 @@ looked up in all of it. Everything else that is looked up for a citation that do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
@@ -18,10 +20,16 @@ from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.reviews import Review, Reviews
-from nlp_retrieval.systems.evidence.titles import TitledSources
 from nlp_retrieval.systems.evidence.verdict.claims import judge_passages
-from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Decider, Decision, Question
-from nlp_retrieval.systems.evidence.verdict.together import MOST_TOGETHER, CitedText, Together, judged_together
+from nlp_retrieval.systems.evidence.verdict.deciding import (
+    MOST_TOGETHER,
+    DecidedBy,
+    Decider,
+    Decision,
+    Question,
+    Together,
+    judged_together,
+)
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import listed, words_of
 
@@ -263,7 +271,7 @@ class CitationAuditor:
 
     def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
         read = self._reading(citation, source)
-        decision = self._decided(citation, read)
+        (decision,) = self._decider.decide([_question(citation, read)])
         passage, span = _passage_at(read, decision.judgement.sentence)
         support = decision.judgement.support
         if decision.holds:
@@ -288,10 +296,9 @@ class CitationAuditor:
         passed = not any(rows[number].to_review for number in judged)
         if passed or len({source.key for source in sources}) < 2 or len(sources) < len(judged):
             return rows
-        citation = citations[0]
         texts = [self._reading(each, source) for each, source in zip(citations, sources, strict=True)]
-        cited = [CitedText(read.text, read.whole, each.place) for each, read in zip(citations, texts, strict=True)]
-        result = judged_together(self._decider, citation.sentence, cited, quoted=citation.quoted)
+        questions = [_question(each, read) for each, read in zip(citations, texts, strict=True)]
+        result = judged_together(self._decider, questions, [each.place for each in citations])
         done = list(rows)
         for at, number in enumerate(judged):
             if rows[number].to_review:
@@ -299,9 +306,6 @@ class CitationAuditor:
                 passage, span = _passage_at(texts[at], result.spans[at])
                 done[number] = _as_part(rows[number], result, at, others, passage, span)
         return done
-
-    def _decided(self, citation: Citation, read: _ReadSource) -> Decision:
-        return self._decider.decide([Question(citation.sentence, read.text, read.whole, quoted=citation.quoted)])[0]
 
     def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadSource:
         """Return the whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
@@ -321,7 +325,8 @@ class CitationAuditor:
     def _supporting_version(self, citation: Citation) -> str:
         """Return the earlier version of a source that would have supported its citation, in words; empty if none."""
         for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
-            if self._decided(citation, self._reading(citation, version, newest=False)).holds:
+            read = self._reading(citation, version, newest=False)
+            if self._decider.decide([_question(citation, read)])[0].holds:
                 return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
         return ""
 
@@ -348,6 +353,10 @@ class CitationAuditor:
         judged = judge_passages(self._decider, self.index, [claim] * len(others), others)
         judged.sort(key=lambda candidate: -candidate.judgement.support)
         return next((candidate.passage.url for candidate in judged if candidate.decision.holds), "")
+
+
+def _question(citation: Citation, read: _ReadSource) -> Question:
+    return Question(citation.sentence, read.text, read.whole, citation.quoted)
 
 
 def _status_of(supporting: Decision) -> AuditStatus:
@@ -404,3 +413,43 @@ def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[Evi
     shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
     best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]
     return [passages[number] for number in sorted(best)]
+
+
+# Finding the source that a reference names by its title alone, as lists without links name a paper or a report.
+
+_FEWEST_WORDS = 4
+"""Words of a title; shorter ones, such as "Annual Report 2023", are those of many works."""
+
+_LONGEST_ENTRY, _MOST_PARTS = 2_000, 60
+
+_PART = re.compile(r"\s[|\u2013\u2014-]\s")
+"""Between a title and the name of its site ("... | Example News"), or after an author and a year ("Smith - 2020 - ...")."""
+
+_ENDS = re.compile(
+    r"[.,;:!?()\[\]\"\u201c\u201d\u201e\u00ab\u00bb|/]+(?=\s|\Z)|(?:\s|\A)[\"(\[\u201c\u201e\u00ab\u2018]|\s[\u2013\u2014-]\s"
+)
+"""Where a title in an entry begins or ends."""
+
+
+class TitledSources:
+    """Sources by their titles.
+
+    A reference names a source if its entry has the whole title, from one punctuation mark to another, and no other source has
+    this title; of several titles the longest counts. Titles of fewer than four words name nothing.
+    """
+
+    def __init__(self, sources: Iterable[SourceVersion]) -> None:
+        self._sources: dict[tuple[str, ...], dict[str, SourceVersion]] = {}
+        for source in sources:
+            title = source.title.replace("_", " ")  # that of a file without a title is its name
+            for words in {words_of(title), *map(words_of, _PART.split(title))}:
+                if len(words) >= _FEWEST_WORDS:
+                    self._sources.setdefault(words, {})[source.url] = source
+
+    def named_in(self, entry: str) -> SourceVersion | None:
+        """Return the only source whose title an entry has; None if there is none, or several."""
+        parts = [words_of(part) for part in _ENDS.split(entry[:_LONGEST_ENTRY])[:_MOST_PARTS]]
+        spans = combinations(range(len(parts) + 1), 2)  # a title may have punctuation of its own
+        titles = {tuple(chain.from_iterable(parts[first:last])) for first, last in spans} & self._sources.keys()
+        sources = list(self._sources[max(titles, key=len)].values()) if titles else []
+        return sources[0] if len(sources) == 1 else None

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 from unicodedata import combining, normalize
 
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock
@@ -184,7 +185,7 @@ def references_of(report: Document) -> References:
     references = References()
     for definition in report.definitions:
         references.add(references.defined, replace(definition, title=_title([definition.title])))
-    blocks = _without_notes(report.blocks, references)
+    blocks = _without_notes(_blocks_of(report), references)
     lists = _lists(blocks)
     end = _before_closing_list(blocks)
     within = 0
@@ -523,3 +524,89 @@ def _title(texts: Sequence[str]) -> str:
     title = _EMPTY.sub("", " ".join("".join(texts).split())).rstrip()
     shorter = _LEAD.sub("", title[-200:])
     return (title[:-200] + shorter).strip(_AROUND)
+
+
+# The list of references of a PDF: entries begin by their numbers, or else by authors at the beginning of a line.
+
+_NUMBERED = tuple(map(re.compile, (r"\s*\[\s?[0-9]{1,4}\s?\]", r"\s*\([0-9]{1,3}\)", r"\s*[0-9]{1,3}\.(?=\s)")))
+"""Numbers of entries, in brackets or with a full stop; a list has one kind."""
+
+_NAMED = re.compile(
+    r"(?:[A-ZÀ-Þ][^\W\d_]*|(?:van|von|de|der|den|del|da|di|la|le)\b)[^.,;:/]{0,60}"
+    r"(?:, (?:[A-ZÀ-Þ]\.|[A-ZÀ-Þ][^\W\d_]+\b)|[.,]? \((?:1[5-9]|20)[0-9]{2}|\. )"
+)
+_DATED = re.compile(r"[^()]{2,200}\((?:1[5-9]|20)[0-9]{2}[a-z]?[,)]")
+_IN_BRACKETS = re.compile(r"\((?:1[5-9]|20)[0-9]{2}[a-z]?[,)]")
+_BARE = re.compile(r"\s*([0-9]{1,3})\s(?=[^\W\d_]|[\"\u201c])")
+_ENDED = re.compile(r"(?:[.)\]]|[0-9]|://\S{1,2000})\Z")
+
+_Line = list[Piece]
+
+
+def _blocks_of(report: Document) -> list[TextBlock]:
+    """Return the prose of a report; of a PDF with each entry of its list of references as a paragraph."""
+    blocks = [block for block in report.blocks if block.kind != "other"]
+    return list(_with_entries(blocks)) if report.unit == "page" else blocks
+
+
+def _with_entries(blocks: Sequence[TextBlock]) -> Iterator[TextBlock]:
+    found = next((at for at in range(len(blocks) - 1, -1, -1) if _heads_list(blocks, at) is not None), None)
+    if found is None:
+        yield from blocks
+        return
+    lines, *others = ([line for _, line in lines_of(block) if line] for block in blocks[found:])
+    begin = _heads_list(blocks, found) or 0
+    yield from blocks[:found]
+    if begin:
+        before = [piece for line in lines[:begin] for piece in (*line, Piece("break", " ", line[0].line))]
+        yield TextBlock("paragraph", blocks[found].line, [before])
+    yield TextBlock("heading", lines[begin][0].line, [lines[begin]], level=1)
+    yield from _entries([*lines[begin + 1 :], *chain.from_iterable(others)])
+
+
+def _text(line: _Line) -> str:
+    return "".join(piece.text or piece.url for piece in line)
+
+
+def _heads_list(blocks: Sequence[TextBlock], at: int) -> int | None:
+    """Return the line of a block that is the heading of a list of references; None if there is none."""
+    if blocks[at].kind == "note":
+        return None
+    lines, *after = ([line for _, line in lines_of(block) if line] for block in blocks[at : at + 2])
+    below = [*lines, *(after[0][:1] if after else [])]
+    for number in range(len(lines) - 1, -1, -1):
+        if is_list_name(_text(lines[number])) and number + 1 < len(below):
+            following = _text(below[number + 1])
+            if any(start.match(following) for start in (*_NUMBERED, _NAMED, _BARE)) or "://" in following:
+                return number
+    return None
+
+
+def _entries(lines: Sequence[_Line]) -> Iterator[TextBlock]:
+    lines = list(_with_points(lines))
+    starts = {pattern: sum(1 for line in lines if pattern.match(_text(line))) for pattern in (*_NUMBERED, _NAMED)}
+    most = max(_NUMBERED, key=starts.__getitem__)
+    start = most if starts[most] and 2 * starts[most] >= starts[_NAMED] else _NAMED
+    entry: _Line = []
+    for line in lines:
+        text, so_far = _text(line), _text(entry)
+        ended = _ENDED.search(so_far) or (_DATED.match(text) and _IN_BRACKETS.search(so_far))
+        if entry and start.match(text) and (ended or start is not _NAMED):
+            yield TextBlock("paragraph", entry[0].line, [entry])
+            entry = []
+        entry = [*entry, *([Piece("text", " ", line[0].line)] if entry else []), *line]
+    if entry:
+        yield TextBlock("paragraph", entry[0].line, [entry])
+
+
+def _with_points(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """Yield the lines of a list; if numbers alone count its entries ("3 Frisch, K."), with a full stop after each."""
+    last, begins = 0, set[int]()
+    for at, line in enumerate(lines):
+        if (number := _BARE.match(_text(line))) and int(number[1]) == last + 1:
+            begins.add(at)
+            last += 1
+    for at, line in enumerate(lines):
+        bare = _BARE.match(_text(line)) if last > 1 and at in begins else None
+        first = line[0]
+        yield line if bare is None else [Piece(first.kind, f"{bare[1]}.{first.text[bare.end(1) :]}", first.line), *line[1:]]

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock, read_markdown, web_address
 from nlp_retrieval.errors import InputError
-from nlp_retrieval.systems.evidence.citations.formats import report_blocks
 from nlp_retrieval.systems.evidence.citations.marks import (
     IBID,
     LONGEST_RANGE,
@@ -442,7 +441,7 @@ _MOST_LISTED = 20
 def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) -> CitedReport:
     """Return every citation of a report with its sentence; keys and authors may name works of a bibliography beside it."""
     text = read_markdown(report, "the report") if isinstance(report, str) else report
-    references = references_of(replace(text, blocks=report_blocks(text)))
+    references = references_of(text)
     references.works = {key_of(entry.mark): entry for entry in bibliography}
     known: dict[str, bool] = {}
 

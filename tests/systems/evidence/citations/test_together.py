@@ -7,7 +7,7 @@ import pytest
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import AuditRow, CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.verdict.together import parts_of
+from nlp_retrieval.systems.evidence.verdict.deciding import parts_of
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 TEXTS = [
