@@ -14,7 +14,7 @@ from itertools import chain, combinations
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
-from nlp_retrieval.errors import InputError, QueryError
+from nlp_retrieval.errors import QueryError
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -146,13 +146,8 @@ _LONGEST_SENTENCE = 2_000
 """Longest sentence, in characters; a sentence that a verifier reads only in part must not pass."""
 
 
-@dataclass(frozen=True)
-class _ReadSource:
-    """What is read of a source for a citation, where each of its passages begins there, and all of it with its title."""
-
-    text: str
-    passages: list[tuple[int, EvidencePassage]]
-    whole: str
+_Begins = list[tuple[int, EvidencePassage]]
+"""Passages of a source, and where each begins in what is read of it."""
 
 
 class CitationAuditor:
@@ -240,8 +235,8 @@ class CitationAuditor:
             if work in urls:
                 continue
             addresses = [url for url in (citation.url, *citation.other_urls) if url]
-            urls[work] = next((url for url in addresses if self._source(url) is not None), "")
-            if not urls[work] and citation.title and not any(map(self._was_deleted, addresses)):
+            urls[work] = next((url for url in addresses if self.index.source(url) is not None), "")
+            if not urls[work] and citation.title and not any(map(self.index.was_deleted, addresses)):
                 titled = titled or TitledSources(self.index.sources())
                 named = titled.named_in(citation.title)
                 if named is not None and (not addresses or named.url.startswith("file:")):
@@ -256,7 +251,7 @@ class CitationAuditor:
         if not citation.url:
             problem = citation.problem or f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
             return _unread(citation, "REVIEW", "no reference", problem)
-        source = self._source(citation.url)
+        source = self.index.source(citation.url)
         if source is None:
             return self._not_indexed(citation)
         if len(citation.sentence) > _LONGEST_SENTENCE:
@@ -265,14 +260,14 @@ class CitationAuditor:
         try:
             return self._judged(citation, source)
         except QueryError:
-            if self._source(citation.url) is not None:
+            if self.index.source(citation.url) is not None:
                 raise
             return self._not_indexed(citation)  # another process deleted it since it was looked up
 
     def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
-        read = self._reading(citation, source)
-        (decision,) = self._decider.decide([_question(citation, read)])
-        passage, span = _passage_at(read, decision.judgement.sentence)
+        question, begins = self._question(citation, source)
+        (decision,) = self._decider.decide([question])
+        passage, span = _passage_at(begins, decision.judgement.sentence)
         support = decision.judgement.support
         if decision.holds:
             status, by = _status_of(decision), decision.decided_by
@@ -292,27 +287,26 @@ class CitationAuditor:
         """Return the rows of a sentence, those that no source supports alone judged by all its sources together."""
         judged = [number for number, row in enumerate(rows) if row.passage is not None]
         citations = [rows[number].citation for number in judged]
-        sources = [source for citation in citations if (source := self._source(citation.url)) is not None]
+        sources = [source for citation in citations if (source := self.index.source(citation.url)) is not None]
         passed = not any(rows[number].to_review for number in judged)
         if passed or len({source.key for source in sources}) < 2 or len(sources) < len(judged):
             return rows
-        texts = [self._reading(each, source) for each, source in zip(citations, sources, strict=True)]
-        questions = [_question(each, read) for each, read in zip(citations, texts, strict=True)]
-        result = judged_together(self._decider, questions, [each.place for each in citations])
+        read = [self._question(each, source) for each, source in zip(citations, sources, strict=True)]
+        result = judged_together(self._decider, [question for question, _ in read], [each.place for each in citations])
         done = list(rows)
         for at, number in enumerate(judged):
             if rows[number].to_review:
                 others = listed([_mark(rows[other].citation) for other in judged if other != number])
-                passage, span = _passage_at(texts[at], result.spans[at])
-                done[number] = _as_part(rows[number], result, at, others, passage, span)
+                done[number] = _as_part(rows[number], result, at, others, _passage_at(read[at][1], result.spans[at]))
         return done
 
-    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadSource:
-        """Return the whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
+    def _question(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> tuple[Question, _Begins]:
+        """Ask by the whole stored text of a short source; of a long one by the passages nearest to the claim, in order."""
         text, passages = self.index.text(source.key), self.index.passages(source.key)
         whole = f"{source.title}\n\n{text}"
         if len(text) <= _LONGEST_SOURCE:
-            return _ReadSource(text, [(passage.start, passage) for passage in passages], whole)
+            question = Question(citation.sentence, text, whole, citation.quoted)
+            return question, [(passage.start, passage) for passage in passages]
         searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
         starts = {window.start for window in searched}
         chosen = [window for window in passages if window.start in starts] or _sharing_most_words(citation.sentence, passages)
@@ -320,30 +314,19 @@ class CitationAuditor:
         for window in chosen:
             begins.append((length, window))
             length += len(window.content) + 2
-        return _ReadSource("\n\n".join(window.content for window in chosen), begins, whole)
+        read = "\n\n".join(window.content for window in chosen)
+        return Question(citation.sentence, read, whole, citation.quoted), begins
 
     def _supporting_version(self, citation: Citation) -> str:
         """Return the earlier version of a source that would have supported its citation, in words; empty if none."""
         for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
-            read = self._reading(citation, version, newest=False)
-            if self._decider.decide([_question(citation, read)])[0].holds:
+            question, _ = self._question(citation, version, newest=False)
+            if self._decider.decide([question])[0].holds:
                 return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
         return ""
 
-    def _source(self, url: str) -> SourceVersion | None:
-        try:
-            return self.index.source(url)
-        except InputError:  # the report names something that is not a URL: nothing can be stored under it
-            return None
-
-    def _was_deleted(self, url: str) -> bool:
-        try:
-            return self.index.was_deleted(url)
-        except InputError:
-            return False
-
     def _not_indexed(self, citation: Citation) -> AuditRow:
-        if self._was_deleted(citation.url):
+        if self.index.was_deleted(citation.url):
             return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
         return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
 
@@ -355,16 +338,12 @@ class CitationAuditor:
         return next((candidate.passage.url for candidate in judged if candidate.decision.holds), "")
 
 
-def _question(citation: Citation, read: _ReadSource) -> Question:
-    return Question(citation.sentence, read.text, read.whole, citation.quoted)
-
-
 def _status_of(supporting: Decision) -> AuditStatus:
     return "PASS" if supporting.verdict == "supported" else "WEAK"
 
 
 def _as_part(
-    row: AuditRow, result: Together, at: int, others: str, passage: EvidencePassage | None, span: tuple[int, int]
+    row: AuditRow, result: Together, at: int, others: str, there: tuple[EvidencePassage | None, tuple[int, int]]
 ) -> AuditRow:
     """Return the row of a source that was judged beside others."""
     part, joined = ", ".join(result.parts[at]), result.joined
@@ -379,8 +358,8 @@ def _as_part(
         status=_status_of(joined),
         reason="",
         support_score=joined.judgement.support,
-        passage=passage,
-        sentence=span,
+        passage=there[0],
+        sentence=there[1],
         other_source="",
         detail=f"with {others}: this source supports \u201c{part}\u201d",
         decided_by=joined.decided_by,
@@ -397,10 +376,10 @@ def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail
     return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)
 
 
-def _passage_at(read: _ReadSource, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
+def _passage_at(begins: _Begins, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
     """Return the passage that holds most of a sentence of the text, and the sentence's span in it."""
     best, span, most = None, (0, 0), -1
-    for begin, passage in read.passages:
+    for begin, passage in begins:
         start, end = max(0, sentence[0] - begin), min(len(passage.content), sentence[1] - begin)
         if end - start > most:
             best, span, most = passage, (max(0, start), max(0, start, end)), end - start

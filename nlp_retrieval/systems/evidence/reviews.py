@@ -125,8 +125,8 @@ class Reviews:
             cited = canonical_url(citation.url) if citation.url else f"[{citation.mark}]"
         except InputError:
             cited = citation.url
-        sentence = fold(normalize("NFC", citation.sentence)).folded.strip()
-        return _encodable(sentence), _encodable(cited), self.index.digest(citation.url)
+        sentence, source = fold(normalize("NFC", citation.sentence)).folded.strip(), self.index.source(citation.url)
+        return _encodable(sentence), _encodable(cited), "" if source is None else source.sha256
 
 
 def _line(text: str) -> str:

@@ -295,7 +295,7 @@ def _wrong_texts(store: EvidenceStore) -> Iterator[str]:
     """Yield what is wrong with each text that does not match its checksum."""
     for sha256 in store.texts():
         try:
-            store.content(sha256)
+            store.stored(sha256)
         except IndexDamagedError as error:
             yield str(error)
 

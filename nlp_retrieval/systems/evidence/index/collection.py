@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from nlp_retrieval.core import remove_output, write_output
-from nlp_retrieval.errors import InputError, SourceError
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import JsonObject, as_id, as_text, make_query, metadata_of, read_json_lines
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -81,10 +81,7 @@ def _text(where: str, row: JsonObject, field: str) -> str:
 
 
 def _gold(sources: EvidenceIndex, where: str, url: str, row: JsonObject) -> Iterable[str]:
-    try:
-        source = sources.source(url)
-    except InputError as error:
-        raise SourceError(f"{where}: {error}") from None
+    source = sources.source(url)
     if source is None:
         raise SourceError(f"{where}: no text is stored under {url[:200]!r}; add it to the project, or remove the line")
     passages = sources.passages(source.key)

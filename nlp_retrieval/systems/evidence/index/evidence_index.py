@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +40,6 @@ from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.statistics import (
     IndexStatistics,
-    is_held,
     metadata_of,
     relevance_of,
     statistics_of,
@@ -47,6 +47,7 @@ from nlp_retrieval.systems.evidence.index.statistics import (
 from nlp_retrieval.systems.evidence.index.store import (
     EvidenceStore,
     SourceVersion,
+    StoredText,
     normalized,
     source_of,
 )
@@ -150,16 +151,15 @@ class EvidenceIndex:
 
     def named(self, source: str) -> str:
         """Return the URL under which a source is stored, by a URL or the key of a text; a ``QueryError`` if there is none."""
-        sha256 = self._store.sha256_of(source.strip())
-        if sha256 is None:
-            canonical = canonical_url(source)
-            if not self._store.versions(canonical):
-                raise QueryError(f"no text is stored under {source[:200]!r}; sources() lists all")
-            return canonical
-        urls = [version.canonical for version in self._store.all_versions() if version.sha256 == sha256 and version.newest]
-        if len(urls) != 1:
-            raise QueryError(f"the text {source[:64]} is now at {len(urls)} URLs; name the source by its URL")
-        return urls[0]
+        key = source.strip()
+        of_text = [version for version in self._store.all_versions() if key in (version.key, version.sha256)]
+        urls = [version.canonical for version in of_text if version.newest]
+        if of_text and len(urls) != 1:
+            raise QueryError(f"the text {key} is now at {len(urls)} URLs; name the source by its URL")
+        canonical = urls[0] if urls else canonical_url(source)
+        if not self._store.versions(canonical):
+            raise QueryError(f"no text is stored under {source[:200]!r}; sources() lists all")
+        return canonical
 
     def build_index(self) -> None:
         """Bring the searched index up to date with the sources; only changes are written.
@@ -241,12 +241,9 @@ class EvidenceIndex:
 
     def search_source(self, query: str, url: str, k: int = 5) -> list[EvidencePassage]:
         """Search only in one source: the newest version of this URL, in any of its forms, whatever other URLs the text has."""
-        versions = self._store.versions(canonical_url(url))
-        if not versions:
-            check_queries([query])
-            check_k(k)
+        newest = self.source(url)
+        if newest is None:
             return []
-        newest = versions[-1]
         (passages,) = self._found([query], k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
         return passages
 
@@ -287,7 +284,7 @@ class EvidenceIndex:
 
     def was_deleted(self, url: str) -> bool:
         """Return whether there was a source under this URL that was deleted."""
-        return canonical_url(url) in self._store.deleted()
+        return not self._store.deleted().isdisjoint(_canonical([url]))
 
     @property
     def has_deleted(self) -> bool:
@@ -298,52 +295,34 @@ class EvidenceIndex:
         """Return the newest version of the source under a URL, in any of its forms; None if there is none."""
         return next(reversed(self.versions(url)), None)
 
-    def digest(self, url: str) -> str:
-        """Return the SHA-256 of the newest text under a URL, in hexadecimal digits; empty if there is none."""
-        try:
-            versions = self._store.versions(canonical_url(url))
-        except InputError:
-            return ""
-        return versions[-1].sha256 if versions else ""
-
     def versions(self, url: str) -> list[SourceVersion]:
-        """Return all versions of the source under a URL, oldest first."""
-        return self._described(self._store.versions(canonical_url(url)))
+        """Return all versions of the source under a URL, oldest first; none under what is no URL."""
+        return [version for canonical in _canonical([url]) for version in self._store.versions(canonical)]
 
     def sources(self, match: str = "", min_quality: str | None = None) -> list[SourceVersion]:
         """Return the newest version of every URL, with some text in title or URL, and of some grade or better."""
         grades, wanted = at_least(min_quality), match.casefold().strip()
-        return self._described(
-            [
-                source
-                for source in self._store.all_versions()
-                if source.newest
-                and (grades is None or source.quality in grades)
-                and (wanted in source.title.casefold() or wanted in source.url.casefold())
-            ]
-        )
+        return [
+            source
+            for source in self._store.all_versions()
+            if source.newest
+            and (grades is None or source.quality in grades)
+            and (wanted in source.title.casefold() or wanted in source.url.casefold())
+        ]
 
     def urls(self, key: str) -> list[str]:
         """Return the canonical forms of all URLs under which the text with a key was added, in the order of adding."""
-        sha256 = self._store.sha256_of(key)
-        return [] if sha256 is None else self._store.urls(sha256)
+        return self._store.urls(key)
 
     def text(self, key: str) -> str:
         """Return a stored text by the key of a result or a source, or the whole SHA-256; a ``QueryError`` if there is none."""
-        content = self._store.content(self._sha256(key))
-        if content is None:
-            raise _unknown(key)
-        return content
+        return self._stored(key).content
 
     def passages(self, key: str) -> list[EvidencePassage]:
         """Return all passages of a stored text by its key, in order."""
-        sha256 = self._sha256(key)
-        content, text = self.text(sha256), self._store.texts([sha256]).get(sha256)
-        if text is None:
-            raise _unknown(key)
-        spans = self._store.spans(sha256).get(sha256, [])
-        pages = self._store.pages(sha256)
-        return [_passage(text, content, start, end, pages=pages) for start, end in spans]
+        stored = self._stored(key)
+        shown = self._store.texts([stored.sha256]).values()  # none if another process deleted it meanwhile
+        return [_passage(source, stored, span) for source in shown for span in stored.spans]
 
     def close(self) -> None:
         """Close the file of the sources; it is reopened when needed."""
@@ -358,18 +337,11 @@ class EvidenceIndex:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _described(self, versions: list[SourceVersion]) -> list[SourceVersion]:
-        held, texts = self._passages.held(), self._store.texts(version.sha256 for version in versions)
-        return [
-            replace(version, searchable=version.sha256 in texts and is_held(texts[version.sha256], held))
-            for version in versions
-        ]
-
-    def _sha256(self, key: str) -> str:
-        sha256 = self._store.sha256_of(key) if isinstance(key, str) else None
-        if sha256 is None:
-            raise _unknown(key)
-        return sha256
+    def _stored(self, key: str) -> StoredText:
+        stored = self._store.stored(key) if isinstance(key, str) else None
+        if stored is None:
+            raise QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
+        return stored
 
     def _found(
         self,
@@ -380,20 +352,14 @@ class EvidenceIndex:
         shown: Callable[[str], SourceVersion],
     ) -> list[list[EvidencePassage]]:
         asked, cut = check_queries(queries), check_k(k)
-        contents, spans = dict[str, str | None](), dict[str, list[tuple[int, int]]]()
-        pages: dict[str, list[tuple[int, int]]] = {}
+        text_of = cache(self._store.stored)
 
         def passages_of(results: Iterable[RetrievalResult]) -> Iterator[EvidencePassage]:
             for result in results:
                 sha256, number = place_of(result.item.item_id)
-                if sha256 not in contents:
-                    contents[sha256] = self._store.content(sha256)
-                    spans.update(self._store.spans(sha256))
-                    pages[sha256] = self._store.pages(sha256)
-                content = contents[sha256]
-                if content is not None and number in range(len(spans.get(sha256, []))):  # not deleted meanwhile
-                    start, end = spans[sha256][number]
-                    yield _passage(shown(sha256), content, start, end, result.score, result.signals, pages[sha256])
+                stored = text_of(sha256)
+                if stored is not None and number in range(len(stored.spans)):  # not deleted meanwhile
+                    yield _passage(shown(sha256), stored, stored.spans[number], result.score, result.signals)
 
         found = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
         self._store.count_searches(
@@ -404,24 +370,18 @@ class EvidenceIndex:
         return found
 
 
-def _unknown(key: object) -> QueryError:
-    return QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
-
-
 def _passage(
     source: SourceVersion,
-    content: str,
-    start: int,
-    end: int,
+    stored: StoredText,
+    span: tuple[int, int],
     score: float = 0.0,
     signals: Mapping[str, float] | None = None,
-    pages: Sequence[tuple[int, int]] = (),
 ) -> EvidencePassage:
     """Return a passage of a stored text in the form that users see."""
-    begins = itemgetter(1)
-    on = pages[max(0, bisect_right(pages, start, key=begins) - 1) : bisect_left(pages, end, key=begins)]
+    (start, end), begins = span, itemgetter(1)
+    on = stored.pages[max(0, bisect_right(stored.pages, start, key=begins) - 1) : bisect_left(stored.pages, end, key=begins)]
     return EvidencePassage(
-        content=content[start:end],
+        content=stored.content[start:end],
         url=source.url,
         title=source.title,
         quality=source.quality,

@@ -152,11 +152,11 @@ def _items(
     store: EvidenceStore, texts: Mapping[str, SourceVersion], spans: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Iterator[SearchableItem]:
     for sha256, own in spans.items():
-        content = store.content(sha256)
-        if content is not None:  # else it was deleted meanwhile
+        stored = store.stored(sha256)
+        if stored is not None:  # else it was deleted meanwhile
             for number, (start, end) in enumerate(own):
                 columns = _columns(sha256, texts[sha256], (start, end))
-                yield SearchableItem.trusted(f"{sha256}::{number}", content[start:end], columns)
+                yield SearchableItem.trusted(f"{sha256}::{number}", stored.content[start:end], columns)
 
 
 def _columns(sha256: str, text: SourceVersion, span: tuple[int, int]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError
@@ -119,13 +119,21 @@ class SourceVersion:
     quality: str
     fetch_date: str
     passage_count: int
-    searchable: bool = False
     pages: int = 0
     version_count: int = 1
     sha256: str = ""
     canonical: str = ""
     moment: str = ""
     newest: bool = True
+
+
+class StoredText(NamedTuple):
+    """A text by its SHA-256, the spans of its passages, and the numbers of its pages with where each begins."""
+
+    sha256: str
+    content: str
+    spans: list[tuple[int, int]]
+    pages: list[tuple[int, int]]
 
 
 class EvidenceDatabase(DatabaseFile):
@@ -149,14 +157,14 @@ class EvidenceDatabase(DatabaseFile):
 
 
 _VERSION = (
-    "SELECT t.key, v.url, v.title, v.quality, v.fetch_date, t.passage_count, 0, t.last_page, "
+    "SELECT t.key, v.url, v.title, v.quality, v.fetch_date, t.passage_count, t.last_page, "
     "(SELECT count(*) FROM versions n WHERE n.canonical = v.canonical), t.sha256, v.canonical, v.moment, "
     "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
     "FROM versions v JOIN texts t ON t.id = v.text_id"
 )
 _OF_TEXTS = "WHERE t.sha256 IN (SELECT value FROM json_each(?)) ORDER BY v.id"
 _OF_URLS = "WHERE v.canonical IN (SELECT value FROM json_each(?)) ORDER BY v.id"
-_TYPES = (str, str, str, str, str, int, int, int, int, str, str, str, int)
+_TYPES = (str, str, str, str, str, int, int, int, str, str, str, int)
 
 
 class EvidenceStore:
@@ -281,46 +289,34 @@ class EvidenceStore:
             shown[sha256] = replace(live[0], quality=min(version.quality for version in live))
         return shown
 
-    def urls(self, sha256: str) -> list[str]:
-        """Return the canonical forms of all URLs that ever had a text, in the order of adding."""
-        return list(dict.fromkeys(version.canonical for version in self._of_texts([sha256])))
+    def urls(self, key: str) -> list[str]:
+        """Return the canonical forms of all URLs that ever had a text, by its key or SHA-256, in the order of adding."""
+        versions = _versions(self.database.rows(f"{_VERSION} WHERE ?1 IN (t.key, t.sha256) ORDER BY v.id", (key,)))
+        return list(dict.fromkeys(version.canonical for version in versions))
 
-    def sha256_of(self, key: str) -> str | None:
-        """Return the SHA-256 of the text with a shown key, or with this SHA-256; None if there is none."""
-        rows = self.database.rows("SELECT sha256 FROM texts WHERE key = ? OR sha256 = ?", (key, key))
-        return None if not rows else str(rows[0][0])
-
-    def content(self, sha256: str) -> str | None:
-        """Return a text that matches its SHA-256; None if it does not exist."""
-        rows = self.database.rows("SELECT content FROM texts WHERE sha256 = ?", (sha256,))
+    def stored(self, key: str) -> StoredText | None:
+        """Return the text with a shown key, or with this SHA-256, which it matches; None if there is none."""
+        rows = self.database.rows("SELECT sha256, content, spans, pages FROM texts WHERE ?1 IN (key, sha256)", (key,))
         if not rows:
             return None
-        content = rows[0][0]
+        sha256, content, spans, pages = rows[0]
         if not isinstance(content, str) or hashlib.sha256(content.encode()).hexdigest() != sha256:
-            raise self._damaged(f"the text {sha256[:12]} does not match its checksum")
-        return content
+            raise self._damaged(f"the text {str(sha256)[:12]} does not match its checksum")
+        return StoredText(str(sha256), content, self._pairs(sha256, spans), self._pairs(sha256, pages))
 
-    def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
-        """Return the spans of the passages of one text, or of all, by the SHA-256, in order."""
-        if sha256 is None:
-            rows = self.database.rows("SELECT sha256, spans FROM texts ORDER BY id")
-        else:
-            rows = self.database.rows("SELECT sha256, spans FROM texts WHERE sha256 = ?", (sha256,))
-        return {text: self._pairs(text, spans) for text, spans in rows}
+    def spans(self) -> dict[str, list[tuple[int, int]]]:
+        """Return the spans of the passages of all texts, by the SHA-256, in order."""
+        rows = self.database.rows("SELECT sha256, spans FROM texts ORDER BY id")
+        return {sha256: self._pairs(sha256, spans) for sha256, spans in rows}
 
-    def pages(self, sha256: str) -> list[tuple[int, int]]:
-        """Return the numbers of a text's pages, and where each begins in it; empty if it has none."""
-        rows = self.database.rows("SELECT pages FROM texts WHERE sha256 = ?", (sha256,))
-        return [page for (pages,) in rows for page in self._pairs(sha256, pages)]
-
-    def _pairs(self, sha256: str, written: object) -> list[tuple[int, int]]:
+    def _pairs(self, sha256: object, written: object) -> list[tuple[int, int]]:
         try:
             pairs = parse_json(str(written))
             if all(type(number) is int and number >= 0 for pair in pairs for number in pair):
                 return [(first, second) for first, second in pairs]
         except (ValueError, TypeError):
             pass
-        raise self._damaged(f"a passage or page of the text {sha256[:12]} begins or ends nowhere")
+        raise self._damaged(f"a passage or page of the text {str(sha256)[:12]} begins or ends nowhere")
 
     def count_searches(self, searches: Iterable[tuple[int, float]]) -> None:
         """Count searches by their number of results and the relevance of the first, unless the project cannot be written to."""
@@ -352,8 +348,4 @@ def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
             raise IndexDamagedError(
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
-    versions = []
-    for key, url, title, quality, fetched, passages, _, pages, count, sha256, canonical, moment, newest in rows:
-        known = (count, sha256, canonical, moment, bool(newest))
-        versions.append(SourceVersion(key, url, title, quality, fetched, passages, False, pages, *known))
-    return versions
+    return [SourceVersion(*values, newest=bool(newest)) for *values, newest in rows]

@@ -62,7 +62,7 @@ def test_a_quote_makes_the_passages_that_hold_it_gold(tmp_path):
 WRONG = [
     ({"claim": "x"}, '"url"'),
     ({"claim": " ", "url": LAKE}, '"claim" is empty'),
-    ({"claim": "x", "url": "nowhere"}, "not a URL"),
+    ({"claim": "x", "url": "nowhere"}, "no text is stored under"),
     ({"claim": "x", "url": "https://other.example/"}, "no text is stored under"),
     ({"claim": "x", "url": LAKE, "quote": TOWN_TEXT[:20]}, "does not have this quote"),
     ([1], "expected a JSON object"),

@@ -88,7 +88,7 @@ def test_an_index_that_is_damaged_is_built_again_from_the_sources(tmp_path):
     again.build_index()
     assert again.search("lake freezes")[0].url == LAKE
     (again.index_path / "manifest.json").write_text("{")
-    assert not lexical(tmp_path).source(LAKE).searchable
+    assert lexical(tmp_path).stats()["indexed_count"] == 0
     lexical(tmp_path).build_index()
     assert lexical(tmp_path).search("lake freezes")[0].url == LAKE
 
@@ -108,7 +108,7 @@ def test_another_programs_database_is_refused_and_kept(tmp_path):
 def test_an_index_of_something_else_shows_nothing_of_it(tmp_path):
     """Passages come from the stored sources; an index can only point at them."""
     index = two_sources(tmp_path)
-    key = index._store.sha256_of(index.source(LAKE).key)
+    key = index.source(LAKE).sha256
     false = {"source": key, "url": "https://evil.example", "title": "", "quality": "A", "start": 0, "end": 9}
     ids = [f"{key}::0", f"{key}::7", f"{key}::-1", "0" * 64 + "::0", "no id"]
     items = [SearchableItem(item_id=one, content="The lake never freezes", metadata=false) for one in ids]

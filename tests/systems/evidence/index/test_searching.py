@@ -26,7 +26,6 @@ def test_a_source_is_found_after_building_and_not_before(tmp_path):
     index.build_index()
     index.add_document(LAKE_TEXT, LAKE, "Lakes", "B", "2026-01-19")
     assert index.search("lake") == []
-    assert not index.source(LAKE).searchable
     index.build_index()
     (found,) = index.search("When does the lake freeze?")
     assert (found.url, found.title, found.quality, found.fetch_date) == (LAKE, "Lakes", "B", "2026-01-19")
@@ -41,7 +40,6 @@ def test_a_source_is_found_after_building_and_not_before(tmp_path):
     assert (found.get("url"), found.get("text", ""), "url" in found, "text" in found) == (LAKE, "", True, False)
     with pytest.raises(KeyError, match="no 'text'; there are content, url, title"):
         found["text"]
-    assert index.source(LAKE).searchable
 
 
 def test_what_is_found_is_written_as_json(tmp_path, subtests):
