@@ -9,7 +9,7 @@ from fuzz.settings import read_bodies
 from nlp_retrieval.documents import clean_text, clean_title, read_document, web_address
 from nlp_retrieval.errors import FetchError, ModelError, RetrievalError, SourceError
 from nlp_retrieval.systems.evidence.citations.report import read_report
-from nlp_retrieval.systems.evidence.service_models import AuditBody, IndexBody, PassageSearchBody, VerifyBody
+from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.systems.evidence.verifiers.base import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, find_pages, results_in

@@ -12,8 +12,7 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.work import WorkPool
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.service import ProjectService
-from nlp_retrieval.systems.evidence.service_models import AuditBody
+from nlp_retrieval.systems.evidence.service import AuditBody, ProjectService
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 DANUBE = "The Danube flows through Vienna."

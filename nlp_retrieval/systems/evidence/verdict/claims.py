@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
-
-from pydantic import BaseModel
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
 from nlp_retrieval.documents import clean_text
@@ -15,8 +13,7 @@ from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
-from nlp_retrieval.systems.evidence.lookups.checks import Reason
-from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Decider, Decision, Question, Verdict
+from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Decision, Question
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.text import as_latin, words_of
 
@@ -121,6 +118,14 @@ class JudgedPassage(ByKey):
         """Return the verifier's probabilities and signals; ``sentence`` is a span of ``passage.content``."""
         return self.decision.judgement
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the passage, what it does to the claim, and who decided, as plain values for JSON."""
+        passage, judgement, decision = self.passage, self.judgement, self.decision
+        said = {"quote": self.quote, "page": self.page, "source": passage.key}
+        said |= {name: passage[name] for name in ("content", "url", "title", "quality", "fetch_date", "start", "end")}
+        said |= {name: getattr(judgement, name) for name in ("support", "contradict", "neutral")}
+        return said | {name: getattr(decision, name) for name in ("verdict", "reason", "detail", "decided_by")}
+
     def __getitem__(self, key: str) -> Any:
         return self.passage[key] if key in self.passage else super().__getitem__(key)
 
@@ -179,6 +184,7 @@ def _origins(count: int) -> str:
 # Verifying a claim against the index: the evidence for and against it, and the independent origins of each.
 
 _QUALITY = {"C1": "B", "C2": "C", "C3": "C"}
+_SIDES = ("supporting_evidence", "weak_evidence", "contradicting_evidence", "neutral_evidence")
 
 
 @dataclass(frozen=True)
@@ -205,72 +211,11 @@ class ClaimVerdict(ByKey):
         """Return the number of independent origins that support the claim."""
         return len(self.supporting_origins)
 
-    def answer(self) -> VerifyAnswer:
-        """Return what a service answers."""
-        sides = ("supporting_evidence", "weak_evidence", "contradicting_evidence", "neutral_evidence")
-        evidence = {side: [_found(item) for item in getattr(self, side)] for side in sides}
-        against = len(self.contradicting_origins)
-        return VerifyAnswer.of(self, contradicting_independence_count=against, **evidence)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values for JSON."""
-        return self.answer().model_dump()
-
-
-class PlainAnswer(BaseModel):
-    """Plain values for JSON."""
-
-    @classmethod
-    def of(cls, *objects: object, **values: Any) -> Self:
-        """Return the values, and for each other field the attribute of the first object that has it."""
-        for name in cls.model_fields.keys() - values.keys():
-            values[name] = next(getattr(one, name) for one in objects if hasattr(one, name))
-        return cls.model_construct(**values)
-
-
-class EvidenceFound(PlainAnswer):
-    """A passage that was judged, and the sentence that decided."""
-
-    content: str
-    quote: str
-    page: str
-    url: str
-    title: str
-    quality: str
-    fetch_date: str
-    source: str
-    start: int
-    end: int
-    support: float
-    contradict: float
-    neutral: float
-    verdict: Verdict
-    reason: Reason
-    detail: str
-    decided_by: DecidedBy
-
-
-class VerifyAnswer(PlainAnswer):
-    """What the sources say about the claim, its status, and the rule that gave it."""
-
-    claim: str
-    claim_type: str
-    min_quality: str
-    supporting_evidence: list[EvidenceFound]
-    weak_evidence: list[EvidenceFound]
-    contradicting_evidence: list[EvidenceFound]
-    neutral_evidence: list[EvidenceFound]
-    independence_count: int
-    contradicting_independence_count: int
-    supporting_origins: list[Origin]
-    contradicting_origins: list[Origin]
-    verification_status: ClaimStatus
-    rule: str
-    not_judged: int
-
-
-def _found(judged: JudgedPassage) -> EvidenceFound:
-    return EvidenceFound.of(judged, judged.passage, judged.judgement, judged.decision, source=judged.passage.key)
+        said = dict(self) | {side: [item.as_dict() for item in self[side]] for side in _SIDES}
+        said |= {name: [asdict(origin) for origin in self[name]] for name in ("supporting_origins", "contradicting_origins")}
+        return said | {"contradicting_independence_count": len(self.contradicting_origins)}
 
 
 class ClaimVerifier:
