@@ -25,9 +25,9 @@ from nlp_retrieval.systems.evidence.verdict.deciding import (
     MOST_TOGETHER,
     DecidedBy,
     Decider,
-    Decision,
     Question,
     Together,
+    Verdict,
     judged_together,
 )
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
@@ -42,6 +42,7 @@ STATUSES: dict[AuditStatus, str] = {
     "REVIEW": "to review",
     "SOURCE_NOT_INDEXED": "not indexed",
 }
+_STATUS: dict[Verdict, AuditStatus] = {"supported": "PASS", "weak": "WEAK", "contradicted": "REVIEW", "not found": "REVIEW"}
 AuditReason = Literal[
     "",
     "contradicted",
@@ -242,9 +243,11 @@ class CitationAuditor:
                 if named is not None and (not addresses or named.url.startswith("file:")):
                     urls[work] = named.url
                     by_title.append(_mark(citation))
-        note = f"nothing is stored under their address, so these are judged by the source with their title: {listed(by_title)}"
         citations = [replace(one, url=urls[one.url, one.other_urls, one.title] or one.url) for one in report.citations]
-        return replace(report, citations=citations, notes=[*report.notes, note] if by_title else report.notes)
+        if not by_title:
+            return replace(report, citations=citations)
+        note = f"nothing is stored under their address, so these are judged by the source with their title: {listed(by_title)}"
+        return replace(report, citations=citations, notes=[*report.notes, note])
 
     def row(self, citation: Citation) -> AuditRow:
         """Audit one citation."""
@@ -270,8 +273,8 @@ class CitationAuditor:
         passage, span = _passage_at(begins, decision.judgement.sentence)
         support = decision.judgement.support
         if decision.holds:
-            status, by = _status_of(decision), decision.decided_by
-            return AuditRow(citation, status, "", support, passage, span, "", decision.detail, by)
+            status = _STATUS[decision.verdict]
+            return AuditRow(citation, status, "", support, passage, span, "", decision.detail, decision.decided_by)
         reason: AuditReason = decision.reason
         other, detail = "", decision.detail
         since = self._supporting_version(citation)
@@ -338,10 +341,6 @@ class CitationAuditor:
         return next((candidate.passage.url for candidate in judged if candidate.decision.holds), "")
 
 
-def _status_of(supporting: Decision) -> AuditStatus:
-    return "PASS" if supporting.verdict == "supported" else "WEAK"
-
-
 def _as_part(
     row: AuditRow, result: Together, at: int, others: str, there: tuple[EvidencePassage | None, tuple[int, int]]
 ) -> AuditRow:
@@ -355,7 +354,7 @@ def _as_part(
         return replace(row, reason="not found", detail=f"beside {others}, this source adds nothing", other_source="")
     return replace(
         row,
-        status=_status_of(joined),
+        status=_STATUS[joined.verdict],
         reason="",
         support_score=joined.judgement.support,
         passage=there[0],

@@ -16,8 +16,7 @@ from nlp_retrieval.core import DatabaseFile, normalize
 from nlp_retrieval.errors import IndexDamagedError, InputError, nearest
 from nlp_retrieval.systems.evidence.citations.report import Citation
 from nlp_retrieval.systems.evidence.index.store import now
-from nlp_retrieval.systems.evidence.index.urls import canonical_url
-from nlp_retrieval.text import fold, visible
+from nlp_retrieval.text import visible
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -52,7 +51,7 @@ class ReviewDatabase(DatabaseFile):
         "of_a_citation": "CREATE INDEX of_a_citation ON reviews (cited, sentence, version)",
     }
     application: ClassVar[int] = 0x6E6C7276
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     remedy: ClassVar[str] = "review the citations again"
 
 
@@ -121,12 +120,10 @@ class Reviews:
 
     def _key(self, citation: Citation) -> tuple[str, str, str]:
         """Return what a review of a citation is about: its sentence, the URL or mark that it cites, and that text's SHA-256."""
-        try:
-            cited = canonical_url(citation.url) if citation.url else f"[{citation.mark}]"
-        except InputError:
-            cited = citation.url
-        sentence, source = fold(normalize("NFC", citation.sentence)).folded.strip(), self.index.source(citation.url)
-        return _encodable(sentence), _encodable(cited), "" if source is None else source.sha256
+        source, sentence = self.index.source(citation.url), _encodable(" ".join(citation.sentence.split()))
+        if source is None:
+            return sentence, _encodable(citation.url or f"[{citation.mark}]"), ""
+        return sentence, source.canonical, source.sha256
 
 
 def _line(text: str) -> str:

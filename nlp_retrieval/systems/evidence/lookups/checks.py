@@ -22,7 +22,17 @@ from nlp_retrieval.systems.evidence.lookups.numbers import (
     missing_figures,
 )
 from nlp_retrieval.systems.evidence.lookups.quotations import missing_quotations
-from nlp_retrieval.systems.evidence.lookups.words import Sentence, Span, content, sentences, share, stemmed
+from nlp_retrieval.systems.evidence.lookups.words import (
+    Sentence,
+    Span,
+    content,
+    longest_run,
+    nearest_sentence,
+    sentences,
+    share,
+    share_around,
+    stemmed,
+)
 from nlp_retrieval.text import agreeing, numbers_of, words_of
 
 Family = Literal["numbers", "binding", "negation", "opposites", "who", "quotations", "kinds", "names"]
@@ -32,8 +42,7 @@ Reason = Literal[
     "", "contradicted", "other number", "unclear number", "quote not found", "other entity", "not judged", "not found"
 ]
 
-_MOST_WORDS = 300
-_SAME_MATTER, _AROUND_NAME, _NEIGHBOURS = 0.6, 0.6, 2
+_SAME_MATTER, _AROUND_NAME = 0.6, 0.6
 
 
 @dataclass(frozen=True)
@@ -64,10 +73,10 @@ class Checks:
 def check(claim: str, passage: str) -> Checks:
     """Check a claim against a passage."""
     wanted, there = content(claim), sentences(passage)
-    nearest = _nearest(wanted, there)
+    nearest = nearest_sentence(wanted, there)
     figures, names = missing_figures(claim, passage), tuple(missing_names(claim, passage))
     pairs, pairs_there = set(pairwise(stemmed(claim))), set(pairwise(stemmed(passage)))
-    run = _longest_run(words_of(claim), words_of(nearest.text)) if nearest else 0.0
+    run = longest_run(words_of(claim), words_of(nearest.text)) if nearest else 0.0
     denied, opposite, other_way = denial(claim, there), opposite_words(claim, there), of_another(claim, there)
     contradicting = [
         denied.sentence if denied.says else None,
@@ -109,33 +118,35 @@ class LookedUp:
 def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> LookedUp:
     """Look up a claim in the part of its source that was read; ``whole`` may have what is missing there."""
     checks = check(claim, read)
-    says_more = whole.strip() != read.strip()
-    figures, names = checks.figures, checks.names
-    if says_more and (figures.numbers or figures.dates):
+    figures = checks.figures
+    if figures.numbers or figures.dates:
         found = missing_figures(claim, whole)
         figures = found._replace(computed=figures.computed or found.computed)
-    if says_more and names:
-        names = tuple(missing_names(claim, whole))
-    things = replaced_things(claim, read)
-    if things and says_more:
-        things = replaced_things(claim, whole)
+    names = checks.names and missing_names(claim, whole)
+    things = replaced_things(claim, read) and replaced_things(claim, whole)
     all_names = (*names, *things)
-    findings = [*_numbers(claim, figures, all_names, checks), *_binding(claim, read, whole if says_more else read)]
+    findings = _numbers(claim, figures, all_names, checks)
+    if wrong := misplaced(claim, read) and misplaced(claim, whole):
+        says = " and ".join(f"where this says {number}, the source has {other}" for number, other in wrong)
+        findings.append(Objection("binding", "other number", says, True))
     if denied := checks.denial.says:
         findings.append(Objection("negation", "contradicted", f"the source says {denied}", checks.denial.same))
-    if checks.opposite:
-        findings.append(_opposite(checks.opposite))
+    if opposite := checks.opposite:
+        same, says = opposite.around >= _SAME_MATTER, f"with '{opposite.other}' in place of '{opposite.word}'"
+        detail = f"the source says this {says}" if same else f"the source has something close to this, {says}"
+        findings.append(Objection("opposites", "contradicted", detail, same))
     if checks.other_way:
         findings.append(Objection("who", "contradicted", f"the source says this {checks.other_way[1]}", True))
     for words in missing_quotations(claim, whole, all_quoted=quoted):
         detail = f"the source does not have these words: \u201c{words}\u201d"
         findings.append(Objection("quotations", "quote not found", detail))
-    around = _around(content(claim).difference(*map(content, all_names)), sentences(read)) if all_names else 0.0
-    if things:
-        findings.append(Objection("kinds", "other entity", f"the source does not name {listed(all_names)}"))
-    if names and around >= _AROUND_NAME:
-        findings.append(Objection("names", "other entity", f"the source does not name {listed(all_names)}"))
-    if all_names:  # a source about something else
+    if all_names:
+        detail, rest = f"the source does not name {listed(all_names)}", content(claim).difference(*map(content, all_names))
+        if things:
+            findings.append(Objection("kinds", "other entity", detail))
+        if names and share_around(rest, sentences(read)) >= _AROUND_NAME:
+            findings.append(Objection("names", "other entity", detail))
+        # the source may be about something else
         findings.sort(key=lambda finding: finding.family in {"binding", "negation", "opposites", "who"})
     return LookedUp(tuple(findings), all_names, figures.computed)
 
@@ -167,49 +178,7 @@ def _has_another(claim: str, missing: Sequence[str], sentence: Sentence | None) 
     return any(are_of_one_kind(number, other) for number in lacking for other in others)
 
 
-def _binding(claim: str, read: str, whole: str) -> list[Objection]:
-    found = misplaced(claim, read)
-    if found and whole != read:
-        found = misplaced(claim, whole)
-    says = " and ".join(f"where this says {number}, the source has {other}" for number, other in found)
-    return [Objection("binding", "other number", says, True)] if found else []
-
-
-def _opposite(found: Opposite) -> Objection:
-    says = f"with '{found.other}' in place of '{found.word}'"
-    same = found.around >= _SAME_MATTER
-    detail = f"the source says this {says}" if same else f"the source has something close to this, {says}"
-    return Objection("opposites", "contradicted", detail, same)
-
-
 def listed(words: Sequence[str]) -> str:
     """Return up to three words, and how many more there are."""
     shown = ", ".join(words[:3])
     return f"{shown} and {len(words) - 3} more" if len(words) > 3 else shown
-
-
-def _nearest(wanted: frozenset[str], there: Sequence[Sentence]) -> Sentence | None:
-    """Return the sentence with most of a claim's words; a heading only if there is no other."""
-    ranked = [(len(wanted & one.content), -number, one) for number, one in enumerate(there)]
-    stated = [entry for entry in ranked if entry[0] and not entry[2].is_heading]
-    return max(stated or ranked, key=lambda entry: entry[:2])[2] if ranked else None
-
-
-def _around(wanted: frozenset[str], there: Sequence[Sentence]) -> float:
-    """Return the largest share of some words in two neighbouring sentences."""
-    groups = [there[first : first + _NEIGHBOURS] for first in range(max(1, len(there) - _NEIGHBOURS + 1))]
-    return max(share(wanted, frozenset[str]().union(*(sentence.content for sentence in group))) for group in groups)
-
-
-def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
-    """Return the longest run of words that both have, as a share of the claim's."""
-    if not claim:
-        return 0.0
-    positions: dict[str, list[int]] = {}
-    for position, word in enumerate(sentence[:_MOST_WORDS]):
-        positions.setdefault(word, []).append(position)
-    best, before = 0, dict[int, int]()
-    for word in claim[:_MOST_WORDS]:
-        runs = {position: before.get(position - 1, 0) + 1 for position in positions.get(word, ())}
-        best, before = max([best, *runs.values()]), runs
-    return best / len(claim)

@@ -64,7 +64,10 @@ def _within(number: Number, dates: list[Date]) -> bool:
 
 # What qualifies a number.
 
-_BEFORE_NUMBER = r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z"
+_BEFORE = {
+    name: pattern(name, r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z") for name in ("at least", "at most", "nearly", "about", "level")
+}
+_CHANGES, _SUM = tuple(map(pattern, ("up", "down", "difference"))), pattern("sum")
 _PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+[23\u00b2\u00b3]?)")
 _SYMBOL = re.compile(r"\s?([A-Za-z]{2,4})\b")
 _COMPASS = re.compile(
@@ -105,7 +108,7 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
         found["noon"] = "a" if match[2] else (match[1] or "p").lower()
     bounds = {}  # "no fewer than" begins before "fewer than"
     for bound, sign, after in (("at most", _LESS, _OR_LESS), ("at least", _MORE, _OR_MORE)):
-        if match := sign.search(before) or pattern(bound, _BEFORE_NUMBER).search(before) or after.match(text, number.end):
+        if match := sign.search(before) or _BEFORE[bound].search(before) or after.match(text, number.end):
             bounds[bound] = match.start()
     if bounds:
         found["bound"] = min(bounds, key=bounds.__getitem__)
@@ -198,14 +201,14 @@ def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterat
     figures = [other for other in there if not is_year(other) and other.unit != "date" and not other.others]
     end = max(number.end, number.until)
     around = _BOUND.sub(" ", claim[max(0, number.begin - _CONTEXT) : number.end + _CONTEXT])
-    words_of_change = any(pattern(way).search(around) for way in ("up", "down", "difference"))
+    words_of_change = any(way.search(around) for way in _CHANGES)
     changes = words_of_change or _BESIDE.match(claim, end) is not None
     if _TIMES.match(claim, number.end):
         yield from _ratios(claim, number, figures)
     if number.percent or number.is_share or _EVERY.search(claim, max(0, number.begin - _REACH), number.begin):
         yield from _shares(claim, number, figures)
     yield from _differences(claim, number, figures, changes=changes)
-    if pattern("sum").search(claim) and not number.percent:
+    if _SUM.search(claim) and not number.percent:
         yield from _sums(claim, number, [other for other in figures if are_of_one_kind(number, other)])
 
 
@@ -231,7 +234,7 @@ def _ratios(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[s
 
 def _differences(claim: str, number: Number, figures: Sequence[Number], *, changes: bool) -> Iterator[str]:
     points = _POINTS.match(claim, number.end) is not None
-    is_level = pattern("level", _BEFORE_NUMBER).search(claim, max(0, number.begin - _REACH), number.begin) is not None
+    is_level = _BEFORE["level"].search(claim, max(0, number.begin - _REACH), number.begin) is not None
     for low, high in _ordered(figures) if points or (changes and not is_level and not number.percent) else ():
         of_kind = low.percent if points else are_of_one_kind(number, low) and are_of_one_kind(number, high)
         if of_kind and _is_rounded(claim, number, abs(high.value - low.value)):
@@ -254,7 +257,7 @@ def _is_within(claim: str, number: Number, value: float) -> bool:
     """Return whether a value is what a claim says of a number in words before it: "about", "more than", "nearly"."""
 
     def says(name: str) -> bool:
-        return pattern(name, _BEFORE_NUMBER).search(claim, max(0, number.begin - _REACH), number.begin) is not None
+        return _BEFORE[name].search(claim, max(0, number.begin - _REACH), number.begin) is not None
 
     if says("at most") or says("nearly"):
         return number.value / _WITHIN <= value < number.value

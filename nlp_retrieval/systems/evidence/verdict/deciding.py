@@ -63,21 +63,19 @@ class Decider:
         if threshold is not None and not 0 < threshold < 1:
             raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
         self.verifier, self.threshold = verifier, verifier.threshold if threshold is None else threshold
+        self.sure = max(verifier.sure, self.threshold)
+        """The least probability of support of a claim that is supported, not word for word."""
+
         self.by_words = isinstance(verifier, LexicalVerifier)
         self._lexical = verifier if isinstance(verifier, LexicalVerifier) else LexicalVerifier()
-
-    @property
-    def sure(self) -> float:
-        """Return the least probability of support of a claim that is supported, not word for word."""
-        return max(self.verifier.sure, self.threshold)
 
     def decide(self, questions: Sequence[Question]) -> list[Decision]:
         """Return a decision for each question; a model is asked once, and only about those that lookups leave open."""
         looked: list[tuple[LookedUp, Judgement | None]] = []
         for question in questions:
             there = looked_up(question.claim, question.read, question.whole, quoted=question.quoted)
-            by_words = bool(there.findings) or self.by_words
-            looked.append((there, self._lexical.judge([question.claim], [question.read])[0] if by_words else None))
+            by_words = there.findings or self.by_words
+            looked.append((there, self._lexical.judge_pairs([question.claim], [question.read])[0] if by_words else None))
         left = [question for question, (_, judgement) in zip(questions, looked, strict=True) if judgement is None]
         asked = iter(self.verifier.judge([question.claim for question in left], [question.read for question in left]))
         return [
