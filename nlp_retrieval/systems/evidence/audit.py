@@ -42,7 +42,7 @@ STATUSES: dict[AuditStatus, str] = {
     "REVIEW": "to review",
     "SOURCE_NOT_INDEXED": "not indexed",
 }
-_STATUS: dict[Verdict, AuditStatus] = {"supported": "PASS", "weak": "WEAK", "contradicted": "REVIEW", "not found": "REVIEW"}
+_STATUS: dict[Verdict, AuditStatus] = {"supported": "PASS", "weak": "WEAK"}
 AuditReason = Literal[
     "",
     "contradicted",
@@ -272,8 +272,7 @@ class CitationAuditor:
         (decision,) = self._decider.decide([question])
         passage, span = _passage_at(begins, decision.judgement.sentence)
         support = decision.judgement.support
-        if decision.holds:
-            status = _STATUS[decision.verdict]
+        if (status := _STATUS.get(decision.verdict)) is not None:
             return AuditRow(citation, status, "", support, passage, span, "", decision.detail, decision.decided_by)
         reason: AuditReason = decision.reason
         other, detail = "", decision.detail
@@ -305,7 +304,7 @@ class CitationAuditor:
 
     def _question(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> tuple[Question, _Begins]:
         """Ask by the whole stored text of a short source; of a long one by the passages nearest to the claim, in order."""
-        text, passages = self.index.text(source.key), self.index.passages(source.key)
+        text, passages = self.index.read(source)
         whole = f"{source.title}\n\n{text}"
         if len(text) <= _LONGEST_SOURCE:
             question = Question(citation.sentence, text, whole, citation.quoted)

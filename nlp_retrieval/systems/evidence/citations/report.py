@@ -447,12 +447,14 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
 
     def knows(name: str) -> bool:
         if name not in known:
-            work = author_and_year(name)
-            known[name] = references.find(name) is not None or bool(work and work[1] and references.works_of(*work))
+            known[name] = references.find(name) is not None or bool(
+                (work := author_and_year(name)) and work[1] and references.works_of(*work)
+            )
         return known[name]
 
     reader = MarkReader(knows, keys=bool(references.works))
     references.resolve_notes(reader)
+    entries = list(references.entries())
     title, sentences = _sentences(references, reader)
     names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
     has_numbers = any(name.isdecimal() and knows(name) for name in names)
@@ -497,9 +499,9 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         citations,
         uncited,
         missing,
-        [entry for entry in references.entries() if entry not in cited and (entry.mark or entry.url not in addresses)],
+        [entry for entry in entries if entry not in cited and (entry.mark or entry.url not in addresses)],
         sentences=flow,
-        references=list(references.entries()),
+        references=entries,
         unit=text.unit,
         notes=[*text.notes, *_not_understood(reader)],
     )

@@ -318,6 +318,11 @@ class EvidenceIndex:
         """Return a stored text by the key of a result or a source, or the whole SHA-256; a ``QueryError`` if there is none."""
         return self._stored(key).content
 
+    def read(self, source: SourceVersion) -> tuple[str, list[EvidencePassage]]:
+        """Return the text of a version of a source, and its passages in order, under its own URL."""
+        stored = self._stored(source.key)
+        return stored.content, [_passage(source, stored, span) for span in stored.spans]
+
     def passages(self, key: str) -> list[EvidencePassage]:
         """Return all passages of a stored text by its key, in order."""
         stored = self._stored(key)

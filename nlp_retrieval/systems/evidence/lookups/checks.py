@@ -15,6 +15,7 @@ from typing import Literal
 from nlp_retrieval.systems.evidence.lookups.contradictions import Denial, Opposite, denial, negated, of_another, opposite_words
 from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of, replaced_things
 from nlp_retrieval.systems.evidence.lookups.numbers import (
+    Misplaced,
     MissingFigures,
     are_of_one_kind,
     is_year,
@@ -62,7 +63,9 @@ class Checks:
     signals: dict[str, float]
     sentence: Span
     figures: MissingFigures
-    names: tuple[str, ...]
+    misplaced: list[Misplaced]
+    names: list[str]
+    things: list[str]
     denial: Denial
     opposite: Opposite | None
     other_way: tuple[Sentence, str] | None
@@ -74,9 +77,11 @@ def check(claim: str, passage: str) -> Checks:
     """Check a claim against a passage."""
     wanted, there = content(claim), sentences(passage)
     nearest = nearest_sentence(wanted, there)
-    figures, names = missing_figures(claim, passage), tuple(missing_names(claim, passage))
-    pairs, pairs_there = set(pairwise(stemmed(claim))), set(pairwise(stemmed(passage)))
+    overlap, nearest_overlap = share(wanted, content(passage)), share(wanted, nearest.content) if nearest else 0.0
     run = longest_run(words_of(claim), words_of(nearest.text)) if nearest else 0.0
+    pairs, pairs_there = set(pairwise(stemmed(claim))), set(pairwise(stemmed(passage)))
+    figures, wrong = missing_figures(claim, passage), misplaced(claim, passage)
+    names, things = missing_names(claim, passage), replaced_things(claim, passage)
     denied, opposite, other_way = denial(claim, there), opposite_words(claim, there), of_another(claim, there)
     contradicting = [
         denied.sentence if denied.says else None,
@@ -86,8 +91,8 @@ def check(claim: str, passage: str) -> Checks:
     ]
     deciding = next(filter(None, contradicting), None)
     signals = {
-        "overlap": share(wanted, content(passage)),
-        "sentence_overlap": share(wanted, nearest.content) if nearest else 0.0,
+        "overlap": overlap,
+        "sentence_overlap": nearest_overlap,
         "bigrams": len(pairs & pairs_there) / len(pairs) if pairs else 0.0,
         "longest_run": run,
         "verbatim": float(run == 1.0),
@@ -98,7 +103,8 @@ def check(claim: str, passage: str) -> Checks:
         "opposite": opposite.around if opposite else 0.0,
         "claim_negated": float(bool(negated(claim))),
     }
-    return Checks(signals, deciding.span if deciding else (0, 0), figures, names, denied, opposite, other_way, nearest)
+    span = deciding.span if deciding else (0, 0)
+    return Checks(signals, span, figures, wrong, names, things, denied, opposite, other_way, nearest)
 
 
 @dataclass(frozen=True)
@@ -123,10 +129,10 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         found = missing_figures(claim, whole)
         figures = found._replace(computed=figures.computed or found.computed)
     names = checks.names and missing_names(claim, whole)
-    things = replaced_things(claim, read) and replaced_things(claim, whole)
+    things = checks.things and replaced_things(claim, whole)
     all_names = (*names, *things)
     findings = _numbers(claim, figures, all_names, checks)
-    if wrong := misplaced(claim, read) and misplaced(claim, whole):
+    if wrong := checks.misplaced and misplaced(claim, whole):
         says = " and ".join(f"where this says {number}, the source has {other}" for number, other in wrong)
         findings.append(Objection("binding", "other number", says, True))
     if denied := checks.denial.says:
