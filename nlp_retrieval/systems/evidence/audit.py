@@ -335,7 +335,7 @@ class CitationAuditor:
     def _other_source(self, claim: str, source: SourceVersion) -> str:
         """Return the address of another source with a passage that supports the claim; empty if none is found."""
         others = [candidate for candidate in self.index.search(claim, _OTHER_SOURCES) if candidate.key != source.key]
-        judged = judge_passages(self._decider, self.index, [claim] * len(others), others)
+        judged = judge_passages(self._decider, self.index, claim, others)
         judged.sort(key=lambda candidate: -candidate.judgement.support)
         return next((candidate.passage.url for candidate in judged if candidate.decision.holds), "")
 

@@ -26,7 +26,6 @@ def calibrate(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="JSON file for the calibration.")],
     verifier: VerifierOption = "lexical",
-    limit: Annotated[int | None, typer.Option(min=50, help="At most this many pairs of each collection.")] = None,
 ) -> None:
     """Fit the probabilities of a verifier on judged pairs.
 
@@ -35,7 +34,7 @@ def calibrate(
     from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
     from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
 
-    calibration, figures = fit_verifier(chosen_verifier(verifier), read_pairs(data), limit=limit)
+    calibration, figures = fit_verifier(chosen_verifier(verifier), read_pairs(data))
     calibration.save(output)
     for collection, auc in figures.items():
         typer.echo(f"{collection}  AUC {auc:.3f}")

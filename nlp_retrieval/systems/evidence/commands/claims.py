@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -55,8 +54,6 @@ _FAILING = {
     ClaimFailOn.never: set[str](),
 }
 _FILES = (".csv", ".jsonl", ".txt")
-_BATCH = 16
-"""Number of claims that the verifier judges together."""
 
 
 def verify(
@@ -110,17 +107,8 @@ def verify(
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class FiledClaim:
-    """A claim of a file, its id (by default its number), and its type."""
-
-    id: str
-    claim: str
-    claim_type: Literal["C1", "C2", "C3"]
-
-
-def read_claims(path: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> list[FiledClaim]:
-    """Return the claims of a file; a SourceError names the line of one that is wrong."""
+def read_claims(path: str, claim_type: str = "C2") -> list[tuple[str, str, str]]:
+    """Return the id (by default its number), text and type of each claim of a file; a SourceError names a wrong line."""
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.loaders import quoted, read_json_lines, read_lines, read_rows
 
@@ -140,13 +128,13 @@ def read_claims(path: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> list
             raise SourceError(f'{where}: "claim" has no text; write one statement, or remove the row')
         if kind not in ("C1", "C2", "C3"):
             raise SourceError(f'{where}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty')
-        claims.append(FiledClaim(str(row.get("id") or number), text.strip(), cast("Literal['C1', 'C2', 'C3']", kind)))
+        claims.append((str(row.get("id") or number), text.strip(), str(kind)))
     if not claims:
         raise SourceError(f"{path}: there is no claim in it")
     return claims
 
 
-def _verify_file(claims: list[FiledClaim], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
+def _verify_file(claims: list[tuple[str, str, str]], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
     """Verify claims, print each verdict as a line, and return the statuses."""
     from rich.text import Text
 
@@ -154,20 +142,13 @@ def _verify_file(claims: list[FiledClaim], judging: ClaimVerifier, *, as_json: b
     from nlp_retrieval.text import counted, visible
 
     statuses: Counter[str] = Counter()
-    for first in range(0, len(claims), _BATCH):
-        batch = claims[first : first + _BATCH]
-        verdicts: dict[tuple[str, str], ClaimVerdict] = {}
-        for kind in dict.fromkeys(each.claim_type for each in batch):
-            texts = dict.fromkeys(each.claim for each in batch if each.claim_type == kind)
-            verdicts |= {(found.claim, kind): found for found in judging.verify_all(list(texts), kind)}
-        for each in batch:
-            verdict = verdicts[each.claim, each.claim_type]
-            statuses[verdict.verification_status] += 1
-            if as_json:
-                print_json_line({"id": each.id} | verdict.as_dict())
-            else:
-                shown = visible(" ".join(each.claim.split()))
-                console().print(Text.assemble((f"{verdict.verification_status:<10}  ", "bold"), shown))
+    for number, claim, kind in claims:
+        verdict = judging.verify(claim, ClaimType(kind).value)
+        statuses[verdict.verification_status] += 1
+        if as_json:
+            print_json_line({"id": number} | verdict.as_dict())
+        else:
+            console().print(Text.assemble((f"{verdict.verification_status:<10}  ", "bold"), visible(" ".join(claim.split()))))
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
     say(f"{counted(len(claims), 'claim')}: {counts}")
     return set(statuses)

@@ -134,14 +134,14 @@ class JudgedPassage(ByKey):
 
 
 def judge_passages(
-    decider: Decider, index: EvidenceIndex, claims: Sequence[str], passages: Sequence[EvidencePassage]
+    decider: Decider, index: EvidenceIndex, claim: str, passages: Sequence[EvidencePassage]
 ) -> list[JudgedPassage]:
-    """Decide what each passage does to its claim, without the title: a headline may say what its page does not.
+    """Decide what each passage does to a claim, without the title: a headline may say what its page does not.
 
     A number, a name or a quotation that the passage lacks may be elsewhere in its source, or in the title.
     """
     wholes = {passage.key: f"{passage.title}\n\n{stored_text(index, passage.key)}" for passage in passages}
-    questions = [Question(claim, passage.content, wholes[passage.key]) for claim, passage in zip(claims, passages, strict=True)]
+    questions = [Question(claim, passage.content, wholes[passage.key]) for passage in passages]
     return [
         JudgedPassage(passage, decision, passage.content[slice(*decision.judgement.sentence)])
         for passage, decision in zip(passages, decider.decide(questions), strict=True)
@@ -256,24 +256,10 @@ class ClaimVerifier:
             ConfigurationError: the type is unknown.
             QueryError: the claim is not a string.
         """
-        (verdict,) = self.verify_all([claim], claim_type)
-        return verdict
-
-    def verify_all(self, claims: Sequence[str], claim_type: Literal["C1", "C2", "C3"] = "C2") -> list[ClaimVerdict]:
-        """Verify many claims of one type, as :meth:`verify` does, in one batch."""
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
-        found = self.index.search_all(claims, self.k, min_quality=_QUALITY[claim_type])
-        pairs = [(claim, passage) for claim, passages in zip(claims, found, strict=True) for passage in passages]
-        judged = iter(
-            judge_passages(self._decider, self.index, [claim for claim, _ in pairs], [passage for _, passage in pairs])
-        )
-        return [
-            self._verdict(claim, claim_type, [next(judged) for _ in passages])
-            for claim, passages in zip(claims, found, strict=True)
-        ]
-
-    def _verdict(self, claim: str, claim_type: Literal["C1", "C2", "C3"], judged: list[JudgedPassage]) -> ClaimVerdict:
+        found = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
+        judged = judge_passages(self._decider, self.index, claim, found)
         texts = {key: stored_text(self.index, key) for key in {item.passage.key for item in judged}}
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         judged.sort(key=lambda item: -item.judgement.support)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,9 +22,7 @@ _RIGHT, _SUREST = 0.7, 0.99
 _POSSIBLE = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
 
 
-def fit_verifier(
-    verifier: BaseVerifier, pairs: Sequence[JudgedPair], limit: int | None = None
-) -> tuple[Calibration, dict[str, float]]:
+def fit_verifier(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[Calibration, dict[str, float]]:
     """Fit a calibration to a verifier's signals of judged pairs; each label of each collection counts the same.
 
     It comes with the chance, by collection, that a supported pair has a higher probability of support than another one, each
@@ -34,21 +32,14 @@ def fit_verifier(
         import scipy  # noqa: F401  # before any pair is judged, which may cost money
     except ImportError:
         raise DependencyError("fitting a calibration needs SciPy: pip install scipy") from None
-    rng = random.Random(0)  # noqa: S311  # nothing secret is drawn
-    by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
-    for pair in pairs:
-        by_collection[pair.collection].append(pair)
-    sampled = [
-        pair for _, some in sorted(by_collection.items()) for pair in rng.sample(some, min(limit or len(some), len(some)))
-    ]
-    used, signals = _read(verifier, sampled)
+    used, signals = _read(verifier, pairs)
     families = sorted({pair.family for pair in used})
     if len(families) < 2:
         raise ConfigurationError(f"{len(families)} families of pairs that were read; a calibration is fitted on at least two")
     names, labels = list(signals[0]), [pair.label for pair in used]
     counts = Counter((pair.collection, pair.label) for pair in used)
     weights = np.array([1 / counts[pair.collection, pair.label] for pair in used])
-    rng.shuffle(families)
+    random.Random(0).shuffle(families)  # noqa: S311  # nothing secret is drawn
     fold_of = {family: number % min(_FOLDS, len(families)) for number, family in enumerate(families)}
     folds = np.array([fold_of[pair.family] for pair in used])
     outside = np.zeros(len(used))
@@ -56,7 +47,8 @@ def fit_verifier(
         rows, others = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         fitted = fit_calibration([signals[n] for n in rows], [labels[n] for n in rows], names, weights[rows].tolist())
         outside[others] = fitted.probabilities([signals[n] for n in others])[:, 0]
-    collections, of = sorted(by_collection), np.array([pair.collection for pair in used])
+    of = np.array([pair.collection for pair in used])
+    collections = sorted(set(of.tolist()))
     described = f"{len(used):,} pairs of {', '.join(collections)}"
     whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=described)
     supported = np.array([label == "support" for label in labels])
