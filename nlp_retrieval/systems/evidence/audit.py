@@ -1,8 +1,6 @@
 """Auditing every citation of a report against the text of its own source.
 
-A citation is judged by the cited source alone: not by a search over all sources, and not by a similarity score. The verifier
-reads the whole source, or the passages of a long one that are nearest to the sentence; numbers, dates, names and quotations are
-looked up in all of it. Everything else that is looked up for a citation that does not pass only explains why.
+A citation is judged by the cited source alone: not by a search over all sources, and not by a similarity score.
 """
 
 from __future__ import annotations
@@ -64,8 +62,7 @@ AuditReason = Literal[
 class AuditRow(ByKey):
     """Result of an audit for one citation; it is read by key, too: ``row["status"]``, ``row["actual_passage"]``.
 
-    ``support_score`` is the calibrated probability that the source supports the sentence, ``passage`` the nearest one of that
-    source, ``sentence`` the span of what decides in it, ``detail`` one sentence for people, and ``part`` what of the sentence
+    ``passage`` is the nearest one of its source, ``sentence`` the span of what decides in it, and ``part`` what of the claim
     this source supports, where only several together support all of it.
     """
 
@@ -409,11 +406,7 @@ _ENDS = re.compile(
 
 
 class TitledSources:
-    """Sources by their titles.
-
-    A reference names a source if its entry has the whole title, from one punctuation mark to another, and no other source has
-    this title; of several titles the longest counts. Titles of fewer than four words name nothing.
-    """
+    """Sources by the titles that an entry may have, from one punctuation mark to another; of several the longest counts."""
 
     def __init__(self, sources: Iterable[SourceVersion]) -> None:
         self._sources: dict[tuple[str, ...], dict[str, SourceVersion]] = {}

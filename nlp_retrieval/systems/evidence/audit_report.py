@@ -102,10 +102,7 @@ _ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u20
 
 
 class AuditAnswer(BaseModel):
-    """Result of an audit: the same as ``nlp-retrieval evidence audit --json`` writes.
-
-    ``unit`` is what a ``line`` counts, ``summary`` the number of rows by status, and a row what is read from one by key.
-    """
+    """Result of an audit, as ``nlp-retrieval evidence audit --json`` writes it; ``unit`` is what a ``line`` counts."""
 
     format: int
     title: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from nlp_retrieval.core import read_yaml
@@ -19,47 +19,31 @@ GRADES: tuple[Grade, ...] = ("A", "B", "C", "D", "E")
 """From the most to the least trustworthy."""
 
 
-@dataclass(frozen=True)
-class QualityRule:
-    """A grade, and the conditions that a URL has to meet, each by any one of its values."""
-
-    grade: Grade
-    domain: tuple[str, ...]
-    suffix: tuple[str, ...]
-    host: tuple[str, ...]
-    path: tuple[str, ...]
-
-    def fits(self, host: str, path: str) -> bool:
-        """Return whether a URL meets all conditions, by its host in lower case and its path without escapes.
-
-        A path is also compared with a slash at its end, which a canonical URL lacks.
-        """
-        paths = (path, f"{path.rstrip('/')}/")
-        return (
-            (not self.domain or registered_name(host) in self.domain)
-            and (not self.suffix or any(host == end or host.endswith(f".{end}") for end in self.suffix))
-            and (not self.host or any(fnmatchcase(host, pattern) for pattern in self.host))
-            and (not self.path or any(fnmatchcase(form, pattern) for pattern in self.path for form in paths))
-        )
-
-
 @cache
-def quality_rules() -> tuple[QualityRule, ...]:
+def quality_rules() -> list[dict[str, Any]]:
     """Return the rules, in their order; the file says what they mean."""
-
-    def values(given: str | list[str]) -> tuple[str, ...]:
-        return (given,) if isinstance(given, str) else tuple(given)
-
-    rules = read_yaml(Path(__file__).with_name("grades.yaml"))["rules"]
-    conditions = ("domain", "suffix", "host", "path")
-    return tuple(QualityRule(rule["grade"], *(values(rule.get(name, [])) for name in conditions)) for rule in rules)
+    rules: list[dict[str, Any]] = read_yaml(Path(__file__).with_name("grades.yaml"))["rules"]
+    return rules
 
 
 def assess_source_quality(url: str) -> Grade:
     """Return the grade of a source by its address alone, "A" (best) to "E"; anything but an address of the web has C."""
     parts = urlsplit(canonical_url(url))
     host, path = parts.hostname or "", unquote(parts.path) or "/"
-    return next((rule.grade for rule in quality_rules() if host and rule.fits(host, path)), "C")
+    domain = registered_name(host)
+    paths = (path, f"{path.rstrip('/')}/")  # a canonical URL lacks the slash at its end
+    meets: dict[str, Callable[[str], bool]] = {
+        "domain": lambda name: name == domain,
+        "suffix": lambda end: f".{host}".endswith(f".{end}"),
+        "host": lambda pattern: fnmatchcase(host, pattern),
+        "path": lambda pattern: any(fnmatchcase(form, pattern) for form in paths),
+    }
+    for rule in quality_rules() if host else ():
+        values = {name: [rule[name]] if isinstance(rule[name], str) else rule[name] for name in meets if name in rule}
+        if all(any(map(meets[name], given)) for name, given in values.items()):
+            grade: Grade = rule["grade"]
+            return grade
+    return "C"
 
 
 def check_grade(grade: object, what: str) -> str:

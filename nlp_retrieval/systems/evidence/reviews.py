@@ -1,8 +1,6 @@
 """Reviews of citations, kept in the project: who accepted or rejected what, and when.
 
-A review belongs to a sentence, what it cites, and the version of the source's text. It survives a new audit as long as these
-are the same, wherever the sentence is in the report and whatever number the citation has. The last one stands; nothing is
-overwritten.
+A review belongs to a sentence, what it cites, and the version of the source's text; the last one stands.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Reading files, folders, manifests and JSON lines as sources for the index of evidence.
-
-A manifest says what a person knows of a source: URL, grade, date, title, DOI and more. All of
-a manifest is checked before any of its sources is read.
-"""
+"""Reading files, folders, manifests and JSON lines as sources; all of a manifest is checked before any source is read."""
 
 from __future__ import annotations
 
@@ -91,13 +87,8 @@ def read_sources(
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
-    A file is a document, a manifest, or JSON lines: an object per line, with ``url`` and ``content``, and optionally
-    ``title``, ``quality`` and ``fetch_date``. The URL of a document is its ``file://`` address unless ``url`` gives
-    one; what a page or front matter says about its own address or grade is ignored, since it may be false.
-
-    A named file that cannot be read is a SourceError, as is a wrong line of it. In a folder or a manifest, files that
-    cannot be read are skipped; a warning at the end counts them and says what is wrong with the first. ``fetch`` returns the
-    page at a URL, for rows of a manifest without a file.
+    The URL of a document is its ``file://`` address unless ``url`` gives one; what a page says about its own address or grade
+    is ignored, since it may be false. In a folder or a manifest, what cannot be read is skipped with a warning at the end.
     """
     for_all = SourceDocument("", url, "", quality, fetch_date)
     _check("these sources", for_all)
@@ -261,13 +252,7 @@ def _said(row: Described) -> tuple[SourceDocument, list[str]]:
 
 
 def _manifest(path: Path, *, fetches: bool) -> list[tuple[Described, SourceDocument]]:
-    """Return the sources that a CSV file lists.
-
-    A source is cited by its canonical URL, else its URL, else its DOI; the others are URLs of it, too.
-
-    Raises:
-        SourceError: rows are wrong; the message lists all that are.
-    """
+    """Return the sources that a CSV file lists, each by its canonical URL, else its URL, else its DOI; or list all faults."""
     listed, faults = read_manifest(path)
     rows: list[tuple[Described, SourceDocument]] = []
     by_url: dict[str, list[tuple[Described, SourceDocument]]] = {}

@@ -50,6 +50,6 @@ def test_what_is_no_url_is_an_error() -> None:
 
 
 def test_every_grade_is_given_and_no_name_stands_twice() -> None:
-    assert {rule.grade for rule in quality_rules()} | {"C"} == set(GRADES)
-    names = [name for rule in quality_rules() if not rule.path for name in rule.domain]
+    assert {rule["grade"] for rule in quality_rules()} | {"C"} == set(GRADES)
+    names = [name for rule in quality_rules() if "path" not in rule for name in rule.get("domain", [])]
     assert len(names) == len(set(names)), "a name that stands twice is graded by its first rule alone"

@@ -25,11 +25,7 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".xhtml": "html", ".tex": "latex",
 
 
 def read_report_file(path: Path) -> Document:
-    """Return the text of a report.
-
-    Its first bytes decide between PDF, DOCX and text, its suffix between LaTeX, HTML and Markdown; text under any other suffix
-    is Markdown.
-    """
+    """Return the text of a report, by its first bytes and its suffix; text under an unknown suffix is Markdown."""
     where = printable(str(path))
     if path.is_dir():
         raise SourceError(f"{where} cannot be read: Is a directory")

@@ -226,11 +226,7 @@ def _years_of(text: str) -> list[str]:
 
 
 class MarkReader:
-    """Finds marks in text.
-
-    ``known`` says whether a report has an entry of a name; the others whether numbers in round brackets cite, authors with a
-    year that no entry has, and ``@key`` in the text.
-    """
+    """Finds marks in text, by the names that a report has an entry of; options say what else cites."""
 
     def __init__(
         self,

@@ -228,11 +228,7 @@ def references_of(report: Document) -> References:
 
 
 def _lists(blocks: Sequence[TextBlock]) -> set[int]:
-    """Return the numbers of the headings with a list of references below them.
-
-    A heading counts by its name if it has no other words; under any other name if there are only entries with marks below it,
-    and most of these are cited elsewhere.
-    """
+    """Return the numbers of headings over a list of references, by their names, or by cited entries alone below them."""
     headings: set[int] = set()
     cited: Counter[str] | None = None
     for number, block in enumerate(blocks):
@@ -421,10 +417,7 @@ def _words_of(text: str) -> set[str]:
 
 @lru_cache(10_000)
 def _folded(text: str, is_of_words: bool) -> str:
-    """Return a text as it is compared with a name: "O\u2019Neill" as "O'Neill", "Müller" and "Mueller" as "muller".
-
-    Of several words also initials lose their stops: "U.S. Census Bureau" as "US Census Bureau".
-    """
+    """Return a text as it is compared with a name: "O\u2019Neill" as "O'Neill", "Müller" and "Mueller" as "muller"."""
     text = normalize("NFKD", text.casefold().replace("\u2019", "'"))
     text = re.sub("([aou])e", r"\1", "".join(char for char in text if not combining(char)))
     return _INITIALS.sub(lambda initials: initials[0].replace(".", ""), text) if is_of_words else text

@@ -1,9 +1,6 @@
-"""Reading the citations of a Markdown report.
+"""Reading the citations of a report, each with its sentence.
 
-It reads ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
-numbers, authors with a year, several marks on one sentence and ranges of marks, and ``(1)`` if a report has no other numbers.
-It skips code. Text is data: nothing in it is followed, and an address that is not ``http`` or ``https`` is
-never a link.
+Text is data: nothing in it is followed, and an address that is not ``http`` or ``https`` is never a link.
 """
 
 from __future__ import annotations
@@ -79,10 +76,7 @@ _TIGHT = frozenset(",.;:!?)]}”»")
 
 @dataclass
 class MarkedSentence:
-    """A sentence as plain text, and its marks in order; a heading states nothing.
-
-    ``places`` are the characters of the text before each mark; marks without one are at its end.
-    """
+    """A sentence as plain text, its marks in order, and the characters before each; a heading states nothing."""
 
     text: str
     line: int
@@ -138,10 +132,7 @@ class _Draft:
 
 
 def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
-    """Return the sentences of a block; one without text if it holds only marks, none if it is empty.
-
-    A row of a table is one sentence, ``"Country: France; Population: 68 million"``.
-    """
+    """Return the sentences of a block; one without text if it holds only marks, none if it is empty."""
     if block.kind == "row":
         return _row(block, reader)
     sentences = _drafted_sentences(_drafted(block.pieces[0], block.line, reader))
@@ -151,11 +142,7 @@ def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentenc
 
 
 def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
-    """Return a row of a table with the heads of its columns as one sentence.
-
-    If several of its cells are cited, or the head of a column is, there is a sentence for each of these: the first cell of the
-    row, and that cell.
-    """
+    """Return a row of a table with the heads of its columns as one sentence, or one for each cell if several are cited."""
     cells = [_cell(cell, block.line, reader) for cell in block.pieces]
     heads = [_cell([Piece("text", head, block.line)], block.line, reader) for head in block.heads]
     heads += [MarkedSentence("", block.line)] * (len(cells) - len(heads))
@@ -595,10 +582,7 @@ class ReportSentence:
 
 @dataclass(frozen=True)
 class CitedReport:
-    """Citations of a report, and what is wrong with its references; ``unit`` is what each ``line`` counts.
-
-    ``checked`` is what a register of published works says of the references, if it was asked.
-    """
+    """Citations of a report, and what is wrong with its references; ``unit`` is what each ``line`` counts."""
 
     title: str
     citations: list[Citation]

@@ -1,8 +1,4 @@
-"""Export of a project's passages as a collection in BEIR's layout, with judged claims, for a benchmark of searchers.
-
-A judged claim names a source by its URL, and may quote it; the passages that contain the quote are the gold. An interrupted
-export leaves no judgements, so that a benchmark refuses it.
-"""
+"""Export of a project's passages as a collection in BEIR's layout, with judged claims, for a benchmark of searchers."""
 
 from __future__ import annotations
 
@@ -12,12 +8,10 @@ from pathlib import Path
 
 from nlp_retrieval.core import remove_output, write_output
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders import JsonObject, as_id, as_text, make_query, metadata_of, read_json_lines
+from nlp_retrieval.loaders import JsonObject, as_id, as_text, read_json_lines
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.text import located
-
-_FIELDS = ("claim", "query", "url", "quote", "id")
 
 
 def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | Path | None = None) -> tuple[int, int]:
@@ -58,12 +52,10 @@ def _judged(sources: EvidenceIndex, path: Path) -> tuple[list[dict[str, object]]
     queries: dict[str, dict[str, object]] = {}
     gold: dict[tuple[str, str], None] = {}
     for where, row in read_json_lines(path):
-        claim = _text(where, row, "claim" if "claim" in row or "query" not in row else "query")
+        claim = _text(where, row, "claim")
         if claim not in queries:
-            query = make_query(where, f"claim{len(queries) + 1}", claim, metadata=metadata_of(where, row, _FIELDS))
-            if "family" in query.metadata:
-                as_id(where, "family", query.metadata["family"])
-            queries[claim] = {"_id": query.query_id, "text": claim, "metadata": query.metadata}
+            metadata = {} if row.get("family") is None else {"family": as_id(where, "family", row["family"])}
+            queries[claim] = {"_id": f"claim{len(queries) + 1}", "text": claim, "metadata": metadata}
         item_ids = _gold(sources, where, _text(where, row, "url"), row)
         gold |= dict.fromkeys((str(queries[claim]["_id"]), item_id) for item_id in item_ids)
     if not queries:

@@ -1,8 +1,6 @@
 """Sources of a project: texts by their content, and versions by URL and time of fetching.
 
-A text is stored once however many URLs it has. The versions of a URL are ordered by when they were fetched (or added, if that
-is unknown), and only the newest is searched: a text is live while it is the newest version of some URL. Older versions stay,
-and can be cited by date.
+A text is stored once however many URLs it has, and is live while it is the newest version of some URL; older ones stay.
 """
 
 from __future__ import annotations
@@ -179,9 +177,8 @@ class EvidenceStore:
     def add(self, source: SourceDocument) -> bool:
         """Add a source in the form for storage, and return whether the URL got a new version.
 
-        If the URL had this text at that time already, or has it next, only its title (unless empty), grade and date (unless
-        older) are updated. A title and grade that a person gave stay until a person gives others, for a new text of the URL
-        too. A source whose date no person gave is the newest of its URL, whatever the clock says.
+        If the URL has this text at that time, or next, its title, grade and date are updated; what a person gave stays until a
+        person gives others. A source whose date no person gave is the newest of its URL, whatever the clock says.
         """
         canonical, spans = canonical_url(source.url), passage_spans(source.content)
         with self.database.changing() as connection:
@@ -275,10 +272,7 @@ class EvidenceStore:
         return [version.sha256 for version in versions if version.newest]
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
-        """Return how texts are shown, by their SHA-256, in the order of adding.
-
-        That is the first of the versions that are the newest of their URL, or of all if none is, with the best grade of them.
-        """
+        """Return how texts are shown, by their SHA-256: as the first of their newest versions, with the best grade of these."""
         versions = self.all_versions() if sha256s is None else self._of_texts(sha256s)
         by_text: dict[str, list[SourceVersion]] = {}
         for version in versions:

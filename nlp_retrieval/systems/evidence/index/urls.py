@@ -19,8 +19,6 @@ from nlp_retrieval.core import refuse_lone_surrogates
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
-__all__ = ["canonical_url", "registrable_domain", "resolved_doi"]
-
 MAX_URL = 8192
 """The longest URL, in characters; browsers and servers accept less."""
 

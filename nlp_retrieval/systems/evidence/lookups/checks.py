@@ -1,8 +1,4 @@
-"""Checks of a claim against a source without a model: numbers, dates, names, negation, opposites, quotations.
-
-Whatever needs to know whether a source has what a claim says asks this module: verifiers for their signals, the audit of
-citations and the verdict on a claim for what overrules a verifier.
-"""
+"""Checks of a claim against a source without a model: numbers, dates, names, negation, opposites, quotations."""
 
 from __future__ import annotations
 

@@ -175,10 +175,7 @@ OPPOSITES = _opposites()
 
 
 def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None:
-    """Return the opposite of a word of a claim, which no sentence has, in the sentence with most of the rest of the claim.
-
-    It is in the word's place: the next word before or after both is the same, and another near both, or most of the rest.
-    """
+    """Return a word of a claim and its opposite in a sentence: between the same words, or amid most of the claim's others."""
     said = _by_stem(claim)
     looked_for, wanted = said.keys() & OPPOSITES.keys(), content(claim)
     best: Opposite | None = None

@@ -1,8 +1,4 @@
-"""Quotations of a report, and the check that its source contains them word for word.
-
-The marks that people use count: straight and curly ones, those of German, French and Danish, and East Asian ones; a sentence
-may hold only the beginning or the end of a quotation. The work is linear in the length of the sentence and of the source.
-"""
+"""Quotations of a report, in any marks that people use, and the check that its source contains them word for word."""
 
 from __future__ import annotations
 
@@ -39,9 +35,8 @@ _NEAR = 1_000
 def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) -> tuple[str, ...]:
     """Return the quotations of a sentence that a source does not contain word for word, in order.
 
-    A quotation may omit words ("...") or insert some in brackets; the parts around these must be in the source in this order
-    and near each other, with at least half of the words in parts of two words or more. Fewer than three words may be scare
-    quotes, and capitalised words the title of a work: these are not quotations. The case of the first letter does not matter.
+    A quotation may omit words ("...") or insert some in brackets; its parts must be in this order and near each other. Fewer
+    than three words may be scare quotes, and capitalised words the title of a work: these are not quotations.
     """
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST_QUOTATIONS)))
     if all_quoted and not quotations:

@@ -136,10 +136,7 @@ class JudgedPassage(ByKey):
 def judge_passages(
     decider: Decider, index: EvidenceIndex, claim: str, passages: Sequence[EvidencePassage]
 ) -> list[JudgedPassage]:
-    """Decide what each passage does to a claim, without the title: a headline may say what its page does not.
-
-    A number, a name or a quotation that the passage lacks may be elsewhere in its source, or in the title.
-    """
+    """Decide what each passage does to a claim, without the title: a headline may say what its page does not."""
     wholes = {passage.key: f"{passage.title}\n\n{stored_text(index, passage.key)}" for passage in passages}
     questions = [Question(claim, passage.content, wholes[passage.key]) for passage in passages]
     return [

@@ -152,13 +152,7 @@ class Together:
 
 
 def judged_together(decider: Decider, sources: Sequence[Question], marks: Sequence[int]) -> Together:
-    """Judge a sentence, of which none of its sources needs to support all.
-
-    Args:
-        decider: judges the sentence and its parts.
-        sources: the sentence beside each of two or more, in the order of their marks.
-        marks: the number of characters of the sentence before each mark.
-    """
+    """Judge a sentence beside each of several sources, with the characters of the sentence before each mark."""
     sentence, places = sources[0].claim, sorted(set(marks))
     parts = parts_of(sentence, places)
     read, whole = "\n\n".join(source.read for source in sources), "\n\n".join(source.whole for source in sources)
@@ -202,10 +196,7 @@ def parts_of(sentence: str, places: Sequence[int] = ()) -> list[tuple[int, str]]
 
 
 def _own_parts(parts: Sequence[tuple[int, str]], places: Sequence[int], place: int) -> list[int]:
-    """Return the numbers of the parts that a mark is for: those since the mark before it, or all if there is none.
-
-    What follows the last mark belongs to it.
-    """
+    """Return the numbers of the parts that a mark is for: those since the mark before it, or all if there is none."""
     before = max((other for other in places if other < place), default=0)
     own = [number for number, (end, _) in enumerate(parts) if before < end and (end <= place or place == places[-1])]
     return own or list(range(len(parts)))

@@ -213,10 +213,7 @@ def window_spans(text: str, size: int) -> list[Span]:
 def nearest_windows(
     claim: str, passage: str, size: int, most: int, deciding: Sequence[Span] = (), room: float = math.inf
 ) -> list[Span]:
-    """Return the windows of a passage with a deciding sentence, else with most words of a claim, in order; one at least.
-
-    A window that is one long sentence is longer than the size; after the first, windows without room for them are left out.
-    """
+    """Return the windows of a passage with a deciding sentence, else with most words of a claim, in order; one at least."""
     wanted = set(words_of(claim))
 
     def distance(span: Span) -> tuple[bool, int]:

@@ -23,11 +23,7 @@ _POSSIBLE = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1)
 
 
 def fit_verifier(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[Calibration, dict[str, float]]:
-    """Fit a calibration to a verifier's signals of judged pairs; each label of each collection counts the same.
-
-    It comes with the chance, by collection, that a supported pair has a higher probability of support than another one, each
-    family judged by a fit without it. Pairs of fewer than two families are a ConfigurationError.
-    """
+    """Fit a calibration to a verifier's signals of judged pairs; with the AUC of each collection outside the fit."""
     try:
         import scipy  # noqa: F401  # before any pair is judged, which may cost money
     except ImportError:

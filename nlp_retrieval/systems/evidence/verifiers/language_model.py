@@ -1,7 +1,4 @@
-"""Verification by a language model that must prove its answer with a quote.
-
-An answer counts only if its quote is in the passage, so that no answer can put words into a source.
-"""
+"""Verification by a language model, whose answer counts only if its quote is in the passage."""
 
 from __future__ import annotations
 
@@ -22,8 +19,6 @@ from nlp_retrieval.text import fenced, located, sentences_around
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.prompts import PassageJudgement
-
-__all__ = ["LanguageModelVerifier"]
 
 _MOST_CLAIM, _WINDOW = 2000, 800
 _SUREST = 0.98

@@ -8,8 +8,6 @@ from nlp_retrieval.core import READS_FILE, may_set
 from nlp_retrieval.systems.evidence.lookups.checks import check
 from nlp_retrieval.systems.evidence.verifiers.base import CalibratedVerifier, Calibration, Judgement
 
-__all__ = ["LexicalVerifier"]
-
 _DEFAULT = Path(__file__).parent / "lexical.json"
 
 

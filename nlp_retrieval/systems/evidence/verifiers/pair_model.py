@@ -16,8 +16,6 @@ from nlp_retrieval.rerankers import PairModel, TorchPairs, find_pair_model, onnx
 from nlp_retrieval.systems.evidence.lookups.checks import check
 from nlp_retrieval.systems.evidence.verifiers.base import CalibratedVerifier, Judgement, Span, nearest_windows, softmax
 
-__all__ = ["PairModelVerifier"]
-
 Meaning = Literal["support", "contradict", "neutral", "not_support"]
 _NAMES: dict[str, Meaning] = {
     "support": "support", "supports": "support", "supported": "support", "entailment": "support", "entails": "support",

@@ -41,11 +41,7 @@ def train_verifier(
     precision: str = "float32",
     device: str | None = None,
 ) -> tuple[int, int, float]:
-    """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
-
-    Held-out families are never trained on; after each pass the model is evaluated on them, and the best is saved. Return the
-    numbers of trained and held-out pairs, and the loss on these.
-    """
+    """Fine-tune a small pair model; return the numbers of trained and of held-out pairs, and the least loss on these."""
     require_dense_extra()
     require_device(device)
     if precision not in _PRECISIONS:

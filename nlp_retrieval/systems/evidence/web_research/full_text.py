@@ -1,7 +1,6 @@
 """Reading whole texts with a language model, without an index: extract, match, quote.
 
 A text is data: it is shown on numbered lines that it cannot imitate, and only the parts of an answer about these lines count.
-A part of a text without a usable answer gives nothing, and one warning per batch says how many there were, and why.
 """
 
 from __future__ import annotations
@@ -48,10 +47,7 @@ class MatchedPassage:
 
 @dataclass(frozen=True)
 class Quotation:
-    """Words of a text: their span in its stored form, in characters, and their exact content.
-
-    ``sentences`` is the span of the whole sentences around them, which may contain words that reverse the meaning.
-    """
+    """Words of a text, and the span of the whole sentences around them, which may reverse the meaning."""
 
     start: int
     end: int
@@ -86,11 +82,7 @@ class _NumberedText:
 
 
 class _TextReading:
-    """A question about texts, asked a part at a time.
-
-    Args:
-        lm: the language model.
-    """
+    """A question about texts, asked a part at a time."""
 
     def __init__(self, lm: LanguageModel) -> None:
         self.lm = LanguageModel.of_client(lm)

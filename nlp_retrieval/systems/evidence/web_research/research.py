@@ -1,8 +1,4 @@
-"""From a subquestion to passages: search the web for it and for its hypothetical answer, read the pages, search the index.
-
-Text of pages, search engines and models is only data: it is read, stored and searched, but not followed. A page that cannot be
-fetched or read does not stop the others.
-"""
+"""From a subquestion to passages: search the web for it and for its hypothetical answer, read the pages, search the index."""
 
 from __future__ import annotations
 

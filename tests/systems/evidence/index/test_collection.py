@@ -46,7 +46,7 @@ def test_a_quote_makes_the_passages_that_hold_it_gold(tmp_path):
         rows = [
             {"claim": "one place", "url": LONG, "quote": "\n\t ".join(LONG_TEXT[begin:].split()[1:8])},
             {"claim": "across an edge", "url": LONG, "quote": over},
-            {"query": "all of it", "url": "http://long.example/#part"},
+            {"claim": "all of it", "url": "http://long.example/#part"},
             {"claim": "one place", "url": LONG, "quote": LONG_TEXT[:30]},
         ]
         done = export_collection(index, tmp_path / "out", judged_in(tmp_path, *rows))
