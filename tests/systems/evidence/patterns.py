@@ -11,7 +11,8 @@ EVIDENCE = {
     "systems/evidence/citations/report.py": in_prose("states_fact(text)", f"{_CITATIONS}.report import states_fact"),
     "systems/evidence/citations/marks.py": in_prose(
         "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
-        f"{_CITATIONS}.marks import MarkReader, author_and_year, key_of, numbers_of\nREADER = MarkReader(lambda name: False)",
+        f"{_CITATIONS}.marks import MarkReader, author_and_year\n{_CITATIONS}.references import key_of, numbers_of\n"
+        "READER = MarkReader(lambda name: False)",
     ),
     "systems/evidence/lookups/quotations.py": in_prose(
         "for said in (text, MARK + text, chr(0x201c) + text[: N // 3] + chr(0x201d)): missing_quotations(said, 'Ice.')",

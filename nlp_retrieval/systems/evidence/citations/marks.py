@@ -160,19 +160,6 @@ class Mark:
     note: bool = False
 
 
-def key_of(name: str) -> str:
-    """Return the key that all spellings of a mark share: ``"01"`` and ``"1^"`` have ``"1"``."""
-    name = " ".join(name.split()).casefold().lstrip("@")
-    number = name.strip("^[]")
-    return str(int(number)) if number.isascii() and number.isdecimal() and len(number) <= 18 else name
-
-
-def numbers_of(text: str) -> str:
-    """Return the number of a text such as ``"[3]"`` or ``"3"``; empty if it is anything else."""
-    match = re.fullmatch(rf"\[?\^?({_NUMBER})\^?\]?", text.strip().translate(_LOWERED))
-    return match[1] if match else ""
-
-
 def author_and_year(name: str) -> tuple[tuple[str, ...], str] | None:
     """Return the surnames, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; else None.
 

@@ -15,8 +15,6 @@ from nlp_retrieval.systems.evidence.citations.marks import (
     SOURCE_WORDS,
     MarkReader,
     author_and_year,
-    key_of,
-    numbers_of,
     without_article,
     without_particles,
     word_set,
@@ -83,6 +81,15 @@ class References:
     _by_year: dict[str, list[_DatedEntry]] | None = field(default=None, init=False, repr=False)
     _by_word: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
     _works_found: dict[str, list[Reference]] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[str, bool] = field(default_factory=dict, init=False, repr=False)
+
+    def knows(self, name: str) -> bool:
+        """Return whether there is an entry that a mark names, or several."""
+        if name not in self._known:
+            self._known[name] = self.find(name) is not None or bool(
+                (work := author_and_year(name)) and work[1] and self.works_of(*work)
+            )
+        return self._known[name]
 
     def find(self, name: str, note: bool = False) -> Reference | None:
         """Return the entry that a mark names, preferably of its own kind, and with a URL."""
@@ -460,6 +467,19 @@ def is_list_name(text: str, alone: bool = False) -> bool:
     if phrase in _LIST_PHRASES:
         return not alone or len(words) > 1 or text.rstrip("* ").endswith((":", "\uff1a"))
     return 0 < len(words) <= _MOST_WORDS and not _LIST_NAMES.isdisjoint(words) and set(words) <= _LIST_NAMES | _BESIDE
+
+
+def key_of(name: str) -> str:
+    """Return the key that all spellings of a mark share: ``"01"`` and ``"1^"`` have ``"1"``."""
+    name = " ".join(name.split()).casefold().lstrip("@")
+    number = name.strip("^[]")
+    return str(int(number)) if number.isascii() and number.isdecimal() and len(number) <= 18 else name
+
+
+def numbers_of(text: str) -> str:
+    """Return the number of a text such as ``"[3]"`` or ``"3"``; empty if it is anything else."""
+    match = re.fullmatch(r"\[?\^?([0-9]{1,9})\^?\]?", text.strip().translate(_SIGNS))
+    return match[1] if match else ""
 
 
 def lines_of(block: TextBlock) -> list[tuple[int, list[Piece]]]:

@@ -20,12 +20,10 @@ from nlp_retrieval.systems.evidence.citations.marks import (
     Mark,
     MarkReader,
     author_and_year,
-    key_of,
-    numbers_of,
     word_set,
 )
 from nlp_retrieval.systems.evidence.citations.published import CheckedReference
-from nlp_retrieval.systems.evidence.citations.references import References, references_of
+from nlp_retrieval.systems.evidence.citations.references import References, key_of, numbers_of, references_of
 from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
 
 # The sentences of a block of text, and the marks of citations on each.
@@ -264,16 +262,13 @@ def _drafted_sentences(draft: _Draft) -> list[MarkedSentence]:
     if not spans:
         return [MarkedSentence("", draft.lines[0], draft.marks)] if draft.marks else []
     starts, lines = [begin for begin, _ in spans], [begin for begin, _ in breaks]
-    sentences = [MarkedSentence(_clean(text[a:b]), breaks[bisect_right(lines, a) - 1][1]) for a, b in spans]
+    plain = [" ".join(text[a:b].split()).lstrip(" ,;:") for a, b in spans]
+    sentences = [MarkedSentence(said, breaks[bisect_right(lines, a) - 1][1]) for said, a in zip(plain, starts, strict=True)]
     for mark, place in zip(draft.marks, places, strict=True):
         number = max(0, bisect_left(starts, place) - 1)
         sentences[number].marks.append(mark)
-        sentences[number].places.append(len(_clean(text[starts[number] : place])))
+        sentences[number].places.append(len(" ".join(text[starts[number] : place].split()).lstrip(" ,;:")))
     return [sentence for sentence in sentences if sentence.text or sentence.marks]
-
-
-def _clean(text: str) -> str:
-    return " ".join(text.split()).lstrip(" ,;:")
 
 
 def _in_brackets(draft: _Draft) -> set[int]:
@@ -430,28 +425,19 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
     text = read_markdown(report, "the report") if isinstance(report, str) else report
     references = references_of(text)
     references.works = {key_of(entry.mark): entry for entry in bibliography}
-    known: dict[str, bool] = {}
-
-    def knows(name: str) -> bool:
-        if name not in known:
-            known[name] = references.find(name) is not None or bool(
-                (work := author_and_year(name)) and work[1] and references.works_of(*work)
-            )
-        return known[name]
-
-    reader = MarkReader(knows, keys=bool(references.works))
+    reader = MarkReader(references.knows, keys=bool(references.works))
     references.resolve_notes(reader)
     entries = list(references.entries())
     title, sentences = _sentences(references, reader)
     names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
-    has_numbers = any(name.isdecimal() and knows(name) for name in names)
+    has_numbers = any(name.isdecimal() and references.knows(name) for name in names)
     # authors in a report that cites in no other way are no places
     authors = len(reader.unsure) > 1 and not any(sentence.marks for sentence in sentences)
     round_numbers = not has_numbers and any(key.isdecimal() for key in references.listed)
     keys = bool(references.works) or reader.has_keys
     if authors or round_numbers or (keys and not references.works):
         # the references of a report decide what counts as a citation in it
-        reader = MarkReader(knows, round_numbers=round_numbers, authors=authors, keys=keys)
+        reader = MarkReader(references.knows, round_numbers=round_numbers, authors=authors, keys=keys)
         title, sentences = _sentences(references, reader)
     citations: list[Citation] = []
     missing: list[Citation] = []

@@ -7,12 +7,10 @@ from the stored sources; the searched index is derived from them and only select
 from __future__ import annotations
 
 import warnings
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -316,13 +314,13 @@ class EvidenceIndex:
     def read(self, source: SourceVersion) -> tuple[str, list[EvidencePassage]]:
         """Return the text of a version of a source, and its passages in order, under its own URL."""
         stored = self._stored(source.key)
-        return stored.content, [_passage(source, stored, span) for span in stored.spans]
+        return stored.content, [stored.passage(source, span) for span in stored.spans]
 
     def passages(self, key: str) -> list[EvidencePassage]:
         """Return all passages of a stored text by its key, in order."""
         stored = self._stored(key)
         shown = self._store.texts([stored.sha256]).values()  # none if another process deleted it meanwhile
-        return [_passage(source, stored, span) for source in shown for span in stored.spans]
+        return [stored.passage(source, span) for source in shown for span in stored.spans]
 
     def close(self) -> None:
         """Close the file of the sources; it is reopened when needed."""
@@ -359,7 +357,7 @@ class EvidenceIndex:
                 sha256, number = place_of(result.item.item_id)
                 stored = text_of(sha256)
                 if stored is not None and number in range(len(stored.spans)):  # not deleted meanwhile
-                    yield _passage(shown(sha256), stored, stored.spans[number], result.score, result.signals)
+                    yield stored.passage(shown(sha256), stored.spans[number], result.score, result.signals)
 
         found = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
         self._store.count_searches(
@@ -368,32 +366,6 @@ class EvidenceIndex:
         )
         self._searched = True
         return found
-
-
-def _passage(
-    source: SourceVersion,
-    stored: StoredText,
-    span: tuple[int, int],
-    score: float = 0.0,
-    signals: Mapping[str, float] | None = None,
-) -> EvidencePassage:
-    """Return a passage of a stored text in the form that users see."""
-    (start, end), begins = span, itemgetter(1)
-    on = stored.pages[max(0, bisect_right(stored.pages, start, key=begins) - 1) : bisect_left(stored.pages, end, key=begins)]
-    return EvidencePassage(
-        content=stored.content[start:end],
-        url=source.url,
-        title=source.title,
-        quality=source.quality,
-        fetch_date=source.fetch_date,
-        score=score,
-        key=source.key,
-        start=start,
-        end=end,
-        signals=dict(signals or {}),
-        pages=[number for number, _ in on],
-        page_breaks=[begin - start for _, begin in on[1:]],
-    )
 
 
 def _by_source(where: Where, texts_at: Callable[[Iterable[str]], list[str]]) -> Where:

@@ -8,17 +8,21 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, parse_json, refuse_lone_surrogates
+import orjson
+
+from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError
 from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality, check_grade
-from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage, normal_text, passage_spans
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.systems.evidence.source_files import SourceDocument
 
@@ -132,6 +136,27 @@ class StoredText(NamedTuple):
     content: str
     spans: list[tuple[int, int]]
     pages: list[tuple[int, int]]
+
+    def passage(
+        self, source: SourceVersion, span: tuple[int, int], score: float = 0.0, signals: Mapping[str, float] | None = None
+    ) -> EvidencePassage:
+        """Return a passage in the form that users see."""
+        (start, end), begins = span, itemgetter(1)
+        on = self.pages[max(0, bisect_right(self.pages, start, key=begins) - 1) : bisect_left(self.pages, end, key=begins)]
+        return EvidencePassage(
+            content=self.content[start:end],
+            url=source.url,
+            title=source.title,
+            quality=source.quality,
+            fetch_date=source.fetch_date,
+            score=score,
+            key=source.key,
+            start=start,
+            end=end,
+            signals=dict(signals or {}),
+            pages=[number for number, _ in on],
+            page_breaks=[begin - start for _, begin in on[1:]],
+        )
 
 
 class EvidenceDatabase(DatabaseFile):
@@ -305,7 +330,7 @@ class EvidenceStore:
 
     def _pairs(self, sha256: object, written: object) -> list[tuple[int, int]]:
         try:
-            pairs = parse_json(str(written))
+            pairs = orjson.loads(str(written))
             if all(type(number) is int and number >= 0 for pair in pairs for number in pair):
                 return [(first, second) for first, second in pairs]
         except (ValueError, TypeError):

@@ -15,7 +15,6 @@ import re
 import unicodedata
 from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 
-from nlp_retrieval.core import refuse_lone_surrogates
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
@@ -67,16 +66,14 @@ def resolved_doi(url: str) -> str:
 def _split(url: str) -> SplitResult:
     if not isinstance(url, str):
         raise InputError(f"a URL is a string, not {type(url).__name__}")
-    refuse_lone_surrogates(url, "the URL", InputError)
     text = url.strip()
     if not text:
         raise InputError("no URL is given; every source needs the URL under which it is cited")
-    if len(text) <= MAX_URL:
-        text = resolved_doi(text)
     if len(text) > MAX_URL:
         raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are allowed")
-    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
-        raise _refused(url, "it holds a control character or a line end")
+    if any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text):
+        raise _refused(url, "it holds a control character, a line end or half of a character")
+    text = resolved_doi(text)
     try:
         parts = urlsplit(text)
     except ValueError as error:

@@ -127,7 +127,7 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
     names = checks.names and missing_names(claim, whole)
     things = checks.things and replaced_things(claim, whole)
     all_names = (*names, *things)
-    findings = _numbers(claim, figures, all_names, checks)
+    findings = [_missing(claim, figures, all_names, checks)] if figures.dates or figures.numbers else []
     if wrong := checks.misplaced and misplaced(claim, whole):
         says = " and ".join(f"where this says {number}, the source has {other}" for number, other in wrong)
         findings.append(Objection("binding", "other number", says, True))
@@ -153,18 +153,14 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
     return LookedUp(tuple(findings), all_names, figures.computed)
 
 
-def _numbers(claim: str, figures: MissingFigures, names: Sequence[str], checks: Checks) -> list[Objection]:
+def _missing(claim: str, figures: MissingFigures, names: Sequence[str], checks: Checks) -> Objection:
     missing = figures.dates + figures.numbers
-    if not missing:
-        return []
-    if figures.unclear and len(figures.unclear) == len(missing):
+    if len(figures.unclear) == len(missing):
         number, other = figures.unclear[0]
-        return [
-            Objection("numbers", "unclear number", f"{number} and the source's {other} may be the same or not: compare them")
-        ]
+        return Objection("numbers", "unclear number", f"{number} and the source's {other} may be the same or not: compare them")
     nor = f", and does not name {listed(names)}" if names else ""
     refutes = not figures.unclear and _has_another(claim, missing, checks.nearest)
-    return [Objection("numbers", "other number", f"the source does not have {listed(missing)}{nor}", refutes)]
+    return Objection("numbers", "other number", f"the source does not have {listed(missing)}{nor}", refutes)
 
 
 def _has_another(claim: str, missing: Sequence[str], sentence: Sentence | None) -> bool:

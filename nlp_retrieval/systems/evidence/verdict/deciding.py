@@ -117,7 +117,7 @@ def _names_subject(claim: str, there: LookedUp) -> bool:
 def _has_figure(claim: str) -> bool:
     """Return whether a claim has a number that is not in a text by chance: a share, one with a unit, or 100 or more."""
     numbers = [number for number in numbers_of(claim) if not is_year(number)]
-    return any(number.percent or number.is_share or number.unit or number.value >= _LARGE for number in numbers)
+    return any(number.percent or number.unit or number.value >= _LARGE or number.is_share for number in numbers)
 
 
 def _has_found(question: Question, there: LookedUp) -> bool:

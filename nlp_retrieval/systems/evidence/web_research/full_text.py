@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from nlp_retrieval import LanguageModel
-from nlp_retrieval.core import check_k, check_queries
+from nlp_retrieval.core import check_queries
 from nlp_retrieval.errors import QueryError
 from nlp_retrieval.lm import LONGEST_ANSWER, unwrapped
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
@@ -22,6 +22,7 @@ from nlp_retrieval.text import fenced, located, sentences_around, words_of
 
 Stance = Literal["supports", "contradicts"]
 
+_MOST_EXTRACTED = 5
 _CHARACTERS, _MOST_PARTS = 20_000, 8
 """The most characters of a text that are shown at once, and the most such parts of it, those that share most words."""
 _MARKS = " \n\t`\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
@@ -129,25 +130,20 @@ class Extract(_TextReading):
 
     Args:
         lm: the language model.
-        most: the most passages of a text.
 
     Examples:
-        >>> extract = Extract(LanguageModel("openai/gpt-4o-mini"), most=3)
+        >>> extract = Extract(LanguageModel("openai/gpt-4o-mini"))
         >>> extract.extract("How much does a blue whale eat?", Path("report.md").read_text())  # doctest: +SKIP
     """
 
-    def __init__(self, lm: LanguageModel, most: int = 5) -> None:
-        super().__init__(lm)
-        self.most = check_k(most, "most")
-
     def extract(self, question: str, text: str) -> list[TextPassage]:
-        """Return passages of a text, most helpful first."""
+        """Return at most five passages of a text, most helpful first."""
         return self.extract_all([question], [text])[0]
 
     def extract_all(self, questions: Sequence[str], texts: Sequence[str]) -> list[list[TextPassage]]:
         """Return passages of each text for its question; all are asked in one batch."""
         return [
-            [text.passage(number) for number in merged_by_rank(answers, lambda number: number)[: self.most]]
+            [text.passage(number) for number in merged_by_rank(answers, lambda number: number)[:_MOST_EXTRACTED]]
             for text, answers in self._asked(questions, texts, "SelectPassages", ("question", "numbers"), _numbers)
         ]
 
