@@ -350,7 +350,7 @@ def _as_part(
         return replace(row, reason="not found", detail=f"beside {others}, this source adds nothing", other_source="")
     return replace(
         row,
-        status=_STATUS[joined.verdict],
+        status=_STATUS.get(joined.verdict, "WEAK"),
         reason="",
         support_score=joined.judgement.support,
         passage=there[0],
