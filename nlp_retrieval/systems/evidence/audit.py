@@ -17,6 +17,7 @@ from nlp_retrieval.systems.evidence.citations.report import Citation, CitedRepor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
+from nlp_retrieval.systems.evidence.lookups.checks import Reason
 from nlp_retrieval.systems.evidence.reviews import Review, Reviews
 from nlp_retrieval.systems.evidence.verdict.claims import judge_passages
 from nlp_retrieval.systems.evidence.verdict.deciding import (
@@ -41,21 +42,7 @@ STATUSES: dict[AuditStatus, str] = {
     "SOURCE_NOT_INDEXED": "not indexed",
 }
 _STATUS: dict[Verdict, AuditStatus] = {"supported": "PASS", "weak": "WEAK"}
-AuditReason = Literal[
-    "",
-    "contradicted",
-    "other number",
-    "unclear number",
-    "other entity",
-    "another source",
-    "changed source",
-    "quote not found",
-    "not found",
-    "not judged",
-    "too long",
-    "no reference",
-    "deleted source",
-]
+AuditReason = Reason | Literal["another source", "changed source", "too long", "no reference", "deleted source"]
 
 
 @dataclass(frozen=True)
