@@ -21,7 +21,7 @@ from nlp_retrieval.reports import asset, rendered
 from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, CitationAudit
 from nlp_retrieval.systems.evidence.citations.published import CheckedReference, checked_sentence
 from nlp_retrieval.systems.evidence.citations.report import Citation, ReportSentence
-from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
+from nlp_retrieval.systems.evidence.index.evidence_index import IndexStatistics
 from nlp_retrieval.text import counted, listed, visible
 
 _SEVERITY = (

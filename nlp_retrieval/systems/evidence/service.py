@@ -29,9 +29,8 @@ from nlp_retrieval.systems.evidence.audit_report import AuditAnswer, audit_json
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat, read_text
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.grades import Grade
-from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
+from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex, IndexStatistics
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, SourceVersion, source_of
 from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, ReviewDatabase
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimStatus, ClaimVerifier, Origin

@@ -6,6 +6,7 @@ from the stored sources; the searched index is derived from them and only select
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,13 +14,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import orjson
 from filelock import FileLock, Timeout
 
 from nlp_retrieval import RetrievalResult, Searcher
 from nlp_retrieval.core import (
+    STOP_WORDS,
     BaseSearcher,
     Where,
     check_k,
@@ -36,12 +38,6 @@ from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputErro
 from nlp_retrieval.systems.evidence.grades import at_least
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
-from nlp_retrieval.systems.evidence.index.statistics import (
-    IndexStatistics,
-    metadata_of,
-    relevance_of,
-    statistics_of,
-)
 from nlp_retrieval.systems.evidence.index.store import (
     EvidenceStore,
     SourceVersion,
@@ -49,15 +45,33 @@ from nlp_retrieval.systems.evidence.index.store import (
     normalized,
     source_of,
 )
-from nlp_retrieval.systems.evidence.index.urls import canonical_url
+from nlp_retrieval.systems.evidence.index.urls import canonical_url, registrable_domain
 from nlp_retrieval.systems.evidence.source_files import SourceDocument
 
 GRAPH_FOLDER = "10_graph"
 SOURCES_FILE = "evidence.sqlite3"
 """Folder of a project's sources and their index."""
 
+_WORD = re.compile(r"\w+")
 _BUILD_WAIT = 600.0
 _METADATA_WAIT = 60.0
+
+
+class IndexStatistics(TypedDict):
+    """Figures of an index; what is ``indexed`` is searchable, all else counts replaced and waiting texts, too."""
+
+    index_built: bool
+    document_count: int
+    indexed_count: int
+    source_count: int
+    passage_count: int
+    indexed_passage_count: int
+    unique_domains: int
+    indexed_domains: int
+    total_queries: int
+    zero_result_queries: int
+    avg_results_per_query: float
+    average_relevance: float
 
 
 class EvidenceIndex:
@@ -246,8 +260,19 @@ class EvidenceIndex:
         return passages
 
     def metadata(self) -> dict[str, Any]:
-        """Return the current content of ``index_metadata.json``."""
-        return metadata_of(self._store, self._passages.held(), built=self._passages.is_built)
+        """Return the current content of ``index_metadata.json``; a document is a text, however many URLs it has."""
+        texts, asked = self._store.texts(), self._store.searches()
+        shown = ("url", "title", "quality", "fetch_date", "passage_count")
+        return {
+            "index_built": self._passages.is_built,
+            "document_count": len(texts),
+            "indexed_hashes": [text.key for text in self._indexed(texts).values()],
+            "sources": {text.key: {name: getattr(text, name) for name in shown} for text in texts.values()},
+            "retrieval_stats": {
+                "total_queries": int(asked["queries"]),
+                "avg_results_per_query": _ratio(asked["results"], asked["queries"]),
+            },
+        }
 
     def write_metadata(self) -> None:
         """Write ``index_metadata.json``; adding, deleting, building and closing do so too."""
@@ -268,7 +293,28 @@ class EvidenceIndex:
 
     def stats(self) -> IndexStatistics:
         """Return the numbers of documents, sources, passages, domains and searches."""
-        return statistics_of(self._store, self._passages.held(), built=self._passages.is_built)
+        texts, versions, asked = self._store.texts(), self._store.all_versions(), self._store.searches()
+        domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
+        indexed = self._indexed(texts)
+        return {
+            "index_built": self._passages.is_built,
+            "document_count": len(texts),
+            "indexed_count": len(indexed),
+            "source_count": len(domains),
+            "passage_count": sum(text.passage_count for text in texts.values()),
+            "indexed_passage_count": sum(text.passage_count for text in indexed.values()),
+            "unique_domains": len(set(domains.values())),
+            "indexed_domains": len({domains[each.canonical] for each in versions if each.newest and each.sha256 in indexed}),
+            "total_queries": int(asked["queries"]),
+            "zero_result_queries": int(asked["without"]),
+            "avg_results_per_query": _ratio(asked["results"], asked["queries"]),
+            "average_relevance": min(10.0, _ratio(asked["relevance"], asked["queries"] - asked["without"])),
+        }
+
+    def _indexed(self, texts: Mapping[str, SourceVersion]) -> dict[str, SourceVersion]:
+        """Return the texts to be searched of which the index holds all passages."""
+        held = self._passages.held()
+        return {key: text for key, text in texts.items() if text.newest and held.get(key, 0) == text.passage_count}
 
     @property
     def engines(self) -> list[str]:
@@ -366,6 +412,17 @@ class EvidenceIndex:
         )
         self._searched = True
         return found
+
+
+def relevance_of(query: str, passage: str) -> float:
+    """Return ten times the share of a query's words, without the most common ones, that its best passage has."""
+    words = set(_WORD.findall(query.casefold()))
+    asked = (words - STOP_WORDS) or words
+    return 10 * len(asked & set(_WORD.findall(passage.casefold()))) / len(asked) if asked else 0.0
+
+
+def _ratio(part: float, whole: float) -> float:
+    return round(part / whole, 4) if whole > 0 else 0.0
 
 
 def _by_source(where: Where, texts_at: Callable[[Iterable[str]], list[str]]) -> Where:

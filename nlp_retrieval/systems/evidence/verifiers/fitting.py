@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core import tracked
 from nlp_retrieval.errors import ConfigurationError, DependencyError
 from nlp_retrieval.systems.evidence.lookups.checks import looked_up
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Calibration, softmax
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 _FOLDS = 5
-_AT_ONCE = 64
 _STEP, _AS_WELL = 0.01, 0.005
 _RIGHT, _SUREST = 0.7, 0.99
 _POSSIBLE = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
@@ -28,7 +26,9 @@ def fit_verifier(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[C
         import scipy  # noqa: F401  # before any pair is judged, which may cost money
     except ImportError:
         raise DependencyError("fitting a calibration needs SciPy: pip install scipy") from None
-    used, signals = _read(verifier, pairs)
+    judgements = verifier.judge([pair.claim for pair in pairs], [pair.passage for pair in pairs])
+    read = [(pair, judgement.signals) for pair, judgement in zip(pairs, judgements, strict=True) if judgement.was_judged]
+    used, signals = [pair for pair, _ in read], [own for _, own in read]
     families = sorted({pair.family for pair in used})
     if len(families) < 2:
         raise ConfigurationError(f"{len(families)} families of pairs that were read; a calibration is fitted on at least two")
@@ -52,20 +52,6 @@ def fit_verifier(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[C
     threshold = best_threshold(support, supported, weights)
     calibration = whole.model_copy(update={"threshold": threshold, "sure": sure_from(support, supported, threshold)})
     return calibration, {name: auc(outside[of == name], supported[of == name]) for name in collections}
-
-
-def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[JudgedPair], list[dict[str, float]]]:
-    """Return the pairs that the verifier read, and its signals of each."""
-    read: list[JudgedPair] = []
-    signals: list[dict[str, float]] = []
-    batches = [list(pairs[first : first + _AT_ONCE]) for first in range(0, len(pairs), _AT_ONCE)]
-    for batch in tracked("judging", batches, len(pairs)):
-        judgements = verifier.judge([pair.claim for pair in batch], [pair.passage for pair in batch])
-        for pair, judgement in zip(batch, judgements, strict=True):
-            if judgement.was_judged:
-                read.append(pair)
-                signals.append(judgement.signals)
-    return read, signals
 
 
 def fit_calibration(

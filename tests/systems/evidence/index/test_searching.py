@@ -10,8 +10,7 @@ from hashed_tokens import HashedTokens
 from nlp_retrieval import Bm25Retriever, ColbertRetriever, OverlapReranker, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import IndexMismatchError
-from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.index.statistics import relevance_of
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, relevance_of
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, told, two_sources
