@@ -338,7 +338,9 @@ class MarkReader:
             names += spread
             if prefix and not surely and not all(map(self._known, spread)):
                 return ()
-        return tuple(names) if surely or self._plausible(names) else ()
+        # without such entries, [0, 1] is an interval and [2019] a year
+        likely = all(self._known(name) or not name.isdecimal() or 0 < int(name) < _YEARS for name in names)
+        return tuple(names) if surely or likely else ()
 
     def _round(self, content: str, before: str, after: str) -> tuple[str, ...]:
         if _IBID.fullmatch(content):
@@ -441,19 +443,13 @@ class MarkReader:
 
     def _is_no_citation(self, content: str, before: str, after: str) -> bool:
         """Return whether numbers in square brackets are more likely an interval or a list."""
-        if _PAIR.fullmatch(content) and (_BEFORE_INTERVAL.search(before) or _AFTER_INTERVAL.match(after)):
+        if not _PAIR.fullmatch(content):
+            return False
+        if _BEFORE_INTERVAL.search(before) or _AFTER_INTERVAL.match(after):
             return True
-        if _PAIR.fullmatch(content) and (value := _VALUE.search(before)) and not self._numbers_known(content):
-            low, high = (int(end) for end in re.findall(_NUMBER, content))
-            return low <= float(value[1]) <= high
-        return False
-
-    def _numbers_known(self, content: str) -> bool:
-        return all(map(self._known, re.findall(_NUMBER, content)))
-
-    def _plausible(self, names: list[str]) -> bool:
-        """Return whether names may be citations; without such entries, ``[0, 1]`` is an interval and ``[2019]`` a year."""
-        return all(self._known(name) or not name.isdecimal() or 0 < int(name) < _YEARS for name in names)
+        low, high = re.findall(_NUMBER, content)
+        value = None if self._known(low) and self._known(high) else _VALUE.search(before)
+        return value is not None and int(low) <= float(value[1]) <= int(high)
 
     def _spread(self, first: str, last: str | None, prefix: str) -> list[str]:
         low, high = int(first), int(last or first)

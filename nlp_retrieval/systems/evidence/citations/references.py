@@ -328,14 +328,12 @@ def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextB
 def _before_closing_list(blocks: Sequence[TextBlock]) -> int:
     """Return where a list of references without a heading begins: the last blocks that are ``[n] ... URL`` or ``[n]: ...``."""
     end = len(blocks)
-    while end and blocks[end - 1].kind in ("paragraph", "item") and _closes(blocks[end - 1]):
+    while end and (last := blocks[end - 1]).kind in ("paragraph", "item"):
+        match = _BRACKETED.match(_plain(last.pieces[0][:3]))
+        if match is None or not (match[1] or any(_url(line) for _, line in lines_of(last))):
+            break
         end -= 1
     return end
-
-
-def _closes(block: TextBlock) -> bool:
-    match = _BRACKETED.match(_plain(block.pieces[0][:3]))
-    return match is not None and (bool(match[1]) or any(_url(line) for _, line in lines_of(block)))
 
 
 class _OpenEntry:
@@ -359,7 +357,9 @@ class _OpenEntry:
         if goes_on and not self._depth and has_url and _url(self._pieces):
             goes_on = False
         goes_on = goes_on or (bool(self._mark) and not first and not _plain(self._pieces).strip())  # "[1]" in a paragraph
-        if block.kind == "paragraph" and not (first or goes_on or has_url or _is_work(_plain(lines[0][1]))):
+        begins = _plain(lines[0][1])
+        is_work = _PERSON.match(begins[:100]) and _YEAR.search(begins[:_BEGINNING])
+        if block.kind == "paragraph" and not (first or goes_on or has_url or is_work):
             return False
         if block.kind == "item" and not (goes_on and not first):
             self._begin(block.name if not first and block.name.isdecimal() else "", lines[0][0], block.level)
@@ -451,11 +451,6 @@ def _names_author(beginning: str, name: str) -> bool:
 def _starts(match: re.Match[str], pieces: Sequence[Piece]) -> bool:
     """Return whether a later line begins an entry: a number with a full stop may also be the year at the end of a title."""
     return match.re is _BARE_NUMBER or not match[3] or (bool(pieces) and int(match[3]) < 1000)
-
-
-def _is_work(text: str) -> bool:
-    """Return whether a text without a URL names a work by its author and year."""
-    return bool(_PERSON.match(text[:100]) and _YEAR.search(text[:_BEGINNING]))
 
 
 def is_list_name(text: str, alone: bool = False) -> bool:

@@ -298,9 +298,10 @@ class EvidenceStore:
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
         """Return how texts are shown, by their SHA-256: as the first of their newest versions, with the best grade of these."""
-        versions = self.all_versions() if sha256s is None else self._of_texts(sha256s)
+        rows = self.database.rows
+        some = None if sha256s is None else rows(f"{_VERSION} {_OF_TEXTS}", (json.dumps(list(sha256s)),))
         by_text: dict[str, list[SourceVersion]] = {}
-        for version in versions:
+        for version in self.all_versions() if some is None else _versions(some):
             by_text.setdefault(version.sha256, []).append(version)
         shown = {}
         for sha256, of_text in by_text.items():
@@ -351,9 +352,6 @@ class EvidenceStore:
         """Return the counts so far: "queries", "results", "without" results, and the sum of the "relevance"."""
         counts = {"queries": 0.0, "results": 0.0, "without": 0.0, "relevance": 0.0}
         return counts | dict(self.database.rows("SELECT name, value FROM counters"))
-
-    def _of_texts(self, sha256s: Iterable[str]) -> list[SourceVersion]:
-        return _versions(self.database.rows(f"{_VERSION} {_OF_TEXTS}", (json.dumps(list(sha256s)),)))
 
     def _damaged(self, what: str) -> IndexDamagedError:
         return IndexDamagedError(

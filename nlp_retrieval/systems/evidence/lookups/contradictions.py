@@ -79,7 +79,8 @@ def _compared(
     """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
     common, theirs = share(wanted, sentence.content), negated(sentence.text)
     if denies_change(sentence.text):
-        rest, clause = _unchanging(wanted), _denying_clause(sentence.text)
+        denying = (clause for clause in clauses_of(sentence.text) if denies_change(clause))
+        rest, clause = _unchanging(wanted), next(denying, sentence.text).strip(" .")
         of_clause = _unchanging(content(clause))
         about = share(rest, refers) if not of_clause or of_clause & wanted else 0.0
         if of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]:  # "Prices did not change."
@@ -109,10 +110,6 @@ def _has(words: frozenset[str], denied: set[str]) -> bool:
 def denies_change(text: str) -> bool:
     """Return whether a text denies a change, a difference or an effect: "the difference was not significant"."""
     return _DENIED_CHANGE.search(text) is not None
-
-
-def _denying_clause(sentence: str) -> str:
-    return next((clause for clause in clauses_of(sentence) if denies_change(clause)), sentence).strip(" .")
 
 
 def _unchanging(words: frozenset[str]) -> frozenset[str]:

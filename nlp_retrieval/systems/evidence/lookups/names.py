@@ -79,17 +79,13 @@ def missing_names(claim: str, passage: str) -> list[str]:
         if any(first < begin and end <= last for first, last in units):
             continue
         parts = _parts_to_find(claim, begin, end)
-        words = [(word, span) for word, span in claimed if len(word) > 1 and any(_meet(span, part) for part in parts)]
+        words = [(word, span) for word, span in claimed if len(word) > 1 and any(span[0] < b and a < span[1] for a, b in parts)]
         lacking = [word for word, span in words if not has(word, span)]
         name = claim[begin:end]
         signed = [token for token in _WITH_SIGN.findall(name) if token not in passage]  # C#, beside C and C++
         if signed or (lacking and not _abbreviated(name, passage)):
             missing.append(name)
     return missing
-
-
-def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
 
 
 @lru_cache(131_072)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.lookups.names import names_of, numbered_things
 from nlp_retrieval.systems.evidence.lookups.words import pattern, stemmed
-from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, numbers_of, sentences_of
+from nlp_retrieval.text import Number, agreeing, compare_numbers, dates_of, numbers_of, sentences_of
 
 
 class MissingFigures(NamedTuple):
@@ -42,7 +42,7 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
     lacking = {
         number: other
         for number, other in lacking.items()
-        if not _within(number, missing)
+        if not any(date.begin <= number.begin and number.end <= date.end for date in missing)
         and not _is_no_figure(claim, number)
         and (other is None or number.written != other.written)
     }
@@ -56,10 +56,6 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
         tuple((number.measured, other.measured) for number in left if (other := lacking[number]) is not None),
         tuple(filter(None, how.values())),
     )
-
-
-def _within(number: Number, dates: list[Date]) -> bool:
-    return any(date.begin <= number.begin and number.end <= date.end for date in dates)
 
 
 # What qualifies a number.

@@ -204,11 +204,8 @@ def _own_parts(parts: Sequence[tuple[int, str]], places: Sequence[int], place: i
 
 def _adds(text: str, sources: Sequence[Question]) -> list[bool]:
     """Return for each source whether it has a number or a name of a part that some other source of the sentence lacks."""
-    missing = [_missing(text, source.whole) for source in sources]
+    figures = [missing_figures(text, source.whole) for source in sources]
+    names = [missing_names(text, source.whole) for source in sources]
+    missing = [{*each.numbers, *each.dates, *own} for each, own in zip(figures, names, strict=True)]
     total = len(numbers_of(text)) + len(names_of(text))
     return [len(mine) < total and any(other - mine for other in missing) for mine in missing]
-
-
-def _missing(text: str, whole: str) -> frozenset[str]:
-    figures = missing_figures(text, whole)
-    return frozenset((*figures.numbers, *figures.dates, *missing_names(text, whole)))
