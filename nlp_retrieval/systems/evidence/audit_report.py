@@ -122,13 +122,13 @@ def audit_json(audit: CitationAudit) -> str:
         name: getattr(audit.report, name) for name in ("title", "unit", "notes", "uncited", "missing", "unused", "checked")
     }
     answer |= {"format": FORMAT, "summary": Counter(row.status for row in audit.rows), "rows": audit.rows}
-    text = json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=_plain).translate(_ESCAPED)
+
+    def plain(part: Any) -> dict[str, Any]:
+        return dict(part) if isinstance(part, ByKey) else asdict(part)
+
+    text = json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=plain).translate(_ESCAPED)
     # UTF-8 cannot encode a lone surrogate
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
-
-
-def _plain(part: Any) -> dict[str, Any]:
-    return dict(part) if isinstance(part, ByKey) else asdict(part)
 
 
 # Text for a terminal of any width: invisible characters in a claim are named, and nothing in it is a command.

@@ -17,8 +17,8 @@ from nlp_retrieval.text import located
 def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | Path | None = None) -> tuple[int, int]:
     """Write the searchable passages of a project, and judged claims, into a folder; return the number of both."""
     target = Path(folder)
-    passages = _passages(sources)
-    corpus = [_row(item_id, passage) for item_id, passage in passages.items()]
+    keys = dict.fromkeys(source.key for source in sources.sources())  # a text with several URLs once, under the first
+    corpus = [_row(_id(key, number), one) for key in keys for number, one in enumerate(sources.passages(key))]
     queries, gold = ([], []) if judged is None else _judged(sources, Path(judged))
     for name in ("qrels/test.tsv", "queries.jsonl"):  # first, so that no claims are judged by passages of another export
         remove_output(target / name)
@@ -28,12 +28,6 @@ def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | 
         write_output(target / "queries.jsonl", _lines(queries))
         write_output(target / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{table}".encode())
     return len(corpus), len(queries)
-
-
-def _passages(sources: EvidenceIndex) -> dict[str, EvidencePassage]:
-    """Return all passages by id; those of a text with several URLs once, under the first."""
-    keys = dict.fromkeys(source.key for source in sources.sources())
-    return {_id(passage.key, number): passage for key in keys for number, passage in enumerate(sources.passages(key))}
 
 
 def _id(key: str, number: int) -> str:

@@ -96,7 +96,9 @@ class Decider:
             verdict = "supported" if is_sure and not names else "weak"
             detail = f"the source does not name {listed(names)}" if names else "; ".join(there.computed)
             return Decision(verdict, "", detail, "both" if _has_found(question, there) else "verifier", judgement, there)
-        if self.verifier.sees_contradictions and judgement.contradict >= SURE and _names_subject(question.claim, there):
+        named = names_of(question.claim)
+        same_subject = not named or len(names) < len(named)  # else the source may be about something else
+        if self.verifier.sees_contradictions and judgement.contradict >= SURE and same_subject:
             return Decision("contradicted", "contradicted", "the source says otherwise", "verifier", judgement, there)
         return Decision("not found", *self._why_not(there, judgement), "verifier", judgement, there)
 
@@ -106,12 +108,6 @@ class Decider:
         if not judgement.was_judged:
             return "not judged", f"{self.verifier.name} did not judge this: it is too long, or there was no usable answer"
         return "not found", "no passage of the source supports this"
-
-
-def _names_subject(claim: str, there: LookedUp) -> bool:
-    """Return whether the source has one of the names of the claim, or the claim has none: else it is about something else."""
-    names = names_of(claim)
-    return not names or len(there.missing_names) < len(names)
 
 
 def _has_figure(claim: str) -> bool:

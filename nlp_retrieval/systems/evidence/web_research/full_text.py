@@ -209,7 +209,8 @@ class Quote(_TextReading):
     def quote_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[Quotation | None]:
         """Return a quotation of each text for its claim; all are asked in one batch."""
         answered = self._asked(claims, texts, "QuotePassages", ("claim", "quote"), _quoted)
-        return [next((_quotation(span, text.text) for (span,) in answers), None) for text, answers in answered]
+        found = [(text.text, next((span for (span,) in answers), None)) for text, answers in answered]
+        return [span and Quotation(*span, text[slice(*span)], sentences_around(span, text)) for text, span in found]
 
 
 def _quoted(answer: object, text: _NumberedText, part: range) -> list[Span] | None:
@@ -222,10 +223,6 @@ def _quoted(answer: object, text: _NumberedText, part: range) -> list[Span] | No
         return []
     span = located(bare, text.text, text.spans[part[0] - 1][0], text.spans[part[-1] - 1][1])
     return None if span is None else [span]
-
-
-def _quotation(span: Span, text: str) -> Quotation:
-    return Quotation(*span, text[slice(*span)], sentences_around(span, text))
 
 
 def _typed(answer: object, kind: Any) -> Any:
