@@ -185,7 +185,7 @@ _VERSION = (
     "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
     "FROM versions v JOIN texts t ON t.id = v.text_id"
 )
-_OF_TEXTS = "WHERE t.sha256 IN (SELECT value FROM json_each(?)) ORDER BY v.id"
+_OF_TEXTS = "WHERE t.sha256 IN (SELECT value FROM json_each(?))"
 _OF_URLS = "WHERE v.canonical IN (SELECT value FROM json_each(?)) ORDER BY v.id"
 _TYPES = (str, str, str, str, str, int, int, int, str, str, str, int)
 
@@ -298,10 +298,9 @@ class EvidenceStore:
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
         """Return how texts are shown, by their SHA-256: as the first of their newest versions, with the best grade of these."""
-        rows = self.database.rows
-        some = None if sha256s is None else rows(f"{_VERSION} {_OF_TEXTS}", (json.dumps(list(sha256s)),))
+        which, of = ("", ()) if sha256s is None else (_OF_TEXTS, (json.dumps(list(sha256s)),))
         by_text: dict[str, list[SourceVersion]] = {}
-        for version in self.all_versions() if some is None else _versions(some):
+        for version in _versions(self.database.rows(f"{_VERSION} {which} ORDER BY v.id", of)):
             by_text.setdefault(version.sha256, []).append(version)
         shown = {}
         for sha256, of_text in by_text.items():
@@ -311,12 +310,12 @@ class EvidenceStore:
 
     def urls(self, key: str) -> list[str]:
         """Return the canonical forms of all URLs that ever had a text, by its key or SHA-256, in the order of adding."""
-        versions = _versions(self.database.rows(f"{_VERSION} WHERE ?1 IN (t.key, t.sha256) ORDER BY v.id", (key,)))
+        versions = _versions(self.database.rows(f"{_VERSION} WHERE t.key = ?1 OR t.sha256 = ?1 ORDER BY v.id", (key,)))
         return list(dict.fromkeys(version.canonical for version in versions))
 
     def stored(self, key: str) -> StoredText | None:
         """Return the text with a shown key, or with this SHA-256, which it matches; None if there is none."""
-        rows = self.database.rows("SELECT sha256, content, spans, pages FROM texts WHERE ?1 IN (key, sha256)", (key,))
+        rows = self.database.rows("SELECT sha256, content, spans, pages FROM texts WHERE key = ?1 OR sha256 = ?1", (key,))
         if not rows:
             return None
         sha256, content, spans, pages = rows[0]
