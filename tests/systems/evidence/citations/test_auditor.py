@@ -10,6 +10,8 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
@@ -174,13 +176,13 @@ def test_a_source_that_another_process_deletes_during_the_audit_is_not_indexed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = project(tmp_path)
-    other, text = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])), index.text
+    other, read = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])), index.read
 
-    def text_after_its_end(key: str) -> str:
+    def read_after_its_end(source: SourceVersion) -> tuple[str, list[EvidencePassage]]:
         other.delete(SOURCES[0][1])
-        return text(key)
+        return read(source)
 
-    monkeypatch.setattr(index, "text", text_after_its_end)
+    monkeypatch.setattr(index, "read", read_after_its_end)
     (row,) = audited(index, "The Long Bridge was opened in 1932 [1].").rows
     assert (row.status, row.reason) == ("SOURCE_NOT_INDEXED", "deleted source")
 
