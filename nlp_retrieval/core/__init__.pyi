@@ -56,10 +56,8 @@ from nlp_retrieval.core.files.frames import texts_of as texts_of
 from nlp_retrieval.core.files.json_text import MAX_BYTES as MAX_BYTES
 from nlp_retrieval.core.files.json_text import parse_json as parse_json
 from nlp_retrieval.core.files.json_text import read_json_file as read_json_file
-from nlp_retrieval.core.files.model_files import ModelFiles as ModelFiles
 from nlp_retrieval.core.files.opening import expanded as expanded
 from nlp_retrieval.core.files.opening import sha256_of as sha256_of
-from nlp_retrieval.core.files.yaml_text import check_keys as check_keys
 from nlp_retrieval.core.files.yaml_text import parse_yaml as parse_yaml
 from nlp_retrieval.core.files.yaml_text import read_yaml as read_yaml
 from nlp_retrieval.core.filters import Where as Where
@@ -81,7 +79,6 @@ from nlp_retrieval.core.models import RetrievalResult as RetrievalResult
 from nlp_retrieval.core.models import SearchableItem as SearchableItem
 from nlp_retrieval.core.models import join_title as join_title
 from nlp_retrieval.core.processes import Lock as Lock
-from nlp_retrieval.core.progress_bars import hidden_progress as hidden_progress
 from nlp_retrieval.core.progress_bars import progress as progress
 from nlp_retrieval.core.progress_bars import tracked as tracked
 from nlp_retrieval.core.queries import STOP_WORDS as STOP_WORDS

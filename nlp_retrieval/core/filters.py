@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from operator import eq, ge, gt, le, lt
+from functools import cached_property
+from itertools import accumulate
+from operator import ge, gt, le, lt
 from typing import Any, Literal
 
 import numpy as np
@@ -63,20 +66,33 @@ class Condition:
     def _holds_of_one(self, value: object) -> bool:
         if not isinstance(value, str | bool | int | float):
             return False
-        compare = COMPARED[self.operator]
-        alike = [wanted for wanted in self.values if kind_of(wanted) == kind_of(value)]
-        if not isinstance(value, str):
-            return any(compare(value, wanted) for wanted in alike)
-        text, instant = normalize("NFC", value), instant_of(value)
-        periods = [period_of(str(wanted)) for wanted in alike]
-        return any(
-            compare(text, wanted)
-            if instant is None or period is None
-            else period[0] <= instant <= period[1]
-            if self.operator in ("eq", "in")
-            else compare(instant, edge_of(period, self.operator))
-            for wanted, period in zip(alike, periods, strict=True)
-        )
+        kind, instant = kind_of(value), None
+        if isinstance(value, str):
+            value, instant = normalize("NFC", value), _instant_of(value) if self._periods else None
+        if self.operator in ("eq", "in"):
+            place = 0 if instant is None else bisect_right(self._periods, (instant, math.inf))
+            return (instant is not None and place > 0 and instant <= self._ends[place - 1]) or (kind, value) in self._equal
+        (wanted,) = self.values
+        compare = _COMPARED[self.operator]
+        if instant is not None:
+            ((first, last),) = self._periods
+            return compare(instant, first if self.operator in ("gte", "lt") else last)
+        return kind_of(wanted) == kind and compare(value, wanted)
+
+    @cached_property
+    def _equal(self) -> set[tuple[str, Scalar]]:
+        return {(kind_of(wanted), wanted) for wanted in self.values}
+
+    @cached_property
+    def _periods(self) -> list[tuple[int, int]]:
+        """The first and the last instant of each value that is a year, a month, a day or a time, in order."""
+        periods = (_period_of(wanted) for wanted in self.values if isinstance(wanted, str))
+        return sorted(period for period in periods if period is not None)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """For each of these, the last instant of all up to it."""
+        return list(accumulate((last for _, last in self._periods), max))
 
 
 @dataclass(frozen=True)
@@ -89,21 +105,18 @@ class Combination:
 
 Filter = Condition | Combination
 
-COMPARED: dict[str, Callable[[Any, Any], Any]] = {"eq": eq, "in": eq, "gt": gt, "gte": ge, "lt": lt, "lte": le}
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 
-OFFSET = "(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
-TIME = (
+_TIME = re.compile(
     "[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-    f"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,9}})?)?{OFFSET}?)?"
+    "(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{1,9})?)?(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?"
 )
-"""Pattern of a day or a time in ISO 8601, as databases, tables and JSON write them."""
-
-_TIME = re.compile(TIME)
+"""A day or a time in ISO 8601, as databases, tables and JSON write them."""
 _PERIOD = re.compile("[12][0-9]{3}(?:-[01][0-9](?:-[0-3][0-9])?)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def instant_of(text: str) -> int | None:
+def _instant_of(text: str) -> int | None:
     """Return the microseconds since 1970 of a day or a time in ISO 8601, in UTC without an offset; None for another text."""
     if _TIME.fullmatch(text) is None:
         return None
@@ -114,10 +127,10 @@ def instant_of(text: str) -> int | None:
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
-def period_of(text: str) -> tuple[int, int] | None:
+def _period_of(text: str) -> tuple[int, int] | None:
     """Return the first and the last instant of a year, a month, a day or a time in ISO 8601; None for another text."""
     if _PERIOD.fullmatch(text) is None:
-        instant = instant_of(text)
+        instant = _instant_of(text)
         return None if instant is None else (instant, instant)
     try:
         start = np.datetime64(text)
@@ -125,11 +138,6 @@ def period_of(text: str) -> tuple[int, int] | None:
         return None
     first, after = np.array([start, start + 1], "M8[us]").astype(np.int64).tolist()
     return first, after - 1
-
-
-def edge_of(period: tuple[int, int], operator: Operator) -> int:
-    """Return the instant of a period to compare with by an ordering operator."""
-    return period[0] if operator in ("gte", "lt") else period[1]
 
 
 def kind_of(value: object) -> str:

@@ -8,30 +8,12 @@ from __future__ import annotations
 
 import gc
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
-
-_MAX_BITS = 2126
-"""Size of an integer of 640 digits: the largest that is read from JSON and that every Python can print."""
-
-
-def _wrong_number(value: JsonValue, path: str) -> str | None:
-    """The path in nested metadata to a number that JSON cannot represent, and its description; or None."""
-    if isinstance(value, float):
-        return None if math.isfinite(value) else f"{path} is not a finite number; leave the key out where there is no value"
-    if isinstance(value, int):
-        return None if value.bit_length() <= _MAX_BITS else f"{path} is an integer of more than 640 digits; write it as text"
-    nested: Iterable[tuple[str, JsonValue]] = ()
-    if isinstance(value, dict):
-        nested = ((f"{path}.{key}", inner) for key, inner in value.items())
-    elif isinstance(value, list):
-        nested = ((f"{path}[{position}]", inner) for position, inner in enumerate(value))
-    return next((wrong for inner_path, inner in nested if (wrong := _wrong_number(inner, inner_path))), None)
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
 class ByKey(Mapping[str, Any]):
@@ -93,7 +75,7 @@ _RESULT_FIELDS = {"item", "score", "signals"}
 class PlainModel(BaseModel):
     """A frozen model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 @contextmanager
@@ -125,13 +107,6 @@ class SearchableItem(PlainModel):
     item_id: str = Field(min_length=1)
     content: str
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
-
-    @field_validator("metadata")
-    @classmethod
-    def _only_numbers_of_json(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        if wrong := _wrong_number(value, "metadata"):
-            raise ValueError(wrong)
-        return value
 
     @property
     def title(self) -> str:
@@ -173,7 +148,7 @@ class RetrievalResult(PlainModel):
     """
 
     item: SearchableItem
-    score: float = Field(allow_inf_nan=False)
+    score: float
     signals: dict[str, float] = Field(default_factory=dict)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:

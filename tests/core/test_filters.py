@@ -166,9 +166,7 @@ def mistyped(where: dict[str, Any], held: list[Any], key: str) -> bool:
             compared = wanted if isinstance(wanted, dict) else {"eq": wanted}
             for operator, value in compared.items():
                 values = value if operator == "in" else [] if operator == "exists" else [value]
-                wrong = [kind(one) not in kinds for one in values]
-                # where values are of several types, one that can be compared is enough
-                found += wrong if typed else [bool(wrong) and all(wrong)]
+                found += [typed and kind(one) not in kinds for one in values]
     return any(found)
 
 

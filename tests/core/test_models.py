@@ -31,12 +31,12 @@ def test_a_trusted_item_equals_the_validated_one(item_id, content, values):
 @pytest.mark.parametrize(
     ("values", "place"),
     [
-        ({"price": math.nan}, r"metadata\.price "),
-        ({"a": {"b": [1.0, {"c": -math.inf}]}}, r"metadata\.a\.b\[1\]\.c "),
+        ({"price": math.nan}, r"metadata\.price"),
+        ({"a": {"b": [1.0, {"c": -math.inf}]}}, r"metadata\.a\..*b\..*c"),
     ],
 )
 def test_a_number_that_is_not_finite_is_refused_with_its_place(values, place):
-    with pytest.raises(ValidationError, match=place + "is not a finite number"):
+    with pytest.raises(ValidationError, match=rf"{place}.*\n.*a finite number"):
         SearchableItem(item_id="a", content="b", metadata=values)
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from nlp_retrieval.core import progress_bars
-from nlp_retrieval.core.progress_bars import Display, hidden_progress
+from nlp_retrieval.core.progress_bars import Display
 
 
 class Terminal(io.StringIO):
@@ -48,9 +48,7 @@ def test_a_pipe_gets_plain_lines_from_commands_only(shown) -> None:
     assert shown(io.StringIO(), "lines", None).splitlines()[-1] == "bm25: indexing: 3"
 
 
-def test_quiet_and_hidden_progress_and_short_work_show_nothing(shown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_progress_and_short_work_show_nothing(shown, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(Terminal(), "off") == ""
-    with hidden_progress():
-        assert shown(Terminal(), "auto") == ""
     monkeypatch.setattr(progress_bars, "_AFTER", 100.0)
     assert "indexing" not in shown(Terminal(), "auto")

@@ -19,8 +19,6 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.opening import is_settled, sha256_of, state_of
 from nlp_retrieval.errors import ModelError
 
-__all__ = ["ModelFiles"]
-
 _FOR_PEOPLE = frozenset({"readme.md", "license", "data_config.json", ".gitattributes", ".gitignore", ".ds_store"})
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf")
 _NO_PART = frozenset({".git", ".cache", "__pycache__"})
@@ -37,22 +35,7 @@ _LEADING = frozenset(
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of a model at the time of its fingerprint.
-
-    Args:
-        folder: the folder that holds them.
-        fingerprint: SHA-256 over their names and contents.
-        trust_remote_code: whether Python code that the model names is run with it.
-
-    Raises:
-        ModelError: there is no such folder, it is empty, a file cannot be read, or the model refers to files outside it.
-
-    Examples:
-        >>> Path("model").mkdir()
-        >>> _ = Path("model/config.json").write_text("{}")
-        >>> len(ModelFiles.of(Path("model")).fingerprint)
-        64
-    """
+    """The files of a model at the time of its fingerprint, a SHA-256; ``trust_remote_code`` says whether its code is run."""
 
     folder: Path
     fingerprint: str

@@ -6,19 +6,19 @@ decimal numbers are numbers: ``no``, ``on``, ``010``, ``12:30`` and dates are te
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.core.unicode import find_lone_surrogate
-from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
+from nlp_retrieval.errors import ConfigurationError, SourceError
 
 _LONGEST = 2**20
 _MOST_VALUES = 1_000_000
@@ -26,8 +26,6 @@ _DEEPEST = 100
 """Limits of a file: its characters, its values once its aliases are written out, and its depth."""
 
 _TAG = "tag:yaml.org,2002:"
-_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\.")
-"""A character that JSON writes as two escapes, which YAML does not know; or another escape."""
 
 
 class _Loader(yaml.CSafeLoader):
@@ -160,24 +158,13 @@ def read_yaml(path: str | Path) -> Config:
         raise read_error(str(path), error) from error
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8") from None
-    if str(path).endswith(".json"):
-        text = _PAIR.sub(lambda match: match[0] if len(match[0]) == 2 else json.loads(f'"{match[0]}"'), text)
-    content = parse_yaml(text, str(path))
+    try:
+        content = parse_json(text, max_bytes=_LONGEST) if str(path).endswith(".json") else parse_yaml(text, str(path))
+    except ConfigurationError:
+        raise
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
     if not isinstance(content, dict):
         held = "nothing" if content is None else type(content).__name__
         raise ConfigurationError(f"{path} holds {held}, not a mapping of settings")
     return content
-
-
-def check_keys(settings: Config, valid: Iterable[str], required: Iterable[str], where: str) -> None:
-    """Raise :class:`ConfigurationError` for a key that is unknown, or one that is missing.
-
-    Examples:
-        >>> check_keys({"path": "a.txt"}, valid=["path", "encoding"], required=["path"], where="corpus")
-    """
-    known = list(valid)
-    for key in settings:
-        if key not in known:
-            raise ConfigurationError(f"{where}: unknown key {key!r}; {nearest(str(key), known)}")
-    if missing := [key for key in required if key not in settings]:
-        raise ConfigurationError(f"{where}: {', '.join(map(repr, missing))} missing; keys there can be: {', '.join(known)}")

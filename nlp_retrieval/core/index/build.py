@@ -67,22 +67,10 @@ class Builder(Component, ABC):
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:
-        """Write this engine's index of ``items`` into ``folder``, flat files only.
-
-        Args:
-            items: ``len(items)`` of them; ``items.texts(batch_size)`` streams their texts in row order.
-            folder: empty; synced, checksummed and published when this returns.
-        """
+        """Write this engine's index of ``items`` into an empty folder, flat files only; it is published when this returns."""
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write the index of added items; rows count from 0. Same as :meth:`build` by default.
-
-        Args:
-            items: the added items.
-            folder: empty.
-            segments: the existing segments before it.
-            everything: the items of all segments and the added ones, by their rows in the index.
-        """
+        """Write the index of items added to these segments, rows from 0; ``everything`` are the items of all and these."""
         del segments, everything
         self.build(items, folder)
 
@@ -92,21 +80,15 @@ class Builder(Component, ABC):
         return False
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        """Write one index of the items of consecutive segments. By default it is built again from the items.
-
-        Args:
-            segments: segments of these items and some deleted ones.
-            items: the items that are not deleted, in order.
-            folder: empty.
-        """
+        """Write one index of the items of consecutive segments that are not deleted; by default it is built again."""
         del segments
         self.build(items, folder)
 
     def settle(self, directory: Path) -> None:
-        """Remove external data that no folder of an index names: see docs/STORES.md. Does nothing by default."""
+        """Remove external data that no folder of an index names: see docs/STORES.md."""
 
     def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Raise an IndexDamagedError if external data of segments is missing. Does nothing by default."""
+        """Raise an IndexDamagedError if external data of segments is missing."""
 
 
 class IndexWriter:
@@ -149,7 +131,7 @@ class IndexWriter:
     def write_segment(
         self, builder: Builder, identity: Config, corpus: CorpusRecord, rows: Segment, write: Callable[[Path], None]
     ) -> tuple[Segment, float]:
-        """Write a segment of a retriever into a scratch folder, and publish it; return also its seconds, as if all was new."""
+        """Write and publish a segment of a retriever; return also its seconds, as if nothing had been encoded before."""
         use_one_thread_after_fork()
         scratch, checkpoints = self.new_scratch(), self.checkpoints
         begin, reused = time.perf_counter(), checkpoints.seconds
@@ -170,14 +152,10 @@ class IndexWriter:
         return manifest
 
     def remove_unused(self) -> None:
-        """Remove published folders that are not in the manifest and not held by a reader, and the engines' data elsewhere.
-
-        A later writer removes what is still held. If the manifest cannot be read, nothing is removed; without
-        one, only what this writer published.
-        """
+        """Remove published folders that the manifest does not name and no reader holds, and the engines' data elsewhere."""
         with suppress(OSError, IndexStateError):
             manifest = read_manifest(self.directory)
-            _remove_others(self.directory, set(manifest.folders) if manifest else self.there)
+            self._remove_others(set(manifest.folders) if manifest else self.there)
         for builder in {builder.name: builder for builder in self.builders}.values():
             try:
                 builder.settle(self.directory)
@@ -189,20 +167,19 @@ class IndexWriter:
                     stacklevel=2,
                 )
 
-
-def _remove_others(directory: Path, in_use: set[str]) -> None:
-    for folder in directory.iterdir():
-        if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
-            continue
-        with suppress(OSError):  # not readable, or held by a reader
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                moved = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
-                sync(directory)
-                shutil.rmtree(moved, ignore_errors=True)
-            finally:
-                os.close(descriptor)
+    def _remove_others(self, in_use: set[str]) -> None:
+        for folder in self.directory.iterdir():
+            if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
+                continue
+            with suppress(OSError):  # not readable, or held by a reader
+                descriptor = os.open(folder, os.O_RDONLY)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    moved = folder.rename(self.directory / f"{SCRATCH}{uuid4().hex}")  # the next writer clears it after a crash
+                    sync(self.directory)
+                    shutil.rmtree(moved, ignore_errors=True)
+                finally:
+                    os.close(descriptor)
 
 
 @contextmanager
@@ -221,7 +198,7 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
             writer.clear_scratch()
             yield writer
         except KeyboardInterrupt as error:
-            error.args = error.args or (_state_left(directory, before, writer.checkpoints.kept),)
+            error.args = error.args or (_state_left(directory, before, sum(writer.checkpoints.stored.values())),)
             raise
         finally:
             try:
@@ -298,32 +275,25 @@ class IndexReport:
 
 
 def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, replace: bool = False) -> IndexReport:
-    """Make an index directory hold these items and these retrievers; parts that exist are not built again.
-
-    The items are streamed once. With ``replace``, an index of other items, or a damaged one, is overwritten.
-    """
+    """Make an index directory hold these items and retrievers; with ``replace``, other items or damaged files give way."""
     begin, directory = time.perf_counter(), index_directory(path)
     identities = [builder.identity for builder in builders]
+    is_whole = partial(_is_whole, directory, replace)
     with writing(directory) as writer:
         scratch = writer.new_scratch()
         n_items, fingerprint = write_items(checked_items(items), scratch)
         owns = [fingerprint_of(fingerprint, identity) for identity in identities]
+        of_builder = dict(zip(owns, builders, strict=True))
         before, corpus = None, None
         retrievers: list[RetrieverRecord] = []
-        whole: set[str] = set()
         try:
             before = read_manifest(directory)
         except IndexDamagedError:
             if not replace:
                 raise
         if before is not None and before.corpus.fingerprint == fingerprint:
-            corpus = before.corpus if _is_whole(directory, before.corpus.records, replace=replace) else None
-            retrievers, of_builder = list(before.retrievers), dict(zip(owns, builders, strict=True))
-            whole = {
-                record.fingerprint
-                for record in retrievers
-                if _is_whole(directory, record.segments, of_builder.get(record.fingerprint), replace=replace)
-            }
+            corpus = before.corpus if is_whole(before.corpus.records) else None
+            retrievers = [each for each in before.retrievers if is_whole(each.segments, of_builder.get(each.fingerprint))]
         elif before is not None and not replace:
             raise _conflict(directory, before.corpus, n_items)
         if corpus is None:
@@ -335,12 +305,11 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         found: list[str] = []
         for builder, identity, own in zip(builders, identities, owns, strict=True):
             config = without_secrets(builder.recorded_config)
-            record = next((record for record in retrievers if record.fingerprint == own and own in whole), None)
+            record = next((record for record in retrievers if record.fingerprint == own), None)
             if record is not None:
                 found.append(builder.name)
             else:
                 built[own] = builder.name
-                whole.add(own)
                 segment, took = writer.write_segment(builder, identity, corpus, rows, partial(builder.build, table))
                 record = RetrieverRecord(
                     fingerprint=own, identity=without_secrets(identity), config=config, segments=[segment], seconds=took
@@ -350,7 +319,6 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             others = [other for n, other in enumerate(retrievers) if n not in same]
             place = same[0] if same else len(others)
             retrievers = [*others[:place], record.model_copy(update={"config": config}), *others[place:]]
-        retrievers = [record for record in retrievers if record.fingerprint in whole]
         if before is None or (before.corpus, before.retrievers) != (corpus, retrievers):
             writer.publish_manifest(before, corpus, retrievers)
         writer.checkpoints.remove()
@@ -359,9 +327,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
     return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), writer.checkpoints.resumed)
 
 
-def _is_whole(
-    directory: Path, folders: Sequence[FolderRecord], builder: Builder | None = None, *, replace: bool = False
-) -> bool:
+def _is_whole(directory: Path, replace: bool, folders: Sequence[FolderRecord], builder: Builder | None = None) -> bool:
     """Return whether files, and an engine's data elsewhere, are as they were written; else an error, unless it is replaced."""
     try:
         for folder in folders:
@@ -377,8 +343,8 @@ def _is_whole(
 
 
 def _conflict(directory: Path, there: CorpusRecord, n_items: int) -> IndexConflictError:
-    order = "; their order counts" if n_items == there.n_items else ""
     updated = ", which were updated since they were indexed (an updated item comes last)" if there.updated else ""
+    order = "; their order counts" if n_items == there.n_items else ""
     return IndexConflictError(
         f"{directory} holds an index of {there.n_items:,} other items{updated} (now given: {n_items:,}{order}); "
         "choose another folder, add or delete items, or pass replace=True to overwrite that index"

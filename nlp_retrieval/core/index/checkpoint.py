@@ -8,13 +8,13 @@ build if it has the same encoder. The build that publishes removes all. Nothing 
 from __future__ import annotations
 
 import hashlib
-import struct
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,6 @@ from nlp_retrieval.errors import RetrievalWarning
 
 PREFIX = ".encoding-"
 _DIGEST = hashlib.sha256().digest_size
-_HEAD = struct.Struct("<IIQ")
-"""Dimension, texts that are longer than the encoder reads, nanoseconds; the numbers of rows and the rows follow."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,12 @@ class EncodedBatch:
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one writer, with the seconds that the reused texts had taken, and how many texts are stored."""
+    """The checkpoints of one writer: how many texts each has, how many were found, and the seconds that those had taken."""
 
     directory: Path
+    stored: dict[Path, int] = field(default_factory=dict)
     resumed: int = 0
-    kept: int = 0
     seconds: float = 0.0
-    _known: set[Path] = field(default_factory=set)
     _writable: bool = True
 
     @contextmanager
@@ -68,36 +65,32 @@ class Checkpoints:
             with suppress(OSError):
                 file.unlink()
 
-    def find(self, path: Path, n_texts: int, dtype: np.dtype[Any]) -> EncodedBatch | None:
+    def find(self, path: Path) -> EncodedBatch | None:
         """Return the batch of a file; None if it is missing or damaged, or anyone else could have written it."""
         try:
             content = read_own(path)
-            digest, head, rest = content[:_DIGEST], content[_DIGEST:][: _HEAD.size], content[_DIGEST + _HEAD.size :]
-            dimension, n_cut, nanoseconds = _HEAD.unpack(head)
-            counts = np.frombuffer(rest, "<u4", n_texts).astype(np.uint32)
-            rows = np.frombuffer(rest, dtype, offset=4 * n_texts).reshape(int(counts.sum()), dimension)
-        except (OSError, ValueError, struct.error):
+        except OSError:
             return None
-        if hashlib.sha256(content[_DIGEST:]).digest() != digest or not np.isfinite(rows).all():
+        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
             return None
-        if path not in self._known:  # or another retriever of this run needed it too
-            self._known.add(path)
-            self.resumed += n_texts
-            self.kept += n_texts
-        self.seconds += nanoseconds / 1e9
-        return EncodedBatch(rows, counts, n_cut)
+        with np.load(BytesIO(content[_DIGEST:]), allow_pickle=False) as file:
+            batch = EncodedBatch(file["rows"], file["counts"], int(file["n_cut"]))
+            self.seconds += float(file["seconds"])
+        if path not in self.stored:  # or another retriever of this run needed it too
+            self.resumed += len(batch.counts)
+            self.stored[path] = len(batch.counts)
+        return batch
 
-    def keep(self, path: Path, batch: EncodedBatch, dtype: np.dtype[Any], nanoseconds: int) -> None:
+    def keep(self, path: Path, batch: EncodedBatch, dtype: DTypeLike, seconds: float) -> None:
         """Write the file of a batch; if that fails, warn, and keep none from then on."""
         if not self._writable:
             return
-        rows = np.ascontiguousarray(batch.rows, dtype)
-        head = _HEAD.pack(rows.shape[1], batch.n_cut, nanoseconds)
-        content = head + batch.counts.astype("<u4").tobytes() + rows.tobytes()
+        file = BytesIO()
+        np.savez(file, rows=batch.rows.astype(dtype), counts=batch.counts, n_cut=batch.n_cut, seconds=seconds)
+        content = file.getvalue()
         try:
             write_atomically(path, hashlib.sha256(content).digest() + content, durable=False)
-            self._known.add(path)
-            self.kept += len(batch.counts)
+            self.stored[path] = len(batch.counts)
         except OSError as error:
             self._writable = False
             self.remove()
@@ -117,35 +110,31 @@ EncodeAll = Callable[[Iterator[list[str]]], Iterator[tuple[list[str], EncodedBat
 def resumed_batches(
     settings: Config, batches: Iterator[list[str]], encode: EncodeAll, dtype: DTypeLike
 ) -> Iterator[EncodedBatch]:
-    """Yield the result of ``encode`` for each batch, reused where it is stored; ``settings`` decides all but the texts.
-
-    Rows are stored as ``dtype``, which must be precise enough for the caller.
-    """
+    """Yield the result of ``encode`` for each batch, reused where it is stored as ``dtype``; ``settings`` decides the rest."""
     site = _current.get()
     if site is None:
         yield from (batch for _, batch in encode(batches))
         return
-    kind: np.dtype[Any] = np.dtype(dtype)
     found: EncodedBatch | None = None
 
     def path_of(texts: list[str]) -> Path:
-        decided = canonical_json([__version__, settings, kind.str, texts]).encode("utf-8", "surrogatepass")
+        decided = canonical_json([__version__, settings, np.dtype(dtype).str, texts]).encode("utf-8", "surrogatepass")
         return site.directory / f"{PREFIX}{hashlib.sha256(decided).hexdigest()[:32]}"
 
     def missing() -> Iterator[list[str]]:
         """The batches up to the next one that is stored, which is found."""
         nonlocal found
         for texts in batches:
-            if (found := site.find(path_of(texts), len(texts), kind)) is not None:
+            if (found := site.find(path_of(texts))) is not None:
                 return
             yield texts
 
     while True:
-        begin, found = time.perf_counter_ns(), None
+        begin, found = time.perf_counter(), None
         for texts, batch in encode(missing()):
-            site.keep(path_of(texts), batch, kind, time.perf_counter_ns() - begin)
+            site.keep(path_of(texts), batch, dtype, time.perf_counter() - begin)
             yield batch
-            begin = time.perf_counter_ns()
+            begin = time.perf_counter()
         if found is None:
             return
         yield found

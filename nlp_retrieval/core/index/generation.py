@@ -74,10 +74,7 @@ class Segment(FolderRecord):
 
 
 class CorpusRecord(_Record):
-    """The items: how many are not deleted, their segments in the order of their rows, and the rows of deleted ones.
-
-    The fingerprint is that of the items and, if they were updated since they were indexed, of the updates.
-    """
+    """The items that are not deleted, their segments by rows, the rows of deleted ones; the fingerprint covers updates too."""
 
     fingerprint: str
     n_items: int = Field(ge=1)
@@ -101,10 +98,7 @@ class CorpusRecord(_Record):
 
 
 class RetrieverRecord(_Record):
-    """One retriever: the identity that its fingerprint covers, and its configuration, both without secrets.
-
-    It has one segment for each segment of the items, with the same rows.
-    """
+    """One retriever: identity and configuration without secrets, and a segment for each of the items, with the same rows."""
 
     fingerprint: str
     identity: dict[str, Any]
@@ -156,19 +150,12 @@ def fingerprint_of(corpus: str, identity: Config) -> str:
     return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
 
 
-# The manifest.
-
-
 def _checksum(content: dict[str, Any]) -> str:
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a directory atomically.
-
-    Raises:
-        ConfigurationError: it is too large to be read again.
-    """
+    """Replace the manifest of a directory atomically; ConfigurationError if it would be too large to be read again."""
     content = manifest.model_dump(mode="json")
     stated = f"{canonical_json(content | {'checksum': _checksum(content)})}\n".encode()
     if len(stated) > _MOST_BYTES:
@@ -235,9 +222,6 @@ def require_manifest(directory: Path) -> Manifest:
     if manifest is None:
         raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
     return manifest
-
-
-# The folders that it names.
 
 
 @dataclass(frozen=True)
@@ -347,7 +331,7 @@ class Generation:
         self.manifest = manifest
         self._state = state
         descriptors: list[int] = []
-        weakref.finalize(self, _close_all, descriptors)
+        weakref.finalize(self, lambda: [os.close(descriptor) for descriptor in descriptors])
         for folder in manifest.folders:
             with explain_file_limit(path / folder):
                 descriptors.append(os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY))
@@ -361,22 +345,12 @@ class Generation:
         return f"<generation {self.manifest.generation} of {self.path}: {self.manifest.corpus.n_items:,} items>"
 
     def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
-        """Return the segments of a retriever, each file of which has its size.
-
-        Raises:
-            IndexDamagedError: a file is missing or has changed.
-        """
+        """Return the segments of a retriever; IndexDamagedError if a file is missing or has another size."""
         return checked_segments(self.path, record.segments, self.items)
 
     def is_current(self) -> bool:
         """Return whether this is still the latest generation."""
         return manifest_state(self.path) == self._state or read_manifest(self.path) == self.manifest
-
-
-def _close_all(descriptors: list[int]) -> None:
-    for descriptor in descriptors:
-        with suppress(OSError):
-            os.close(descriptor)
 
 
 def open_generation(path: str | Path) -> Generation:

@@ -28,13 +28,12 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.opening import explain_file_limit
-from nlp_retrieval.core.filters import Where, parse_filter
-from nlp_retrieval.core.index.masks import mask_of
+from nlp_retrieval.core.filters import Combination, Condition, Filter, Where, kind_of, parse_filter, shown
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.unicode import normalize
-from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError
+from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError, nearest
 
 ITEMS_FILE = "items.arrow"
 PREFIX = "metadata."
@@ -47,6 +46,9 @@ TYPES: dict[str, pa.DataType] = {
     "json": pa.string(),
 }
 """Column types by the kind of their values."""
+
+_COMPARED_AS = {"bool": "truth value", "int": "number", "float": "number", "str": "text", "strings": "text"}
+"""What filters compare the values of a kind with; with those of ``json`` anything."""
 
 _FIXED = [pa.field("item_id", pa.string()), pa.field("content", pa.string()), pa.field("has_words", pa.bool_())]
 """The columns before those of the metadata; an item without a letter or a digit has no words."""
@@ -89,11 +91,7 @@ class ItemsDigest:
         self._digest = hashlib.sha256()
 
     def add(self, item: SearchableItem) -> tuple[dict[str, Any], str]:
-        """Add the next item; return its metadata as it is stored, and as canonical JSON.
-
-        Keys are in Unicode's normal form C, in which filters name them. In the fingerprint, 3.0 is written as 3, because a
-        column of both returns only one form of equal numbers.
-        """
+        """Add the next item; return its metadata as it is stored, with keys in the normal form C, and as canonical JSON."""
         metadata = item.metadata
         if not all(map(str.isascii, metadata)):
             metadata = {normalize("NFC", key): value for key, value in metadata.items()}
@@ -104,7 +102,7 @@ class ItemsDigest:
         except (TypeError, ValueError, RecursionError) as error:
             raise ItemError(f"item {item.item_id!r:.80}: its metadata cannot be stored as JSON: {error}") from None
         whole = {key: int(value) for key, value in metadata.items() if isinstance(value, float) and value.is_integer()}
-        if whole:
+        if whole:  # a column of integers and floats gives back floats alone
             stated = canonical_json(metadata | whole)
         try:
             self._digest.update(f"{canonical_json([item.item_id, item.content])}{stated}\n".encode())
@@ -261,6 +259,23 @@ class _Part:
                     if value is not None:
                         one[key] = json.loads(value) if kind == "json" else value
         return found
+
+    def meets(self, condition: Condition) -> Mask:
+        """Which rows meet a condition, which is tried once on each different value."""
+        nothing = np.full(len(self), condition.holds(None))
+        if condition.key not in self.kinds:
+            return nothing
+        column, kind = self.column(len(_FIXED) + [*self.kinds].index(condition.key)), self.kinds[condition.key]
+        if condition.operator == "exists" and kind != "json":
+            return nothing ^ column.is_valid().to_numpy(zero_copy_only=False)
+        encoded = (column.flatten() if kind == "strings" else column).dictionary_encode()
+        values = map(json.loads, encoded.dictionary.to_pylist()) if kind == "json" else encoded.dictionary.to_pylist()
+        holds = np.array([*map(condition.holds, values), condition.holds(None)])
+        met: Mask = holds[encoded.indices.fill_null(len(holds) - 1).to_numpy(zero_copy_only=False)]
+        if kind != "strings":
+            return met
+        lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        return np.bincount(np.repeat(np.arange(len(self)), lengths)[met], minlength=len(self)) > 0
 
     def titles(self) -> list[str]:
         """The titles; empty if there is none."""
@@ -435,20 +450,30 @@ class ItemTable:
         wanted = parse_filter(where)
         mask = self._masks.get(repr(wanted))
         if mask is None:
-            mask = mask_of(wanted, self.kinds, self._columns)
+            mask = self._mask_of(wanted)
             mask = mask if self.live is None else mask & self.live
             mask.flags.writeable = False
             self._masks = dict([*self._masks.items()][1 - _MASKS_KEPT :]) | {repr(wanted): mask}
         return mask
 
-    def _columns(self, key: str) -> list[tuple[str, pa.Array]]:
-        """The metadata of a key in each part, with its kind there; all null if the file has none."""
-        columns = []
-        for part in self._parts:
-            kind = part.kinds.get(key, self.kinds[key])
-            position = len(_FIXED) + [*part.kinds].index(key) if key in part.kinds else None
-            columns.append((kind, pa.nulls(len(part), TYPES[kind]) if position is None else part.column(position)))
-        return columns
+    def _mask_of(self, wanted: Filter) -> Mask:
+        if isinstance(wanted, Combination):
+            masks = [self._mask_of(part) for part in wanted.parts]
+            joined: Mask = (np.logical_or if wanted.operator == "or" else np.logical_and).reduce(masks)
+            return ~joined if wanted.operator == "not" else joined
+        if wanted.key not in self.kinds:
+            has = nearest(wanted.key, self.kinds) if self.kinds else "its items have no metadata"
+            if (outer := wanted.key.partition(".")[0]) in self.kinds:
+                has = f"a value inside {outer!r} cannot be reached: store it as a metadata key of its own, and index again"
+            raise QueryError(
+                f"where: no item of this index has the metadata key {wanted.key!r}; {has}. A loader keeps its metadata_fields"
+            )
+        kind = _COMPARED_AS.get(self.kinds[wanted.key])
+        for value in wanted.values if kind is not None and wanted.operator != "exists" else ():
+            if (found := kind_of(value)) != kind:
+                told = f"where: {wanted.key} is a {kind} in this index, and {shown(value)} is a {found}; give one of its kind"
+                raise QueryError(told)
+        return np.concatenate([part.meets(wanted) for part in self._parts])
 
     def allowed(self, where: Where | None) -> Mask | None:
         """Return the :meth:`mask` of a user's filter; if no item meets it, the search has a note that says so."""

@@ -1,11 +1,8 @@
 """Updating an index in place: new items become a separate segment, deleted ones are marked, and segments are joined.
 
-Existing files are never written to. An update publishes new folders and then a manifest that names them and the old ones,
-so that a reader sees all of it or none, and a crash leaves the old state or the new one. An updated item is deleted and added,
-so it moves to the end.
-
-Segments are joined when the later ones hold half as many rows as an earlier one, so that an index of n items has about log n
-segments and an item is copied about log n times. All are joined when a quarter of the rows belong to deleted items.
+Existing files are never written to. An updated item is deleted and added, so it moves to the end. Segments are joined when the
+later ones hold half as many rows as an earlier one, so that an index of n items has about log n segments and an item is copied
+about log n times. All are joined when a quarter of the rows belong to deleted items.
 """
 
 from __future__ import annotations
@@ -68,7 +65,7 @@ class IndexChange:
         n_items = corpus.n_items - len(gone) + (0 if added is None else added.end_row - added.first_row)
         if n_items == 0:
             raise ItemError(f"no item would be left in {self.directory}; remove the folder instead, or keep one")
-        fingerprint = _fingerprint(corpus.fingerprint, of_added, gone.tobytes())
+        fingerprint = _fingerprint(corpus.fingerprint, of_added, gone.tobytes().hex())
         segments = [*corpus.segments, *([] if added is None else [added])]
         deleted = self._written(np.union1d(self._deleted(), gone), fingerprint) if len(gone) else corpus.deleted
         changed = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=segments, deleted=deleted)
@@ -148,12 +145,8 @@ class IndexChange:
         self.items = items
 
 
-def _fingerprint(*parts: str | bytes) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode() if isinstance(part, str) else part
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    return digest.hexdigest()
+def _fingerprint(*parts: str) -> str:
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -234,11 +227,7 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
 
 
 def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
-    """Remove one retriever of an index with its files and tables, and return what is left; the second of a name is ``bm25-2``.
-
-    Raises:
-        ConfigurationError: there is none of this name, it is the only one, or another one searches with it.
-    """
+    """Remove one retriever of an index with its files and tables, and return what is left; the second bm25 is ``bm25-2``."""
     directory = index_directory(path)
     require_manifest(directory)  # or a folder would be made for it
     with writing(directory) as writer:

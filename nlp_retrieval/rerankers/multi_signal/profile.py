@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
+from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError, nearest
 from nlp_retrieval.text.printing import printable
 from nlp_retrieval.text.words import LinearPattern, stems_of_language
@@ -163,13 +163,14 @@ class Profile(BaseModel):
                 repeated, a pattern that does not compile, or question numbers that are repeated or missing.
             DependencyError: there are patterns, and RE2 is not installed.
         """
-        check_keys(dict(settings), cls.model_fields, ("name", "subject"), where)
         try:
             return cls.model_validate(_tuples(settings))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             location = ".".join(map(str, first["loc"]))
             fault = printable(first["msg"].removeprefix("Value error, "))
+            if first["type"] == "extra_forbidden":
+                raise ConfigurationError(f"{where}: unknown key {location!r}; {nearest(location, cls.model_fields)}") from None
             fault += "" if first["type"] == "value_error" else f", not {str(first['input'])[:40]!r}"
             raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {fault}") from None
         except ConfigurationError as error:
