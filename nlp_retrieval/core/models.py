@@ -1,8 +1,4 @@
-"""The data that users see: items, results, queries, gold.
-
-All are frozen pydantic models, created at the edges of the system. Only ``item_id`` is the identity of an item: two items
-with the same text are two items. Inside, candidates are passed as columns (:mod:`nlp_retrieval.core.candidates`).
-"""
+"""The data that users see: items, results, queries, gold; frozen, and known by their ids alone."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Fingerprints of the code of components that do not belong to this package.
+"""Fingerprints of the code of components of other packages; this one's have a ``format_version`` instead.
 
-A component of this package changes its ``format_version`` when its index format changes; other packages make no such promise,
-so the text of a class's module is compared, as it was when the class was created. Of a class that is in no file, as in a
-notebook, it is the compiled code of its own functions. What the module imports is not covered, except for the version of its
-package.
+The text of a class's module is compared, as it was when the class was created; of a class in no file, its functions' code.
 """
 
 from __future__ import annotations
@@ -63,17 +60,16 @@ def is_own_module(name: str) -> bool:
 
 def _checksum(cls: type) -> str:
     codes = [code for value in vars(cls).values() for code in _codes_in(value)]
-    written_in = {code.co_filename for code in codes}
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if file is not None and Path(file).is_file() and (file in written_in or not written_in):  # a decorator may be elsewhere
+    if file is not None and Path(file).is_file() and (not codes or file in {code.co_filename for code in codes}):
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()
     return hashlib.sha256(f"{sys.implementation.cache_tag}\0{_told(tuple(codes))}".encode()).hexdigest()
 
 
 def _codes_in(value: Any) -> list[CodeType]:
     """The code of an attribute that is a function, and of the functions that it wraps."""
+    inner = (getattr(value, name, None) for name in ("__wrapped__", "fget", "fset", "fdel"))
     own = [value.__code__] if isinstance(value, FunctionType) else []
-    inner = [getattr(value, name, None) for name in ("__wrapped__", "fget", "fset", "fdel")]
     return own + [code for part in inner if part is not None for code in _codes_in(part)]
 
 
@@ -82,6 +78,5 @@ def _told(value: object) -> str:
     if isinstance(value, CodeType):
         return f"{value.co_code.hex()} {value.co_names} {value.co_varnames} {_told(value.co_consts)}"
     if isinstance(value, tuple | frozenset):
-        parts = map(_told, value)
-        return f"({', '.join(parts if isinstance(value, tuple) else sorted(parts))})"
+        return str(list(map(_told, value)) if isinstance(value, tuple) else sorted(map(_told, value)))
     return repr(value)

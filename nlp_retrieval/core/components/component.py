@@ -1,9 +1,4 @@
-"""The base of all components: parameters are declared once, in the signature of ``__init__``.
-
-The type hints of that signature drive validation (``Annotated[float, Field(ge=0)]``), its defaults and the ``Args:``
-section of the class's docstring drive help, and the arguments of a component are its ``config``, where a ``Path`` is text. The
-author of a component writes an ordinary ``__init__`` and nothing else.
-"""
+"""The base of all components: parameters are declared once, in the signature of ``__init__``, and checked by its type hints."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Finding components by their short names.
-
-Every component, of this and other packages, is named by an entry point of the group ``nlp_retrieval.<kind>``; a
-configuration holds registry names and values, never an import path. Modules are imported when a name is first used.
-"""
+"""Finding components by their short names: entry points of the groups ``nlp_retrieval.<kind>``, imported at first use."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Rules for component settings in the manifest of an index or a run.
-
-A component lists them in ``manifest_may_set``, next to its parameters. A rule returns a phrase for a value that would do more
-than set a parameter: read a file, load code, reach a server. The rules are enforced in
-:mod:`nlp_retrieval.core.components.registry`.
-"""
+"""Rules for component settings in the manifest of an index or a run, listed in a component's ``manifest_may_set``."""
 
 from __future__ import annotations
 

@@ -62,10 +62,7 @@ def read_parquet(path: str | Path) -> pa.Table:
 
 
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = LEAVE_OUT) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the rows of batches, each with its location (``items.parquet, row 17``), rows counted from 1.
-
-    ``cure`` is advice about a value that cannot be converted; any fault is a SourceError.
-    """
+    """Yield the rows of batches, each with its location: ``items.parquet, row 17``; SourceError with ``cure`` for a fault."""
     number = 0
     try:
         for batch in batches:

@@ -1,8 +1,4 @@
-"""The cache folder, and files in it that are named by a hash of all that decides their content.
-
-Files in a cache are found by name, so anyone who can write there controls what is read. A file that another user owns, or that
-every user may write to, is treated as missing.
-"""
+"""The cache folder, and files in it named by a hash of all that decides them; what others could have written is not read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """A file of a project in SQLite, durable at once, and shared by any number of processes.
 
-Every change is one transaction, and is on the disk when it returns; a killed process leaves all of it or nothing.
-A file of another program or version, or a damaged one, is refused: its tables, triggers and views must be exactly those written
-here. A connection belongs to the process that opened it.
+Its tables, triggers and views must be exactly those written here. A connection belongs to the process that opened it.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWrite
 DatabaseRow = tuple[Any, ...]
 """Values as stored in the file; their reader checks their types."""
 
-WAIT = 60.0
+_WAIT = 60.0
 """Seconds to wait for the transaction of another process."""
 
 _inherited: list[sqlite3.Connection] = []
@@ -46,6 +44,11 @@ class DatabaseFile:
 
     Args:
         path: the file.
+
+    Raises:
+        IndexDamagedError: the file is not of this package, or damaged.
+        IndexLockedError: another process has locked it for a minute.
+        IndexWriteError: it cannot be written.
 
     Examples:
         >>> class Notes(DatabaseFile):
@@ -85,27 +88,13 @@ class DatabaseFile:
             self._connection = None
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[DatabaseRow]:
-        """Return the rows that a statement selects; empty if there is no file.
-
-        Raises:
-            IndexDamagedError: the file is not of this package, or damaged.
-            IndexLockedError: another process has locked it for a minute.
-        """
+        """Return the rows that a statement selects; empty if there is no file."""
         with self._lock, self._explained():
             return self._open().execute(statement, values).fetchall() if self.path.exists() else []
 
     @contextmanager
     def changing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """Make one change in full, or nothing if the block raises.
-
-        Args:
-            durable: whether it must survive a power failure; otherwise only the last changes may be lost then.
-
-        Raises:
-            IndexDamagedError: the file is not of this package, or damaged.
-            IndexLockedError: another process has locked it for a minute.
-            IndexWriteError: it cannot be written.
-        """
+        """Make one change in full, or nothing if the block raises; without ``durable``, a power failure may lose it."""
         with self._lock, self._explained():
             connection = self._open()
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
@@ -129,12 +118,17 @@ class DatabaseFile:
         # without write permission, a file that nobody is writing to is read as it is
         logged = self.path.with_name(f"{self.path.name}-wal").exists()
         target = self.path.absolute().as_uri() + ("?mode=rwc" if writable else "?mode=ro" if logged else "?immutable=1")
-        connection = sqlite3.connect(target, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True)
+        connection = sqlite3.connect(target, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True)
         try:
             connection.executescript("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0")
             if writable and (_value(connection, "user_version") == 0 or _value(connection, "journal_mode") != "wal"):
-                with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=WAIT):
-                    self._create(connection)
+                with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_WAIT):
+                    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                        numbers = f"PRAGMA application_id={self.application}", f"PRAGMA user_version={self.version}"
+                        for statement in ("BEGIN IMMEDIATE", *self.tables.values(), *numbers, "COMMIT"):
+                            connection.execute(statement)
+                    if _value(connection, "application_id") == self.application:
+                        connection.execute("PRAGMA journal_mode=WAL")
             self._check(connection)
         except BaseException:
             connection.close()
@@ -148,18 +142,6 @@ class DatabaseFile:
             status = self.path.stat()
             return os.getpid(), status.st_dev, status.st_ino
         return ()
-
-    def _create(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            statements = [
-                *self.tables.values(),
-                f"PRAGMA application_id={self.application}",
-                f"PRAGMA user_version={self.version}",
-            ]
-            for statement in ("BEGIN IMMEDIATE", *statements, "COMMIT"):
-                connection.execute(statement)
-        if _value(connection, "application_id") == self.application:
-            connection.execute("PRAGMA journal_mode=WAL")
 
     def _check(self, connection: sqlite3.Connection) -> None:
         if (_value(connection, "application_id"), _value(connection, "user_version")) != (self.application, self.version):
@@ -181,7 +163,7 @@ class DatabaseFile:
             name = getattr(error, "sqlite_errorname", "") or ""
             if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
                 raise IndexLockedError(
-                    f"another process has been writing to {self.path} for {WAIT:.0f} seconds; wait for it, then try again"
+                    f"another process has been writing to {self.path} for {_WAIT:.0f} seconds; wait for it, then try again"
                 ) from error
             if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")):
                 raise IndexWriteError(f"cannot write to {self.path}: {error}. What was there before is unchanged.") from error

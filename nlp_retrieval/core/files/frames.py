@@ -1,7 +1,6 @@
 """Items and queries as people hold them: DataFrames, Arrow tables, dicts, named tuples, pairs and texts.
 
-Columns are known by the names that people give them, in any case; if two could be meant, or none, an error says what to rename.
-All other columns are metadata. No library of DataFrames is imported: pandas, Polars, DuckDB and Arrow all export Arrow streams.
+No library of DataFrames is imported: pandas, Polars, DuckDB and Arrow all export Arrow streams.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class BaseLoader(Component, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if is_abstract(cls, "stream") and cls.load is not BaseLoader.load:
-            cls.stream = BaseLoader._stream_of_load  # type: ignore[method-assign]
+            cls.stream = lambda self: items_of(self.load())  # type: ignore[method-assign]
 
     @abstractmethod
     def stream(self) -> Iterator[SearchableItem]:
@@ -63,10 +62,6 @@ class BaseLoader(Component, ABC):
     def load(self) -> list[SearchableItem]:
         """Return all items as a list."""
         return list(self.stream())
-
-    def _stream_of_load(self) -> Iterator[SearchableItem]:
-        """Yield what ``load`` returns, as items."""
-        yield from items_of(self.load())
 
 
 @runtime_checkable
@@ -129,25 +124,18 @@ def texts_of(queries: Queries) -> tuple[list[str], list[str]]:
 
 
 def rows_of(source: object, what: str, error: type[InputError], names: Sequence[str] = ()) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the rows of a table, or records, as dicts by column, each with its location.
-
-    ``what`` is the word for one of them, ``names`` are the columns of plain tuples; ``error`` is raised for anything else.
-    """
+    """Yield the rows of a table, or records, as dicts, each with its location; ``names`` are the columns of plain tuples."""
     try:
         for location, entry in _entries(source, what):
-            yield location, _row(location, entry, names)
+            record = _fields_of(location, entry)
+            if record is None and isinstance(entry, tuple | list) and len(entry) <= len(names):
+                record = _fields_of(location, dict(zip(names, entry, strict=False)))
+            if record is None:
+                pattern = f" or a tuple ({', '.join(names)})" if names else ""
+                raise SourceError(f"{location} is {typed(entry)}; expected a row by column, such as a dict{pattern}")  # noqa: TRY301
+            yield location, record
     except SourceError as problem:
         raise error(str(problem)) from None
-
-
-def _row(location: str, entry: object, names: Sequence[str]) -> JsonObject:
-    record = _fields_of(location, entry)
-    if record is None and isinstance(entry, tuple | list) and len(entry) <= len(names):
-        record = _fields_of(location, dict(zip(names, entry, strict=False)))
-    if record is None:
-        pattern = f" or a tuple ({', '.join(names)})" if names else ""
-        raise SourceError(f"{location} is {typed(entry)}; expected a row by column, such as a dict{pattern}")
-    return record
 
 
 def is_table(source: object) -> bool:
@@ -275,17 +263,12 @@ def _entries(source: Any, what: str) -> Iterator[tuple[str, object]]:
     elif isinstance(source, str | bytes) or not isinstance(source, Iterable):
         cure = f"pass a DataFrame, or [{what}, ...]; a loader reads a file, such as JsonlLoader(path)"
         raise SourceError(f"{plural} come as a list or a DataFrame, not as {type(source).__name__}; {cure}")
-    elif _has_ids(getattr(source, "index", None)):
+    elif hasattr(source, "index") and (
+        getattr(source.index, "name", None) is not None or getattr(source.index, "inferred_type", "integer") != "integer"
+    ):
         raise SourceError(f"{type(source).__name__} has ids as its index; pass dict(series)")
     for number, entry in enumerate(source, 1):
         yield f"{what} {number}", entry
-
-
-def _has_ids(index: Any) -> bool:
-    """Return whether the index of a pandas Series holds more than the numbers of its rows."""
-    return (
-        any(name is not None for name in getattr(index, "names", ())) or getattr(index, "inferred_type", "integer") != "integer"
-    )
 
 
 def _fields_of(location: str, entry: Any) -> JsonObject | None:

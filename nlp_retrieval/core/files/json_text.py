@@ -1,9 +1,4 @@
-"""JSON from untrusted sources: the reader for all files, records and answers that contain it.
-
-Accepted is what the standard allows and a UTF-8 file can hold, up to limits of length and depth. A whole number of more than
-64 bits becomes a float. Any fault is a ValueError with a short phrase as its message; the caller knows the file and raises the
-package's own error.
-"""
+"""JSON from untrusted sources, within limits of length and depth; any fault is a ValueError with a short phrase."""
 
 from __future__ import annotations
 

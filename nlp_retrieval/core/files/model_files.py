@@ -1,7 +1,6 @@
-"""Fingerprints of models, which identify the indexes and stages that are made with them.
+"""Fingerprints of models: all files in a model's folder count, also behind links, except those that only describe it.
 
-Every file in a model's folder counts, whatever its suffix, also behind links, except those that only describe the model to
-people. The settings of a model may lead its loaders only to its own files.
+The settings of a model may lead its loaders only to its own files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Opening files: those of an index, which are regular files, and those of users, plain or gzip, of any type.
-
-Compression is recognised by the first bytes, not by the name. Any fault of a user's file is a
-:class:`~nlp_retrieval.errors.SourceError` that names it.
-"""
+"""Opening files: those of an index, which are regular files, and those of users, plain or gzip, of any type."""
 
 from __future__ import annotations
 
@@ -29,12 +25,8 @@ READ_ERRORS = (EOFError, zlib.error, OSError)
 
 _GZIP = b"\x1f\x8b"
 _UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8); CsvLoader also takes encoding="utf-16"'
-_FOREIGN = {
-    b"PK\x03\x04": "a zip archive; unpack it first",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
-    b"BZh": "compressed with bzip2; unpack it first (bunzip2), or compress it with gzip",
-    b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or compress it with gzip",
-    b"\x04\x22\x4d\x18": "compressed with lz4; unpack it first (unlz4), or compress it with gzip",
+_PACKED = b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18"
+_FOREIGN = dict.fromkeys(_PACKED, "an archive (zip, zstd, bzip2, xz or lz4); unpack it first, or compress it with gzip") | {
     b"version https://": "a pointer of Git LFS, and not the file itself; fetch that (git lfs pull)",
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",

@@ -1,7 +1,6 @@
 """Turning raw records of any source into items and queries, with errors that name the record's location.
 
-An id is text or an integer, which becomes text (exports of MS MARCO and many databases number their rows); floats, booleans,
-null and white space are refused: ``1.0`` and ``1`` would be one id or two depending on the program that wrote the file.
+An id is text or an integer: ``1.0`` and ``1`` would be one id or two depending on the program that wrote the file.
 """
 
 from __future__ import annotations
@@ -75,12 +74,7 @@ def plain_name(name: str) -> str:
 
 
 def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | None:
-    """Return which of the existing names was probably meant by one that is missing: a usual name, or a similar one.
-
-    Examples:
-        >>> likely("content", ["_id", "text"], ["text", "body"])
-        'text'
-    """
+    """Return which of the existing names was probably meant by one that is missing: a usual name, or a similar one."""
     plain = {plain_name(name): name for name in found}
     close = next(([alias] for alias in (plain_name(wanted), *aliases) if alias in plain), None)
     close = close or get_close_matches(plain_name(wanted), plain, n=1, cutoff=0.7)
@@ -133,7 +127,7 @@ def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonO
         return metadata if nested is None else metadata | {"metadata": nested}
     for key, value in nested.items():
         if key in metadata and metadata[key] != value:
-            raise _two_values(location, key)
+            raise SourceError(f'{location}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
         metadata[key] = value
     return metadata
 
@@ -143,12 +137,8 @@ def with_title(location: str, title: str, metadata: JsonObject) -> JsonObject:
     if not title:
         return metadata
     if metadata.get("title") not in (None, "", title):
-        raise _two_values(location, "title")
+        raise SourceError(f'{location}: "title" is in the row and, with another value, in its "metadata"; rename one')
     return metadata | {"title": title}
-
-
-def _two_values(location: str, key: str) -> SourceError:
-    return SourceError(f'{location}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
 
 
 def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -> SearchableItem:
@@ -194,10 +184,7 @@ LEAVE_OUT = "convert it to text, or leave it out with metadata_fields"
 def plain_value(  # noqa: PLR0911 -- one for each kind of value
     location: str, column: str, value: object, whole: bool = False, cure: str = LEAVE_OUT
 ) -> JsonValue:
-    """Turn a value of a driver or a table into a JSON value; NaN, which tables use for missing values, becomes null.
-
-    With ``whole``, a decimal without fraction becomes an integer (Oracle's ids). SourceError for what JSON cannot hold.
-    """
+    """Turn a value of a table into a JSON value, NaN into null, and ``whole`` decimals without fraction into integers."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -227,9 +214,8 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
     )
 
 
-# Ids as columns of TREC files, which are separated by white space: an id that holds white space or a control character is
-# written as ``%:`` and the id with these percent-encoded (``%:Hong%20Kong``), and so is one that begins with ``%:``. All others
-# are written as they are, also those with percent signs, such as URLs, which must match published qrels.
+# Ids as columns of TREC files: one that holds white space or a control character is written as ``%:Hong%20Kong``, and so is
+# one that begins with ``%:``. All others are written as they are, also URLs, which must match published qrels.
 
 ENCODED = "%:"
 # A byte order mark is dropped by readers where it begins a file; a lone surrogate has no UTF-8.

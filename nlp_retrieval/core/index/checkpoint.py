@@ -1,8 +1,7 @@
 """Checkpoints of an encoding: a batch that is already encoded is not encoded again.
 
-Each batch is a file of its own beside the folders of an index, named by all that decides its vectors: the texts, the encoder
-with its model and settings, and this version. So the next build finds it if one was killed, and so does the next retriever of a
-build if it has the same encoder. The build that publishes removes all. Nothing is used before its checksum has been compared.
+Each batch is a file beside the folders of an index, named by all that decides its vectors. So the next build finds it if one
+was killed, and so does the next retriever of a build with the same encoder. The build that publishes removes all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """An index directory as its readers see it: the manifest, and the generation that it describes.
 
-Only ``manifest.json`` is ever replaced; the files it names never change. It contains its own checksum, and only plain file
-names, so that neither a flipped bit nor a planted path can lead a reader elsewhere. A reader holds a shared lock on each
-folder of the generation that it opened, so that a writer that removes old folders keeps these until the reader has finished.
+Only ``manifest.json`` is ever replaced; the files it names never change. A reader holds a shared lock on each folder of its
+generation, so that a writer keeps them until the reader has finished.
 """
 
 from __future__ import annotations

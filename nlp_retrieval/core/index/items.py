@@ -1,8 +1,7 @@
 """The items of an index: memory-mapped Arrow streams, one per segment, written once and read by row.
 
-Rows count through all files; a deleted item keeps its row until segments are joined, and no look-up, filter or search finds it.
-A file may come from a stranger: it is never compressed, so it takes no more memory than disk, and Arrow checks each column
-before its values are read.
+A deleted item keeps its row until segments are joined. A file may come from a stranger: it is never compressed, so it takes no
+more memory than disk, and Arrow checks each column before its values are read.
 """
 
 from __future__ import annotations
