@@ -22,9 +22,6 @@ from nlp_retrieval.errors import DependencyError, ForkError
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-# Number of threads to use.
-
-
 _SETTERS = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
 
 _NUMBERS = (
@@ -63,10 +60,7 @@ def threads_of(n: int) -> dict[str, str]:
 
 
 def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Return the results of parts of one task, computed in the threads that all searches of this process share.
-
-    Only a few parts are queued at a time, so that a task of many parts does not hold up the others until it ends.
-    """
+    """Return the results of parts of one task, computed in shared threads; a few are queued at a time, for others' sake."""
     if len(parts) <= 1:
         return list(map(work, parts))
     threads, most = _shared_threads(os.getpid()), 2 * usable_cores()
@@ -87,9 +81,6 @@ def _shared_threads(process: int) -> ThreadPoolExecutor:
     """One thread for each core; a forked child does not inherit its parent's."""
     del process
     return ThreadPoolExecutor(usable_cores(), "nlp_retrieval-search")
-
-
-# Safe use of locks, threads and native libraries in a forked process.
 
 
 _inherited: frozenset[str] = frozenset()
@@ -186,9 +177,6 @@ def _begin_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_child)
-
-
-# The choice between loops in numpy and loops compiled by numba, which differ only in speed.
 
 
 Backend = Literal["auto", "numpy", "numba"]

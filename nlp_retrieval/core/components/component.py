@@ -30,7 +30,6 @@ _MEANT = {
     "dict_type": "Input should be a mapping",
     "sequence_str": "Input should be a list",
     "Input should be an instance of Sequence": "Input should be a list",
-    "Input should be an instance of Path": "Input should be a Path",
     "String should match pattern '^[^/\\s]+/\\S+$'": "write provider/model, such as openai/gpt-4o-mini; your own "
     "server's is openai/<model> with base_url",
     "Input should be an instance of LanguageModel": "Input should be a LanguageModel or an object with complete(prompt)",
@@ -85,20 +84,17 @@ class Component:
     """The registry name, as used in configuration files."""
 
     format_version: ClassVar[int] = 1
-    """Version of the component's index format. Increase it on changes, so that old indexes are refused instead of misread."""
+    """Version of the component's index format, to be increased on changes, so that old indexes are refused."""
 
     search_only: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the index (k1, nprobe, a batch size). All others belong to the index."""
 
     manifest_may_set: ClassVar[Mapping[str, Rule]] = {}
-    """A rule for each parameter that a manifest may set without the user's trust; see
-    :mod:`nlp_retrieval.core.components.trust_rules`. It is not inherited; in another package, a class without rules lets a
-    manifest set numbers and plain words."""
+    """A rule for each parameter that a manifest may set without the user's trust; not inherited. A class of another package
+    without rules lets a manifest set numbers and plain words."""
 
     local_only: bool = False
-    """True to look for models only in the hub's cache and in installed packages, not in folders or on the network.
-
-    Set for components described by the manifest of an index or a run; see :mod:`nlp_retrieval.core.components.registry`."""
+    """True for components of a manifest: models are looked for in the hub's cache and in installed packages alone."""
 
     only_in_memory: ClassVar[bool] = False
     """True for a class whose components hold an object of this program, which no file can describe."""
@@ -145,10 +141,7 @@ class Component:
 
     @property
     def recorded_config(self) -> Config:
-        """The ``config`` as the manifest of an index records it, which must be readable without this machine's files.
-
-        A component whose index includes all data of a file records the file's content here instead of its path.
-        """
+        """The ``config`` as the manifest of an index records it: of a file that the index includes, the content."""
         return {"name": self.name} | {
             key: to_plain(value, lambda part: part.recorded_config) for key, value in self._arguments.items()
         }
@@ -176,12 +169,7 @@ class Component:
         return sources
 
     def check_ready(self) -> None:
-        """Raise errors that would otherwise occur at first use, if they are cheap to detect: missing packages, missing keys.
-
-        Raises:
-            DependencyError: a package is not installed.
-            ConfigurationError: a key is not set.
-        """
+        """Raise errors that would otherwise occur at first use, if they are cheap to detect: missing packages, missing keys."""
 
     def calls_per_query(self) -> int | None:
         """Most language model calls for one query, not counting retries; None if unknown."""
@@ -194,14 +182,11 @@ class Component:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as class and arguments, without opened models or indexes."""
         refuse_secrets(self, "pickled")
-        return _recreate, (type(self), self._arguments, self._kept())
+        return _recreate, (type(self), self._arguments, {"local_only": self.local_only} | self.extra_state())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Component:
-        arguments, kept = copy.deepcopy((self._arguments, self._kept()), memo)
-        return _recreate(type(self), arguments, kept)
-
-    def _kept(self) -> dict[str, Any]:
-        return ({"local_only": True} if self.local_only else {}) | self.extra_state()
+        state = {"local_only": self.local_only} | self.extra_state()
+        return _recreate(type(self), *copy.deepcopy((self._arguments, state), memo))
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
@@ -367,29 +352,18 @@ def _default(cls: type[Component], parameter: str, value: Any) -> Any:
     return value
 
 
-# The interfaces that components implement.
-
-
 class BaseQueryLoader(Component, ABC):
-    """A source of queries and their gold. A loader of both items and queries implements both interfaces."""
+    """A source of queries and their gold; SourceError if it is missing or malformed."""
 
     kind: ClassVar[str] = "loaders"
 
     @abstractmethod
     def queries(self) -> list[Query]:
-        """Return the queries, in the order of the source.
-
-        Raises:
-            SourceError: the source is missing or malformed.
-        """
+        """Return the queries, in the order of the source."""
 
     @abstractmethod
     def gold(self) -> list[Gold]:
-        """Return the gold of exactly these queries, in the same order.
-
-        Raises:
-            SourceError: the source is missing or malformed.
-        """
+        """Return the gold of exactly these queries, in the same order."""
 
 
 class BaseUserQueryProcessor(Component, ABC):

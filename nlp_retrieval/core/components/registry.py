@@ -27,9 +27,6 @@ from nlp_retrieval.core.components.component import (
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, UntrustedError, nearest
 
-# One name, one class: a name in configurations, indexes and stored results always means the same class.
-
-
 _KINDS = tuple("loaders processors retrievers rerankers encoders fusions searchers links answerers language_models".split())
 """The kinds of components of the library; a package adds its own by entry points of the group ``nlp_retrieval.kinds``."""
 
@@ -58,7 +55,7 @@ def registered(kind: str) -> dict[str, EntryPoint]:
 
 
 def require_distinct_names(component: Component) -> None:
-    """Raise an error if a component or a part of it is of another package, and has a registry name that is taken."""
+    """Raise an error if a component of another package, or a part of one, has a registry name that is taken."""
     for part in with_held(component):
         package = type(part).__module__.partition(".")[0]
         entry = None if is_own_module(package) else registered(part.kind).get(part.name)
@@ -215,17 +212,12 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
 
 
 def resolve_components(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
-    """Return arguments with :data:`ByName` descriptions replaced by components, which the component's ``config`` then holds.
-
-    To be called by the ``__init__`` of a class whose type hints name :data:`ByName`.
+    """Return arguments with :data:`ByName` descriptions replaced by components, for the ``__init__`` of their owner.
 
     Args:
         component: the component that is being created.
         owner: the class whose ``__init__`` it is.
         **given: its arguments of these parameters.
-
-    Raises:
-        ConfigurationError: as :func:`build`.
 
     Examples:
         >>> searcher = Searcher(["bm25"])  # its constructor calls resolve_components(self, Searcher, retrievers=...)
@@ -278,22 +270,13 @@ def _options(hint: Any) -> list[Any]:
 
 
 def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, bool]]:
-    """Yield each parameter of a component: name, default, description, and whether it belongs to the index."""
-    described = _described(cls)
-    for key, parameter in parameters_of(cls).items():
-        default = "required" if parameter.default is parameter.empty else repr(parameter.default)
-        yield key, default, described.get(key, ""), key not in cls.search_only
-
-
-def _described(cls: type[Component]) -> dict[str, str]:
-    """Return the description of each parameter from the ``Args:`` section of a class docstring."""
+    """Yield each parameter of a component: name, default, description in its docstring, and whether it belongs to the index."""
     section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")[2]
     section = re.split(r"^\S", section, maxsplit=1, flags=re.MULTILINE)[0]
-    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
-    return {key: " ".join(text.split()) for key, text in entries}
-
-
-# Limits on manifests: they may use the settings that components list, and nothing else without the user's consent.
+    described = dict(re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE))
+    for key, parameter in parameters_of(cls).items():
+        default = "required" if parameter.default is parameter.empty else repr(parameter.default)
+        yield key, default, " ".join(described.get(key, "").split()), key not in cls.search_only
 
 
 def asked_for(plan: PlannedComponent) -> Iterator[str]:
@@ -301,7 +284,7 @@ def asked_for(plan: PlannedComponent) -> Iterator[str]:
     without_rules: Mapping[str, Any] | None = {} if is_own_module(plan.cls.__module__) else None
     rules = vars(plan.cls).get("manifest_may_set", without_rules)  # a subclass inherits no trust
     for key, value in plan.fields.items():
-        parts = list(_plans_in(value))
+        parts = _plans_in(value)
         for part in parts:
             yield from asked_for(part)
         if (parts and (rules is None or key in rules)) or (rules is None and _is_plain(value)):
@@ -338,8 +321,8 @@ def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust:
     return component
 
 
-def _plans_in(value: Any) -> Iterator[PlannedComponent]:
+def _plans_in(value: Any) -> list[PlannedComponent]:
     if isinstance(value, PlannedComponent):
-        yield value
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _plans_in(part)
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [plan for part in inner for plan in _plans_in(part)]

@@ -80,9 +80,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Replace a file by ``content``: a reader sees the old file or the new one, never a part, also after a crash.
-
-    Without ``durable`` it does not wait for the disk, and a power failure may cut the file off: for what is checked when read.
+    """Replace a file by ``content``: a reader sees the old one or the new one; without ``durable``, a power failure may cut it.
 
     Examples:
         >>> write_atomically(Path("manifest.json"), b"{}")
@@ -119,9 +117,6 @@ def clear_asides(path: Path, seconds: float = 3600.0) -> None:
         with suppress(OSError):
             if time.time() - leftover.stat().st_mtime > seconds:
                 leftover.unlink()
-
-
-# Files of results.
 
 
 def check_folder_for_output(folder: Path) -> None:
@@ -190,18 +185,15 @@ def _explained_output(path: Path) -> Iterator[None]:
 
 def _reason(error: OSError | ValueError) -> str:
     """What the operating system says, with a cure."""
-    if isinstance(error, OSError) and error.errno in _CURES:
-        return _CURES[error.errno]
-    return f"{getattr(error, 'strerror', None) or error}; choose another path"
+    told = f"{getattr(error, 'strerror', None) or error}; choose another path"
+    return _CURES.get(getattr(error, "errno", None) or 0, told)
 
 
 _LONGEST = 200
 
 
 def file_names(names: Iterable[str]) -> list[str]:
-    """The names of configurations as file names: characters other than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
-
-    Names that become equal get a number, also if they differ only in case.
+    """The names of configurations as file names; those that become equal get a number, also if they differ only in case.
 
     Examples:
         >>> file_names(["bm25 + faiss", "k1=0.9/b=0.4"])

@@ -129,7 +129,7 @@ def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedRea
 
 
 def _hint(file: Path) -> str:
-    """Return likely reasons why a file is missing, and similar paths."""
+    """Return likely reasons why a file is missing, and a similar path."""
     folder = file.parent.absolute()
     if not folder.is_dir():
         return f", nor a folder {str(folder)!r}; check the path"
