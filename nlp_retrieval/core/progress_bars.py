@@ -104,9 +104,7 @@ DISPLAY = Display()
 def progress(what: str, total: int | None) -> AbstractContextManager[Advance]:
     """Show the progress of something, on standard error, once it has taken two seconds; a context manager.
 
-    Args:
-        what: name of the operation ("encoding").
-        total: number of units; None if unknown, and then a terminal or notebook shows it at once.
+    Of an unknown ``total`` a terminal or notebook shows it at once.
 
     Examples:
         >>> with progress("reading", total=len(items)) as advance:

@@ -273,10 +273,7 @@ def to_plain(value: Any, of: Callable[[Component], Any] = lambda component: comp
 
 
 def canonical_json(value: Any) -> str:
-    """Return canonical JSON, the same text for equal values: sorted keys, no spaces, no NaN. Fingerprints are hashes of it.
-
-    Raises:
-        ConfigurationError: the value is no plain value, such as a model given as an object.
+    """Return canonical JSON, the same text for equal values; ConfigurationError for what is no plain value.
 
     Examples:
         >>> canonical_json({"b": 1.0, "a": [True, None]})

@@ -56,11 +56,7 @@ def digest_of_key(key: object) -> bytes:
 class ContentCache:
     """Files named by the digest of their key; a reader compares the key in the file with its own, and checks the rest.
 
-    Args:
-        folder: where they are stored; created with the first file.
-        suffix: of the files.
-        what: name of their content in the warning, in the plural.
-        durable: whether a file must survive a power failure.
+    ``what`` is their name in the warning, in the plural; without ``durable``, a power failure may lose some.
 
     Examples:
         >>> cache, key = ContentCache(Path("answers"), ".json", "answers", durable=False), digest_of_key("krill")

@@ -35,15 +35,7 @@ def unreadable(path: Path, error: OSError) -> IndexDamagedError:
 
 
 def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:
-    """Map a column that ``numpy.save`` wrote.
-
-    Args:
-        path: path of the file.
-        dtype: required dtype.
-        shape: required shape; None stands for any length.
-
-    Raises:
-        IndexDamagedError: the file is missing, or holds something else.
+    """Map a column that ``numpy.save`` wrote; IndexDamagedError if it has another dtype or shape, where None is any length.
 
     Examples:
         >>> np.save("scores.npy", np.array([0.5, 1.0]))
@@ -105,16 +97,8 @@ def read_texts(path: Path) -> list[str]:
     return texts
 
 
-# Columns that are written row by row and read in blocks, so that only one block is in memory.
-
-
 class Stream:
-    """A ``.npy`` file that is written row by row, not mapped: on a full disk, writing to a map would kill the process.
-
-    Args:
-        path: path of the file.
-        dtype: dtype of the array.
-        columns: the shape of a row.
+    """A ``.npy`` file of rows of shape ``columns``, not mapped: on a full disk, writing to a map would kill the process.
 
     Examples:
         >>> with Stream(Path("lengths.npy"), np.int32) as stream:

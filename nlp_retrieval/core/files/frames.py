@@ -38,11 +38,7 @@ from nlp_retrieval.errors import InputError, ItemError, QueryError, SourceError
 
 
 class BaseLoader(Component, ABC):
-    """A source of items.
-
-    A subclass defines ``stream``; or ``load`` alone, which may return items in any form that ``Searcher.index`` takes, all at
-    once: then ``stream`` yields what it returns.
-    """
+    """A source of items; a subclass defines ``stream``, or ``load`` alone, which may return what ``Searcher.index`` takes."""
 
     kind: ClassVar[str] = "loaders"
 
@@ -53,11 +49,7 @@ class BaseLoader(Component, ABC):
 
     @abstractmethod
     def stream(self) -> Iterator[SearchableItem]:
-        """Yield the items in the order of the source; memory must not grow with its size.
-
-        Raises:
-            SourceError: the source is missing or malformed; the message says where.
-        """
+        """Yield the items in the order of the source, in bounded memory; SourceError says where it is malformed."""
 
     def load(self) -> list[SearchableItem]:
         """Return all items as a list."""
@@ -105,10 +97,7 @@ def queries_of(source: Queries) -> list[Query]:
 
 
 def texts_of(queries: Queries) -> tuple[list[str], list[str]]:
-    """Return the ids and the texts of queries; the id of a text alone is its position, from 0.
-
-    Raises:
-        QueryError: as :func:`queries_of`.
+    """Return the ids and the texts of queries; the id of a text alone is its position, from 0; QueryError if there are none.
 
     Examples:
         >>> texts_of(["who eats krill", "animals in the snow"])

@@ -98,9 +98,7 @@ def explain_file_limit(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
-    """Open a file for reading; gzip is decompressed. SourceError if it cannot be read, or is neither text nor gzip.
-
-    ``utf16`` says that UTF-16 is expected.
+    """Open a file for reading; gzip is decompressed. SourceError if it cannot be read, or is of another kind.
 
     Examples:
         >>> with open_bytes("animals.jsonl") as file:

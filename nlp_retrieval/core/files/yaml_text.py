@@ -110,14 +110,7 @@ def _refuse(node: Any, problem: str) -> NoReturn:
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """Read a text as YAML.
-
-    Args:
-        text: a single document.
-        where: its source, for messages.
-
-    Raises:
-        ConfigurationError: it is not YAML, too large, or has a repeated key or something other than plain values.
+    """Read a text as YAML; ConfigurationError, which names its source, if it is not YAML or holds other than plain values.
 
     Examples:
         >>> parse_yaml("{retrievers: [bm25], depth: 50, language: no}", "settings.yaml")
@@ -141,11 +134,7 @@ def parse_yaml(text: str, where: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> Config:
-    """Read a configuration file.
-
-    Raises:
-        SourceError: it does not exist or cannot be read.
-        ConfigurationError: it is not YAML, not a mapping, too large, or has a repeated key or other than plain values.
+    """Read a configuration file; SourceError if it cannot be read, ConfigurationError if it is no mapping of plain values.
 
     Examples:
         >>> read_yaml("benchmark.yaml")["corpus"]

@@ -179,10 +179,7 @@ def index_directory(path: str | Path) -> Path:
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """Return the manifest of a directory, or None if there is none.
-
-    Raises:
-        IndexDamagedError: it is damaged, or of another version.
+    """Return the manifest of a directory, or None if there is none; IndexDamagedError if it is damaged, or of another version.
 
     Examples:
         >>> report = Searcher(["bm25"]).index(items, "index")
@@ -353,11 +350,7 @@ class Generation:
 
 
 def open_generation(path: str | Path) -> Generation:
-    """Open the newest generation of an index directory.
-
-    Raises:
-        IndexMissingError: there is none.
-        IndexDamagedError: the manifest, or a file that it names, is damaged.
+    """Open the newest generation of an index directory; IndexMissingError if there is none, IndexDamagedError if it is damaged.
 
     Examples:
         >>> report = Searcher(["bm25"]).index(items, "index")
@@ -378,10 +371,7 @@ def open_generation(path: str | Path) -> Generation:
 
 
 def verify_index(path: str | Path) -> list[str]:
-    """Compare the content of every file of an index with its SHA-256.
-
-    Returns:
-        One message per damaged file; empty if there is none.
+    """Compare the content of every file of an index with its SHA-256, and return one message per damaged file.
 
     Raises:
         IndexMissingError: there is no index.

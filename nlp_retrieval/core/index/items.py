@@ -58,8 +58,6 @@ _BATCH_CHARACTERS = 64 * 2**20
 _EXACT_IN_FLOAT = 2**53
 _MASKS_KEPT = 8
 
-# Writing the items of an index into one Arrow file, once.
-
 
 def _kind(value: Any) -> str:
     """The column type that stores a metadata value exactly."""
@@ -208,8 +206,6 @@ def _stored(value: Any, kind: str) -> Any:
         return json.dumps(value, ensure_ascii=False)
     return float(value) if kind == "float" else value
 
-
-# Reading them.
 
 _STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
@@ -411,11 +407,7 @@ class ItemTable:
         return values
 
     def rows_of(self, item_ids: Sequence[str]) -> Rows:
-        """Return the rows of items by their ids.
-
-        Raises:
-            QueryError: there is no item with that id.
-        """
+        """Return the rows of items by their ids; QueryError if no item has one."""
         rows = self.find(item_ids)
         if (rows < 0).any():
             raise QueryError(f"no item of this index has the id {item_ids[int(np.flatnonzero(rows < 0)[0])]!r}")
@@ -436,14 +428,7 @@ class ItemTable:
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
-        """Return which items may be found: ``[rows]``, or None for all; masks of the last few filters are kept.
-
-        Args:
-            where: see :mod:`nlp_retrieval.core.filters`; None for all items that are not deleted.
-
-        Raises:
-            QueryError: it is not a filter, or does not match the metadata of these items.
-        """
+        """Return which items a filter lets through, ``[rows]``, without deleted ones, or None for all; QueryError for none."""
         if where is None:
             return self.live
         wanted = parse_filter(where)
@@ -489,12 +474,7 @@ class ItemTable:
             yield batch
 
     def stream(self, keys: Collection[str] | None = None, first_row: int = 0) -> Iterator[SearchableItem]:
-        """Yield the items of all rows in order, including deleted ones, without filling the memory.
-
-        Args:
-            keys: the metadata to read ("title" is one of them); by default all of it.
-            first_row: where to start.
-        """
+        """Yield the items from a row on, deleted ones too, with these keys of their metadata, without filling the memory."""
         start = 0
         for path in self._paths:
             end = start + sum(len(part) for part in self._parts if part.path == path)
