@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
-from nlp_retrieval.core.components.code import own_code
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, own_code, with_held
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, write_atomically
 from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.core.index.generation import Generation, fingerprint_of

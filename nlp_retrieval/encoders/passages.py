@@ -39,7 +39,7 @@ from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
 from nlp_retrieval.core.context import Workers, search_context
 from nlp_retrieval.core.files.columns import Stream
-from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
+from nlp_retrieval.core.index.build import EncodedBatch, resumed_batches
 from nlp_retrieval.core.processes import FAULTS, Lock, limit_cores, set_signal_actions, signal_actions, threads_of
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.encoders.base import (

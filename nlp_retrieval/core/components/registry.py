@@ -15,11 +15,11 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from nlp_retrieval.core.components.code import is_own_module
 from nlp_retrieval.core.components.component import (
     Component,
     component_for,
     hints_of,
+    is_own_module,
     parameters_of,
     to_plain,
     with_held,
@@ -112,21 +112,17 @@ class PlannedComponent:
     fields: dict[str, Any]
     where: str
 
-    def make(self) -> Component:
-        """Create the component, and the components inside it."""
+    def make(self, wanted: type[ComponentT]) -> ComponentT:
+        """Create the component, which must be of this class, and the components inside it."""
         fields = {key: _created(value) for key, value in self.fields.items()}
         missing = [key for key, p in parameters_of(self.cls).items() if p.default is p.empty and key not in fields]
         with _at(self.where):
             if missing:
                 raise ConfigurationError(f"{self.name} needs {', '.join(map(repr, missing))}")
-            return self.cls(**fields)
-
-    def make_as(self, cls: type[ComponentT]) -> ComponentT:
-        """Create a component that must be of a given class."""
-        component = self.make()
-        if not isinstance(component, cls):
-            raise ConfigurationError(f"{self.where}: {component.name!r} is not a {cls.__name__}; name another")
-        return component
+            component = self.cls(**fields)
+            if not isinstance(component, wanted):
+                raise ConfigurationError(f"{component.name!r} is not a {wanted.__name__}; name another")
+            return component
 
 
 def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component) -> Component:
@@ -148,7 +144,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
         >>> build("rerankers", "overlap")
         OverlapReranker()
     """
-    return plan(kind, settings, where, wanted).make()
+    return plan(kind, settings, where, wanted).make(Component)
 
 
 def plan(
@@ -192,12 +188,9 @@ def _described_by(
         name = next((each for each in by_model if issubclass(component_class(kind, each), wanted)), by_model[0])
     cls = component_class(kind, name)
     parameters = parameters_of(cls)
-    for key, value in fields.items():
+    for key in fields:
         if key not in parameters:
-            cure = nearest(str(key), parameters)
-            if key == "depth" and kind in {"retrievers", "rerankers"}:
-                cure = f"the searcher sets it: depth: {{{name}: {value!r}}}"
-            raise ConfigurationError(f"{name} has no parameter {key!r}; {cure}")
+            raise ConfigurationError(f"{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
     return name, cls, fields
 
 
@@ -208,7 +201,7 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
         >>> build_as(Searcher, "searchers", {"name": "searcher", "retrievers": ["bm25"]})
         Searcher(retrievers=[Bm25Retriever()])
     """
-    return plan(kind, settings, where, cls).make_as(cls)
+    return plan(kind, settings, where, cls).make(cls)
 
 
 def resolve_components(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
@@ -254,7 +247,7 @@ def _planned(hint: Any, value: Any, where: str) -> Any:
 def _created(value: Any) -> Any:
     """Create the planned components in a parameter; leave everything else as it is."""
     if isinstance(value, PlannedComponent):
-        return value.make()
+        return value.make(Component)
     if isinstance(value, list):
         return [_created(part) for part in value]
     return {key: _created(part) for key, part in value.items()} if isinstance(value, dict) else value
@@ -314,7 +307,7 @@ def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) 
 
 def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
     """Create a component that a manifest describes; without trust, it looks for models only on this machine."""
-    component = plan.make_as(cls)
+    component = plan.make(cls)
     if not trust:
         for part in with_held(component):
             part.local_only = True

@@ -16,8 +16,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.code import code_of
-from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.components.component import Component, code_of
 from nlp_retrieval.errors import IndexMismatchError
 
 MODULE = """

@@ -19,8 +19,8 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.index import checkpoint
-from nlp_retrieval.core.index.checkpoint import PREFIX
+from nlp_retrieval.core.index import build
+from nlp_retrieval.core.index.build import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ModelError, RetrievalWarning
 from nlp_retrieval.retrievers import vectors as vectors_room
@@ -183,7 +183,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_build(tmp_path, m
         raise OSError(28, "No space left on device")
 
     expected = whole(flat, tmp_path)
-    monkeypatch.setattr(checkpoint, "write_atomically", full)
+    monkeypatch.setattr(build, "write_atomically", full)
     with pytest.warns(RetrievalWarning, match=r"cannot be written \(No space left"):
         flat().index(items_of(TEXTS), tmp_path / "index")
     assert files_of(tmp_path / "index") == expected
