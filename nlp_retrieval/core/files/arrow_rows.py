@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.core.files.records import LEAVE_OUT, MAX_ENTRY, JsonObject, plain_value, too_long
 from nlp_retrieval.errors import SourceError
@@ -61,8 +59,8 @@ def read_parquet(path: str | Path) -> pa.Table:
         return pa.Table.from_batches(batches, file.schema_arrow).combine_chunks()
 
 
-def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = LEAVE_OUT) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the rows of batches, each with its location: ``items.parquet, row 17``; SourceError with ``cure`` for a fault."""
+def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the rows of batches, each with its location: ``items.parquet, row 17``; SourceError for any fault."""
     number = 0
     try:
         for batch in batches:
@@ -76,7 +74,7 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = 
                     number += 1
                     location = f"{source}, row {number}"
                     for column, kind in odd:
-                        row[column] = plain_value(location, column, _parsed(kind, row[column]), cure=cure)
+                        row[column] = plain_value(location, column, _as_written(kind, row[column]))
                     yield location, row
     except SourceError:
         raise
@@ -84,7 +82,7 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = 
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
     except (OverflowError, ValueError, LookupError) as error:  # a date after the year 9999, a key twice in a map
         raise SourceError(
-            f"{source}, row {number + 1} or soon after: a value that Python has no form for ({str(error)[:200]}); {cure}"
+            f"{source}, row {number + 1} or soon after: a value that Python has no form for ({str(error)[:200]}); {LEAVE_OUT}"
         ) from None
 
 
@@ -101,18 +99,10 @@ def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _parsed(kind: pa.DataType, value: Any) -> Any:
-    """A value as it was written: a JSON text of ``datasets`` is decoded, and 0.7 in single precision is 0.7."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+def _as_written(kind: pa.DataType, value: Any) -> Any:
+    """A value in which 0.7 in single precision is 0.7."""
     if isinstance(value, list) and hasattr(kind, "value_type"):
-        return [_parsed(kind.value_type, inner) for inner in value]
-    if isinstance(value, dict) and (pa.types.is_struct(kind) or pa.types.is_map(kind)):
-        kinds = {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}
-        return {key: _parsed(kinds[key] if kinds else kind.item_type, inner) for key, inner in value.items()}
-    if isinstance(value, str) and getattr(kind, "extension_name", "") == "arrow.json":
-        with suppress(ValueError):  # ``datasets`` does not encode texts such as 001
-            return parse_json(value)
+        return [_as_written(kind.value_type, inner) for inner in value]
     is_short = isinstance(value, float) and pa.types.is_floating(kind) and kind != pa.float64()
     return float(str(kind.to_pandas_dtype()(value))) if is_short else value
 

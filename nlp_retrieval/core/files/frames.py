@@ -187,7 +187,6 @@ _QUERY = _Kind(
     QueryError,
 )
 _NAMES_OF_FIELDS = {name for kind in (_ITEM, _QUERY) for field in kind.fields[:2] for name in field.names}
-_LEAVE_OUT = "convert it to text, or leave the column out"
 
 
 def _read(source: Any, kind: _Kind) -> Iterator[Any]:
@@ -242,7 +241,7 @@ def _columns(kind: _Kind, names: tuple[str, ...], has_id: bool) -> tuple[str, st
 def _entries(source: Any, what: str) -> Iterator[tuple[str, object]]:
     """Yield the entries of a source, each with its location."""
     if is_table(source):
-        yield from rows_of_batches(type(source).__name__, iter(_arrow(source).to_batches(BATCH)), _LEAVE_OUT)
+        yield from rows_of_batches(type(source).__name__, iter(_arrow(source).to_batches(BATCH)))
         return
     plural = "queries" if what == "query" else f"{what}s"
     if isinstance(source, Mapping):
@@ -265,7 +264,7 @@ def _fields_of(location: str, entry: Any) -> JsonObject | None:
     record = entry._asdict() if isinstance(entry, tuple) and hasattr(entry, "_asdict") else entry
     if not isinstance(record, Mapping):
         return None
-    return {str(key): plain_value(location, str(key), value, cure=_LEAVE_OUT) for key, value in record.items()}
+    return {str(key): plain_value(location, str(key), value) for key, value in record.items()}
 
 
 def _arrow(frame: Any) -> pa.Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.opening import is_settled, sha256_of, state_of
+from nlp_retrieval.core.files.opening import sha256_of
 from nlp_retrieval.errors import ModelError
 
 _FOR_PEOPLE = frozenset({"readme.md", "license", "data_config.json", ".gitattributes", ".gitignore", ".ds_store"})
@@ -23,6 +24,8 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf")
 _NO_PART = frozenset({".git", ".cache", "__pycache__"})
 """Folders that are not part of a model."""
 _MOST_FILES = 10_000
+_TICK = 100_000_000
+"""Nanoseconds within which two writes may get the same time of change."""
 
 _SETTINGS = re.compile(r"(config(\..+)?|(tokenizer|sentence_.+|router|adapter)_config|modules|.+\.index)\.json")
 _LEADING = frozenset(
@@ -46,8 +49,11 @@ class ModelFiles:
         folder = folder.absolute()
         try:
             statuses = {name: file.stat() for name, file in _listed(folder).items()}
-            state = tuple((name, *state_of(status)) for name, status in statuses.items())
-            read = _fingerprint if is_settled(*statuses.values()) else _fingerprint.__wrapped__
+            state = tuple(  # which every write changes: the time of change cannot be set back
+                (name, one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for name, one in statuses.items()
+            )
+            changed = max((one.st_ctime_ns for one in statuses.values()), default=0)
+            read = _fingerprint if changed < time.time_ns() - _TICK else _fingerprint.__wrapped__
             return cls(folder, read(folder, state), trust_remote_code)
         except OSError as error:
             raise ModelError(f"{error.filename} belongs to a model and cannot be read ({error.strerror}); check it") from None

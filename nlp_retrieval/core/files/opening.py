@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 import stat
-import time
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
@@ -33,9 +32,6 @@ _FOREIGN = dict.fromkeys(_PACKED, "an archive (zip, zstd, bzip2, xz or lz4); unp
     BOM_UTF16_LE: _UTF16,
     BOM_UTF16_BE: _UTF16,
 }
-
-_TICK = 100_000_000
-"""Nanoseconds within which two writes may get the same time of change."""
 
 _LIMITS = [os.strerror(number) for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)]
 _LIMIT_CURE = "raise the limit (ulimit -n), or open fewer files; compact() gives an index fewer"
@@ -69,16 +65,6 @@ def sha256_of(path: Path) -> str:
     """
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def state_of(status: os.stat_result) -> tuple[int, ...]:
-    """Return a state that changes on every write: device, inode, size and times. The time of change cannot be set back."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def is_settled(*statuses: os.stat_result) -> bool:
-    """Return whether all files were written long enough ago that another write would change their state."""
-    return max((status.st_ctime_ns for status in statuses), default=0) < time.time_ns() - _TICK
 
 
 @contextmanager
