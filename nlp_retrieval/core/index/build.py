@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -113,68 +113,7 @@ class EncodedBatch:
     n_cut: int = 0
 
 
-@dataclass
-class Checkpoints:
-    """The checkpoints of one writer: how many texts each has, how many were found, and the seconds that those had taken."""
-
-    directory: Path
-    stored: dict[Path, int] = field(default_factory=dict)
-    resumed: int = 0
-    seconds: float = 0.0
-    _writable: bool = True
-
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Keep checkpoints of everything encoded inside the block."""
-        token = _current.set(self)
-        try:
-            yield
-        finally:
-            _current.reset(token)
-
-    def remove(self) -> None:
-        """Remove all checkpoints of the directory, and what killed writers left of them."""
-        for file in (*self.directory.glob(f"{PREFIX}*"), *self.directory.glob(f".{PREFIX}*")):
-            with suppress(OSError):
-                file.unlink()
-
-    def find(self, path: Path) -> EncodedBatch | None:
-        """Return the batch of a file; None if it is missing or damaged, or anyone else could have written it."""
-        try:
-            content = read_own(path)
-        except OSError:
-            return None
-        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
-            return None
-        with np.load(BytesIO(content[_DIGEST:]), allow_pickle=False) as file:
-            batch = EncodedBatch(file["rows"], file["counts"], int(file["n_cut"]))
-            self.seconds += float(file["seconds"])
-        if path not in self.stored:  # or another retriever of this run needed it too
-            self.resumed += len(batch.counts)
-            self.stored[path] = len(batch.counts)
-        return batch
-
-    def keep(self, path: Path, batch: EncodedBatch, dtype: DTypeLike, seconds: float) -> None:
-        """Write the file of a batch; if that fails, warn, and keep none from then on."""
-        if not self._writable:
-            return
-        file = BytesIO()
-        np.savez(file, rows=batch.rows.astype(dtype), counts=batch.counts, n_cut=batch.n_cut, seconds=seconds)
-        content = file.getvalue()
-        try:
-            write_atomically(path, hashlib.sha256(content).digest() + content, durable=False)
-            self.stored[path] = len(batch.counts)
-        except OSError as error:
-            self._writable = False
-            self.remove()
-            warnings.warn(
-                f"{path} cannot be written ({error.strerror}); if this build is interrupted, it will encode everything again",
-                RetrievalWarning,
-                stacklevel=2,
-            )
-
-
-_current: ContextVar[Checkpoints | None] = ContextVar("nlp_retrieval_checkpoints", default=None)
+_current: ContextVar[IndexWriter | None] = ContextVar("nlp_retrieval_writer", default=None)
 
 EncodeAll = Callable[[Iterator[list[str]]], Iterator[tuple[list[str], EncodedBatch]]]
 """Encodes batch by batch, here or elsewhere; yields the results in the order of the batches, with their texts."""
@@ -184,28 +123,28 @@ def resumed_batches(
     settings: Config, batches: Iterator[list[str]], encode: EncodeAll, dtype: DTypeLike
 ) -> Iterator[EncodedBatch]:
     """Yield the result of ``encode`` for each batch, reused where it is stored as ``dtype``; ``settings`` decides the rest."""
-    site = _current.get()
-    if site is None:
+    writer = _current.get()
+    if writer is None:
         yield from (batch for _, batch in encode(batches))
         return
     found: EncodedBatch | None = None
 
     def path_of(texts: list[str]) -> Path:
         decided = canonical_json([__version__, settings, np.dtype(dtype).str, texts]).encode("utf-8", "surrogatepass")
-        return site.directory / f"{PREFIX}{hashlib.sha256(decided).hexdigest()[:32]}"
+        return writer.directory / f"{PREFIX}{hashlib.sha256(decided).hexdigest()[:32]}"
 
     def missing() -> Iterator[list[str]]:
         """The batches up to the next one that is stored, which is found."""
         nonlocal found
         for texts in batches:
-            if (found := site.find(path_of(texts))) is not None:
+            if (found := writer.find_batch(path_of(texts))) is not None:
                 return
             yield texts
 
     while True:
         begin, found = time.perf_counter(), None
         for texts, batch in encode(missing()):
-            site.keep(path_of(texts), batch, dtype, time.perf_counter() - begin)
+            writer.keep_batch(path_of(texts), batch, dtype, time.perf_counter() - begin)
             yield batch
             begin = time.perf_counter()
         if found is None:
@@ -218,11 +157,15 @@ class IndexWriter:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.checkpoints = Checkpoints(directory)
         self.builders: Sequence[Builder] = ()
         """Those whose data elsewhere is settled at the end."""
         self.there = {file.name for file in directory.iterdir()}
         """What was there before; without a manifest nobody knows whose it is."""
+        self.checkpoints: dict[Path, int] = {}
+        """How many texts each checkpoint has that was found or written."""
+        self.resumed, self.saved = 0, 0.0
+        """How many texts were found in checkpoints, and how many seconds they had taken."""
+        self._keeps = True
 
     def new_scratch(self) -> Path:
         """Return a new scratch folder, empty."""
@@ -255,11 +198,9 @@ class IndexWriter:
     ) -> tuple[Segment, float]:
         """Write and publish a segment of a retriever; return also its seconds, as if nothing had been encoded before."""
         use_one_thread_after_fork()
-        scratch, checkpoints = self.new_scratch(), self.checkpoints
-        begin, reused = time.perf_counter(), checkpoints.seconds
-        with checkpoints.used():
-            write(scratch)
-        seconds = time.perf_counter() - begin + checkpoints.seconds - reused
+        scratch, begin, saved = self.new_scratch(), time.perf_counter(), self.saved
+        write(scratch)
+        seconds = time.perf_counter() - begin + self.saved - saved
         if builder.identity != identity:
             raise SourceError(f"{builder.name}: what it reads changed while the index was written; try again")
         fingerprint = fingerprint_of(corpus.fingerprint, identity)
@@ -277,7 +218,10 @@ class IndexWriter:
         """Remove published folders that the manifest does not name and no reader holds, and the engines' data elsewhere."""
         with suppress(OSError, IndexStateError):
             manifest = read_manifest(self.directory)
-            self._remove_others(set(manifest.folders) if manifest else self.there)
+            in_use = set(manifest.folders) if manifest else self.there
+            for folder in self.directory.iterdir():
+                if folder.name not in in_use and not folder.is_symlink() and (folder / _MARK).is_file():
+                    self._remove(folder)
         for builder in {builder.name: builder for builder in self.builders}.values():
             try:
                 builder.settle(self.directory)
@@ -289,19 +233,57 @@ class IndexWriter:
                     stacklevel=2,
                 )
 
-    def _remove_others(self, in_use: set[str]) -> None:
-        for folder in self.directory.iterdir():
-            if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
-                continue
-            with suppress(OSError):  # not readable, or held by a reader
-                descriptor = os.open(folder, os.O_RDONLY)
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    moved = folder.rename(self.directory / f"{SCRATCH}{uuid4().hex}")  # the next writer clears it after a crash
-                    sync(self.directory)
-                    shutil.rmtree(moved, ignore_errors=True)
-                finally:
-                    os.close(descriptor)
+    def _remove(self, folder: Path) -> None:
+        with suppress(OSError):  # not readable, or held by a reader
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                moved = folder.rename(self.directory / f"{SCRATCH}{uuid4().hex}")  # the next writer clears it after a crash
+                sync(self.directory)
+                shutil.rmtree(moved, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+    def find_batch(self, path: Path) -> EncodedBatch | None:
+        """Return the batch of a checkpoint; None if it is missing or damaged, or anyone else could have written it."""
+        try:
+            content = read_own(path)
+        except OSError:
+            return None
+        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
+            return None
+        with np.load(BytesIO(content[_DIGEST:]), allow_pickle=False) as file:
+            batch = EncodedBatch(file["rows"], file["counts"], int(file["n_cut"]))
+            self.saved += float(file["seconds"])
+        if path not in self.checkpoints:  # or another retriever of this run needed it too
+            self.resumed += len(batch.counts)
+            self.checkpoints[path] = len(batch.counts)
+        return batch
+
+    def keep_batch(self, path: Path, batch: EncodedBatch, dtype: DTypeLike, seconds: float) -> None:
+        """Write the checkpoint of a batch; if that fails, warn, and keep none from then on."""
+        if not self._keeps:
+            return
+        file = BytesIO()
+        np.savez(file, rows=batch.rows.astype(dtype), counts=batch.counts, n_cut=batch.n_cut, seconds=seconds)
+        content = file.getvalue()
+        try:
+            write_atomically(path, hashlib.sha256(content).digest() + content, durable=False)
+            self.checkpoints[path] = len(batch.counts)
+        except OSError as error:
+            self._keeps = False
+            self.remove_checkpoints()
+            warnings.warn(
+                f"{path} cannot be written ({error.strerror}); if this build is interrupted, it will encode everything again",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+    def remove_checkpoints(self) -> None:
+        """Remove all checkpoints of the directory, and what killed writers left of them."""
+        for file in (*self.directory.glob(f"{PREFIX}*"), *self.directory.glob(f".{PREFIX}*")):
+            with suppress(OSError):
+                file.unlink()
 
 
 @contextmanager
@@ -316,13 +298,15 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
         except Timeout:
             raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
         before, writer = manifest_state(directory), IndexWriter(directory)
+        token = _current.set(writer)
         try:
             writer.clear_scratch()
             yield writer
         except KeyboardInterrupt as error:
-            error.args = error.args or (_state_left(directory, before, sum(writer.checkpoints.stored.values())),)
+            error.args = error.args or (_state_left(directory, before, sum(writer.checkpoints.values())),)
             raise
         finally:
+            _current.reset(token)
             try:
                 writer.clear_scratch()
                 writer.remove_unused()
@@ -443,10 +427,10 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             retrievers = [*others[:place], record.model_copy(update={"config": config}), *others[place:]]
         if before is None or (before.corpus, before.retrievers) != (corpus, retrievers):
             writer.publish_manifest(before, corpus, retrievers)
-        writer.checkpoints.remove()
+        writer.remove_checkpoints()
         writer.builders = builders  # a server that a failed build did not reach is not asked again
     seconds = time.perf_counter() - begin
-    return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), writer.checkpoints.resumed)
+    return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), writer.resumed)
 
 
 def _is_whole(directory: Path, replace: bool, folders: Sequence[FolderRecord], builder: Builder | None = None) -> bool:

@@ -263,4 +263,4 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
         yield update
         if auto_compact:
             update.join_where_due()
-        writer.checkpoints.remove()
+        writer.remove_checkpoints()
