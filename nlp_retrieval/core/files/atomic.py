@@ -134,18 +134,6 @@ def check_folder_for_output(folder: Path) -> None:
             pass
 
 
-def check_file_for_output(path: Path) -> None:
-    """Raise an OutputError if a file cannot be written."""
-    _refuse_device(path)
-    check_folder_for_output(path.parent)
-
-
-def _refuse_device(path: Path) -> None:
-    with _explained_output(path):
-        if path.exists() and not path.is_file():
-            raise FileExistsError(errno.EEXIST, "it exists and is not a file")
-
-
 def write_output(path: Path, content: bytes) -> None:
     """Replace a file by ``content``, and create its folder if it is missing; :class:`OutputError` if that is impossible.
 
@@ -154,8 +142,9 @@ def write_output(path: Path, content: bytes) -> None:
         >>> Path("results/table.md").read_bytes()
         b'| a |'
     """
-    _refuse_device(path)
     with _explained_output(path):
+        if path.exists() and not path.is_file():
+            raise FileExistsError(errno.EEXIST, "it exists and is not a file")
         make_folder(path.parent)
         clear_asides(path)
         write_atomically(path, content)

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
-from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
@@ -247,7 +246,6 @@ class BaseRetriever(Builder, Expression, ABC):
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
         """
-        require_distinct_names(self)
         return build_index(items, output_path, with_parts([self]), replace=replace)
 
     def retrieve(
