@@ -25,7 +25,17 @@ _MOST_VALUES = 1_000_000
 _DEEPEST = 100
 """Limits of a file: its characters, its values once its aliases are written out, and its depth."""
 
+_TOO_DEEP = f"more than {_DEEPEST} levels inside each other"
 _TAG = "tag:yaml.org,2002:"
+
+_SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "null": (r"~|null|Null|NULL|", lambda _: None),
+    "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text[0] in "tT"),
+    "int": (r"[-+]?(0|[1-9][0-9]*)", int),
+    "float": (r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", float),
+    "str": (r"[\s\S]*", str),
+}
+"""The form of each kind of value, and what makes it; a text without a tag is of the first kind whose form it has."""
 
 
 class _Loader(yaml.CSafeLoader):
@@ -34,28 +44,8 @@ class _Loader(yaml.CSafeLoader):
     yaml_implicit_resolvers = {}  # noqa: RUF012 -- as its base has it
 
 
-for _kind, _form, _first in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
-    ("int", r"[-+]?(0|[1-9][0-9]*)", [*"-+0123456789"]),
-    ("float", r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", [*"-+.0123456789"]),
-):
-    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(f"(?:{_form})$"), _first)
-
-
-def _finite(text: str) -> float:
-    if math.isfinite(value := float(text)):
-        return value
-    raise ValueError
-
-
-_SCALARS: dict[str, Callable[[str], Any]] = {
-    "str": str,
-    "null": lambda text: {"": None, "~": None, "null": None}[text.lower()],
-    "bool": lambda text: {"true": True, "false": False}[text.lower()],
-    "int": int,
-    "float": _finite,
-}
+for _kind, (_form, _) in _SCALARS.items():
+    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(f"(?:{_form})$"), None)
 
 
 class _Values:
@@ -69,31 +59,31 @@ class _Values:
         if self.count > _MOST_VALUES:
             _refuse(node, f"with its aliases written out this is more than {_MOST_VALUES:,} values")
         if depth > _DEEPEST:
-            _refuse(node, f"more than {_DEEPEST} levels inside each other")
-        if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
-            return self._mapping(node, depth + 1)
-        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
-            return [self.of(inner, depth + 1) for inner in node.value]
+            _refuse(node, _TOO_DEEP)
         kind = node.tag.removeprefix(_TAG)
+        if isinstance(node, yaml.SequenceNode) and kind == "seq":
+            return [self.of(inner, depth + 1) for inner in node.value]
+        if isinstance(node, yaml.MappingNode) and kind == "map":
+            found: dict[str, Any] = {}
+            for key, value in node.value:
+                if isinstance(self.of(key, depth + 1), list | dict):
+                    _refuse(key, "a key is text, not a list or a mapping")
+                if key.value == "<<" and not key.style:
+                    _refuse(key, "merge keys (<<) are not read; write the settings out")
+                if key.value in found:
+                    _refuse(key, f"{key.value!r} appears twice")
+                found[key.value] = self.of(value, depth + 1)
+            return found
         if not isinstance(node, yaml.ScalarNode) or kind not in _SCALARS:
             _refuse(node, f"the tag {node.tag!r} is refused: only plain values are read")
+        form, make = _SCALARS[kind]
         try:
-            return _SCALARS[kind](node.value)
-        except (ValueError, KeyError):
+            made = make(node.value) if re.fullmatch(form, node.value) else math.nan
+        except ValueError:  # thousands of digits
+            made = math.nan
+        if isinstance(made, float) and not math.isfinite(made):
             _refuse(node, f"{node.value[:40]!r} is no {kind}, or too large")
-
-    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key = self.of(key_node, depth)
-            if isinstance(key, list | dict):
-                _refuse(key_node, f"a key is text, not {type(key).__name__}")
-            if key == "<<" and not key_node.style:
-                _refuse(key_node, "merge keys (<<) are not read; write the settings out")
-            if key_node.value in found:
-                _refuse(key_node, f"{key_node.value!r} appears twice")
-            found[key_node.value] = self.of(value_node, depth)
-        return found
+        return made
 
 
 def _check_depth(text: str) -> None:
@@ -102,7 +92,7 @@ def _check_depth(text: str) -> None:
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            _refuse(event, f"more than {_DEEPEST} levels inside each other")
+            _refuse(event, _TOO_DEEP)
 
 
 def _refuse(node: Any, problem: str) -> NoReturn:
