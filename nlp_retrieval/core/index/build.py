@@ -335,15 +335,10 @@ def tidy(directory: Path) -> None:
 
 def checked_items(items: Items) -> Iterator[SearchableItem]:
     """Yield the items of a source; its errors become SourceErrors, to distinguish them from errors of writing the index."""
-    source = items_of(items)
-    while True:
-        try:
-            item = next(source)
-        except StopIteration:
-            return
-        except OSError as error:
-            raise SourceError(f"the items cannot be read: {error}") from error
-        yield item
+    try:
+        yield from items_of(items)
+    except OSError as error:
+        raise SourceError(f"the items cannot be read: {error}") from error
 
 
 @dataclass(frozen=True, repr=False)
@@ -401,7 +396,10 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             corpus = before.corpus if is_whole(before.corpus.records) else None
             retrievers = [each for each in before.retrievers if is_whole(each.segments, of_builder.get(each.fingerprint))]
         elif before is not None and not replace:
-            raise _conflict(directory, before.corpus, n_items)
+            raise IndexConflictError(
+                f"{directory} holds an index of {before.corpus.n_items:,} other items (now given: {n_items:,}), or in "
+                "another order; choose another folder, add or delete items, or pass replace=True to overwrite it"
+            )
         if corpus is None:
             segment = writer.publish_segment(scratch, "items", fingerprint, 0, n_items)
             corpus = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment])
@@ -446,12 +444,3 @@ def _is_whole(directory: Path, replace: bool, folders: Sequence[FolderRecord], b
             raise
         return False
     return True
-
-
-def _conflict(directory: Path, there: CorpusRecord, n_items: int) -> IndexConflictError:
-    updated = ", which were updated since they were indexed (an updated item comes last)" if there.updated else ""
-    order = "; their order counts" if n_items == there.n_items else ""
-    return IndexConflictError(
-        f"{directory} holds an index of {there.n_items:,} other items{updated} (now given: {n_items:,}{order}); "
-        "choose another folder, add or delete items, or pass replace=True to overwrite that index"
-    )

@@ -337,9 +337,6 @@ class Generation:
                 raise FileNotFoundError(path / folder)
         self.items = open_items(path, manifest.corpus)
 
-    def __repr__(self) -> str:
-        return f"<generation {self.manifest.generation} of {self.path}: {self.manifest.corpus.n_items:,} items>"
-
     def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
         """Return the segments of a retriever; IndexDamagedError if a file is missing or has another size."""
         return checked_segments(self.path, record.segments, self.items)
