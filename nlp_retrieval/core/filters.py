@@ -66,7 +66,8 @@ class Condition:
     def _holds_of_one(self, value: object) -> bool:
         if not isinstance(value, str | bool | int | float):
             return False
-        kind, instant = kind_of(value), None
+        kind = kind_of(value)
+        instant: int | None = None
         if isinstance(value, str):
             value, instant = normalize("NFC", value), _instant_of(value) if self._periods else None
         if self.operator in ("eq", "in"):
