@@ -19,11 +19,9 @@ class ByKey(Mapping[str, Any]):
         >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True)
         ... class Town(ByKey):
-        ...     name: str
         ...     river: str
-        >>> town = Town("Aldmoor", "Lune")
-        >>> town["river"], town.get("lake"), "name" in town
-        ('Lune', None, True)
+        >>> Town("Lune")["river"], Town("Lune").get("lake")
+        ('Lune', None)
     """
 
     also: ClassVar[tuple[str, ...]] = ()
@@ -214,8 +212,6 @@ class Gold(PlainModel):
         by: kind of the keys of ``relevance``. Titles are compared in normalised form.
 
     Examples:
-        >>> Gold(query_id="q1", relevance={"whale": 2, "krill": 1})
-        Gold(query_id='q1', relevance={'whale': 2, 'krill': 1}, by='item_id')
         >>> Gold(query_id="q2", relevance={"Blue whale": 1}, by="title")
         Gold(query_id='q2', relevance={'Blue whale': 1}, by='title')
     """
@@ -223,9 +219,6 @@ class Gold(PlainModel):
     query_id: str = Field(min_length=1)
     relevance: dict[str, int]
     by: Literal["item_id", "title"] = "item_id"
-
-
-# Answers to questions: a short answer, the reasoning, and the citations.
 
 
 Fact = tuple[str, int]
@@ -244,9 +237,8 @@ class Answer(PlainModel):
         failed: whether there is no answer because the answerer failed, and not because it found none.
 
     Examples:
-        >>> answer = Answer(text="krill", passages=["whale"])
-        >>> answer.text, answer.passages
-        ('krill', ['whale'])
+        >>> Answer(text="krill", passages=["whale"]).passages
+        ['whale']
     """
 
     text: str

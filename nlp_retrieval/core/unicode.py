@@ -9,10 +9,6 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Literal
 
-# Halves of surrogate pairs: a Python string can hold them, but they are not valid text for any file, engine or model. They come
-# from bytes that were not text (a command line, a file read with ``errors="surrogateescape"``) and from escapes in JSON or
-# YAML.
-
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -43,9 +39,8 @@ def refuse_lone_surrogates(value: object, what: str, error: type[Exception]) -> 
         )
 
 
-# Normal forms. Normalising sorts the marks after a letter by insertion, so a letter with 60,000 marks takes seconds, during
-# which no other thread runs. Here, long runs of marks are sorted first; the result is the same (UAX 15, section 1.3, canonical
-# ordering).
+# Python sorts the marks after a letter by insertion, so a letter with 60,000 marks takes seconds, during which no other thread
+# runs. Here, long runs of marks are sorted first; the result is the same (UAX 15, section 1.3, canonical ordering).
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 

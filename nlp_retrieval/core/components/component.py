@@ -137,11 +137,8 @@ class Component:
     indexes are opened at first use.
 
     Examples:
-        >>> Bm25Retriever(k1=1.2) == Bm25Retriever(k1=1.2), Bm25Retriever(k1=1.2)
-        (True, Bm25Retriever(k1=1.2))
-        >>> OverlapReranker().config
-        {'name': 'overlap', 'entity_weight': 0.3, 'proper_noun_weight': 0.4, 'phrase_weight': 0.3, 'spacy_pipeline': None,
-        'blend': 'rank'}
+        >>> Bm25Retriever(k1=1.2) == Bm25Retriever(k1=1.2), ReciprocalRankFusion().config
+        (True, {'name': 'rrf', 'k': 60.0, 'weights': None, 'found_by': 1})
     """
 
     kind: ClassVar[str]

@@ -118,19 +118,13 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
 
     Args:
         kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
-        settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
-            encoder may also be that of its model).
+        settings: a registry name, or a mapping with ``name`` and parameters; ConfigurationError if they fit no component.
         where: path in a configuration, for messages.
         wanted: the expected class; it decides the class of a component given as the name of a model.
-
-    Raises:
-        ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
 
     Examples:
         >>> build("retrievers", {"name": "bm25", "k1": 1.2})
         Bm25Retriever(k1=1.2)
-        >>> build("rerankers", "overlap")
-        OverlapReranker()
     """
     return plan(kind, settings, where, wanted).make(Component)
 
@@ -201,8 +195,7 @@ def resolve_components(component: Component, owner: type[Component], **given: An
         **given: its arguments of these parameters.
 
     Examples:
-        >>> searcher = Searcher(["bm25"])  # its constructor calls resolve_components(self, Searcher, retrievers=...)
-        >>> searcher.config["retrievers"][0]["name"]
+        >>> Searcher(["bm25"]).config["retrievers"][0]["name"]  # its constructor calls resolve_components(self, ...)
         'bm25'
     """
     hints = hints_of(owner.__init__)

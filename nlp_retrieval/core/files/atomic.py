@@ -84,8 +84,6 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
 
     Examples:
         >>> write_atomically(Path("manifest.json"), b"{}")
-        >>> Path("manifest.json").read_bytes()
-        b'{}'
     """
     aside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     try:
@@ -120,7 +118,7 @@ def clear_asides(path: Path, seconds: float = 3600.0) -> None:
 
 
 def check_folder_for_output(folder: Path) -> None:
-    """Raise an :class:`OutputError` if a folder is not writable; it is not created, and the check leaves nothing behind.
+    """Raise an :class:`OutputError` if a folder is not writable; the check leaves nothing behind.
 
     Examples:
         >>> check_folder_for_output(Path("results"))
@@ -139,8 +137,6 @@ def write_output(path: Path, content: bytes) -> None:
 
     Examples:
         >>> write_output(Path("results/table.md"), b"| a |")
-        >>> Path("results/table.md").read_bytes()
-        b'| a |'
     """
     with _explained_output(path):
         if path.exists() and not path.is_file():
@@ -154,10 +150,7 @@ def remove_output(path: Path) -> None:
     """Remove a file if it exists, durably: it must not remain next to newer files, even after a crash.
 
     Examples:
-        >>> write_output(Path("out.json"), b"{}")
         >>> remove_output(Path("out.json"))
-        >>> Path("out.json").exists()
-        False
     """
     with _explained_output(path), suppress(FileNotFoundError):
         path.unlink()

@@ -103,8 +103,6 @@ class Stream:
     Examples:
         >>> with Stream(Path("lengths.npy"), np.int32) as stream:
         ...     stream.write(np.array([3, 1], np.int32))
-        >>> np.load("lengths.npy").tolist()
-        [3, 1]
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, *columns: int) -> None:

@@ -358,8 +358,6 @@ class IndexReport:
         >>> report = Searcher([Bm25Retriever()]).index(items, "index")
         >>> report.n_items, report.built
         (3, ['bm25'])
-        >>> Searcher([Bm25Retriever()]).index(items, "index").found
-        ['bm25']
     """
 
     path: Path

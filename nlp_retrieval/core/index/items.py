@@ -344,19 +344,13 @@ class ItemTable:
     """The items of an opened index: rows in, texts and items out.
 
     Args:
-        paths: an ``items.arrow``, or several in the order of their rows.
-
-    Raises:
-        IndexDamagedError: a path is not such a file.
+        paths: an ``items.arrow``, or several in the order of their rows; IndexDamagedError if one is none.
 
     Examples:
-        >>> report = Searcher(["bm25"]).index(items, "index")
-        >>> from nlp_retrieval.core import open_generation
-        >>> table = open_generation("index").items
-        >>> len(table), next(table.texts(2))
-        (3, ['Blue whale. It eats tons of Krill a day.', 'Krill. Small animals of the Southern Ocean.'])
-        >>> table.items(np.array([2]))[0].title
-        'Arctic fox'
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> next(searcher.opened.items.texts(2))
+        ['Blue whale. It eats tons of Krill a day.', 'Krill. Small animals of the Southern Ocean.']
     """
 
     def __init__(self, paths: Path | Sequence[Path]) -> None:

@@ -165,10 +165,8 @@ class UpdateReport:
     Examples:
         >>> searcher = Searcher([Bm25Retriever()])
         >>> report = searcher.index(items, "index")
-        >>> searcher.add([SearchableItem(item_id="seal", content="It dives.")]).added
-        1
         >>> searcher.delete(["fox"]).n_items
-        3
+        2
     """
 
     path: Path
