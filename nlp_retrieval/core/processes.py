@@ -175,8 +175,7 @@ def _begin_child() -> None:
         lock.reset_in_child()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
+os.register_at_fork(after_in_child=_begin_child)
 
 
 Backend = Literal["auto", "numpy", "numba"]

@@ -41,14 +41,6 @@ _MEANT = {
 """pydantic's types of errors and messages in plain words."""
 
 
-def _wrong_argument(parameter: str, value: object, error: ValidationError) -> str:
-    """Return a message that names an argument and what is expected there, or in a part of it."""
-    problems = error.errors(include_url=False)  # of a union, one for each of its types
-    first, *others = dict.fromkeys(_MEANT.get(each["type"], _MEANT.get(each["msg"], each["msg"])) for each in problems)
-    expected = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
-    return f"{parameter}={without_secrets({parameter: value})[parameter]!r:.200}: {expected}"
-
-
 # The code of components of other packages, by which indexes are told apart; this one's have a ``format_version`` instead. The
 # text of a class's module counts, as it was when the class was created; of a class in no file, the code of its functions.
 
@@ -280,16 +272,15 @@ def _recreate(cls: type[Component], arguments: dict[str, Any], kept: dict[str, A
 
 def refuse_secrets(component: Component, done: str) -> None:
     """Raise a :class:`ConfigurationError` if an argument of a component, or of its parts, holds a secret."""
-    for part in held_components(component):
-        refuse_secrets(part, done)
-    shown = without_secrets(component.config)
-    for key, value in component._arguments.items():
-        plain = to_plain(value)
-        if HIDDEN in str(plain) or (shown.get(key) is not plain and shown.get(key) != plain):
-            raise ConfigurationError(
-                f"{type(component).__name__}: {key} holds what looks like a secret, and is not {done}; name an environment "
-                "variable instead, or create the component in the other process"
-            )
+    for part in with_held(component):
+        shown = without_secrets(part.config)
+        for key, value in part._arguments.items():
+            plain = to_plain(value)
+            if HIDDEN in str(plain) or (shown.get(key) is not plain and shown.get(key) != plain):
+                raise ConfigurationError(
+                    f"{type(part).__name__}: {key} holds what looks like a secret, and is not {done}; name an environment "
+                    "variable instead, or create the component in the other process"
+                )
 
 
 def held_components(component: Component) -> Iterator[Component]:
@@ -399,7 +390,11 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     try:
         checked = _adapter(cls.__init__, parameter).validate_python(value)
     except ValidationError as error:
-        raise ConfigurationError(f"{cls.__name__}: {_wrong_argument(parameter, value, error)}") from None
+        problems = error.errors(include_url=False)  # of a union, one for each of its types
+        first, *others = dict.fromkeys(_MEANT.get(each["type"], _MEANT.get(each["msg"], each["msg"])) for each in problems)
+        expected = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
+        shown = f"{parameter}={without_secrets({parameter: value})[parameter]!r:.200}"
+        raise ConfigurationError(f"{cls.__name__}: {shown}: {expected}") from None
     refuse_lone_surrogates(value, f"{cls.__name__}: {parameter}", ConfigurationError)
     if isinstance(checked, int) and not -(2**63) <= checked < 2**64:  # JSON would give it back rounded
         raise ConfigurationError(f"{cls.__name__}: {parameter}={value}: Input should have at most 64 bits")

@@ -61,17 +61,11 @@ _MASKS_KEPT = 8
 
 def _kind(value: Any) -> str:
     """The column type that stores a metadata value exactly."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int" if abs(value) <= _EXACT_IN_FLOAT else "json"
-    if isinstance(value, float):
-        return "float"
-    if isinstance(value, str):
-        return "str"
-    if isinstance(value, list) and all(isinstance(inner, str) for inner in value):
-        return "strings"
-    return "json"
+    if isinstance(value, list):
+        return "strings" if all(isinstance(inner, str) for inner in value) else "json"
+    if isinstance(value, int) and abs(value) > _EXACT_IN_FLOAT:
+        return "json"
+    return {bool: "bool", int: "int", float: "float", str: "str"}.get(type(value), "json")
 
 
 def _joint_kind(one: str | None, other: str) -> str:

@@ -201,7 +201,7 @@ def add_items(path: str | Path, items: Items, resolve: Resolve, *, replace: bool
 def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *, auto_compact: bool = True) -> UpdateReport:
     """Delete items from an index; if one does not exist, or none would be left, nothing is deleted."""
     if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
-        raise ItemError(f"item ids come as a list, not as {item_ids!r}; write [{item_ids!r}]")
+        raise ItemError(f"item ids come as a list, not as {item_ids!r}")
     ids = list(dict.fromkeys(item_ids))
     if wrong := [item_id for item_id in ids if not isinstance(item_id, str)]:
         raise ItemError(f"an item id is a string; found {wrong[0]!r}")
