@@ -129,17 +129,6 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     return plan(kind, settings, where, wanted).make(Component)
 
 
-def plan(
-    kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component
-) -> PlannedComponent:
-    """Plan the component that plain values describe, without creating it."""
-    with _at(where):
-        name, cls, fields = _described_by(kind, settings, wanted)
-    hints = hints_of(cls.__init__)
-    fields = {key: _planned(hints.get(key), value, f"{where}.{key}" if where else key) for key, value in fields.items()}
-    return PlannedComponent(kind, name, cls, fields, where)
-
-
 @contextmanager
 def _at(where: str) -> Iterator[None]:
     """Put the place in a configuration in front of the message of an error."""
@@ -149,31 +138,34 @@ def _at(where: str) -> Iterator[None]:
         raise ConfigurationError(f"{where}: {error}" if where else str(error)) from None
 
 
-def _described_by(
-    kind: str, settings: str | Mapping[str, Any], wanted: type[Component]
-) -> tuple[str, type[Component], dict[str, Any]]:
-    """Return the registry name that plain values state, its class, and the parameters; a model's name makes its component."""
-    if isinstance(settings, str):
-        settings = {"name": settings}
-    if not isinstance(settings, Mapping):
-        raise ConfigurationError(f"expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
-    fields = dict(settings)
-    by_model = _NAMED_BY_MODEL.get(kind, ())
-    name = fields.pop("name", None) or fields.pop("loader" if kind == "loaders" else "model" if by_model else "", None)
-    if not isinstance(name, str):
-        found = ", ".join(map(repr, settings)) or "nothing"
-        raise ConfigurationError(f"no 'name' that is text (found: {found}); {nearest('', names(kind))}")
-    if by_model and name not in registered(kind):
-        model = fields.setdefault("model", name)
-        if model != name and not str(model).startswith(f"{name}/"):
-            raise ConfigurationError(f"name: {name!r} and `model` name two models; leave out name")
-        name = next((each for each in by_model if issubclass(component_class(kind, each), wanted)), by_model[0])
-    cls = component_class(kind, name)
-    parameters = parameters_of(cls)
-    for key in fields:
-        if key not in parameters:
-            raise ConfigurationError(f"{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
-    return name, cls, fields
+def plan(
+    kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component
+) -> PlannedComponent:
+    """Plan the component that plain values describe, without creating it; the name of a model makes its component."""
+    with _at(where):
+        if isinstance(settings, str):
+            settings = {"name": settings}
+        if not isinstance(settings, Mapping):
+            raise ConfigurationError(f"expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
+        fields = dict(settings)
+        by_model = _NAMED_BY_MODEL.get(kind, ())
+        name = fields.pop("name", None) or fields.pop("loader" if kind == "loaders" else "model" if by_model else "", None)
+        if not isinstance(name, str):
+            found = ", ".join(map(repr, settings)) or "nothing"
+            raise ConfigurationError(f"no 'name' that is text (found: {found}); {nearest('', names(kind))}")
+        if by_model and name not in registered(kind):
+            model = fields.setdefault("model", name)
+            if model != name and not str(model).startswith(f"{name}/"):
+                raise ConfigurationError(f"name: {name!r} and `model` name two models; leave out name")
+            name = next((each for each in by_model if issubclass(component_class(kind, each), wanted)), by_model[0])
+        cls = component_class(kind, name)
+        parameters = parameters_of(cls)
+        for key in fields:
+            if key not in parameters:
+                raise ConfigurationError(f"{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
+    hints = hints_of(cls.__init__)
+    fields = {key: _planned(hints.get(key), value, f"{where}.{key}" if where else key) for key, value in fields.items()}
+    return PlannedComponent(kind, name, cls, fields, where)
 
 
 def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:
