@@ -272,7 +272,7 @@ def _recreate(cls: type[Component], arguments: dict[str, Any], kept: dict[str, A
 
 def refuse_secrets(component: Component, done: str) -> None:
     """Raise a :class:`ConfigurationError` if an argument of a component, or of its parts, holds a secret."""
-    for part in with_held(component):
+    for part in reversed(list(with_held(component))):  # the part is named, not what holds it
         shown = without_secrets(part.config)
         for key, value in part._arguments.items():
             plain = to_plain(value)

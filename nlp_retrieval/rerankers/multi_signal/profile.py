@@ -159,8 +159,7 @@ class Profile(BaseModel):
             where: their source, for messages.
 
         Raises:
-            ConfigurationError: an unknown or missing field, a value of the wrong type or out of range, a keyword that is
-                repeated, a pattern that does not compile, or question numbers that are repeated or missing.
+            ConfigurationError: a field is unknown, missing or wrong, a keyword or number is repeated, or a pattern is none.
             DependencyError: there are patterns, and RE2 is not installed.
         """
         try:
@@ -168,10 +167,10 @@ class Profile(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             location = ".".join(map(str, first["loc"]))
-            fault = printable(first["msg"].removeprefix("Value error, "))
             if first["type"] == "extra_forbidden":
                 raise ConfigurationError(f"{where}: unknown key {location!r}; {nearest(location, cls.model_fields)}") from None
-            fault += "" if first["type"] == "value_error" else f", not {str(first['input'])[:40]!r}"
+            told = "" if first["type"] == "value_error" else f", not {str(first['input'])[:40]!r}"
+            fault = printable(first["msg"].removeprefix("Value error, ")) + told
             raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {fault}") from None
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from None

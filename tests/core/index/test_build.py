@@ -166,7 +166,7 @@ def test_to_replace_what_is_damaged_keeps_the_other_retrievers(built, damaged):
     flip(built / segment.folder / next(iter(segment.files)), -1)
     report = TermCount().index(ALPHA, built, replace=True)
     assert (report.built == []) == (damaged == "the items")
-    assert read_manifest(built).retrievers[1] == manifest.retrievers[1]
+    assert manifest.retrievers[1] in read_manifest(built).retrievers
     assert verify_index(built) == []
     assert found(built, retriever=TermShare()) == found(built) == ["d0", "d1"]
 

@@ -109,10 +109,7 @@ def test_each_retriever_gives_as_many_as_its_depth(path):
     [
         ({"depth": {"term": 3}}, r"no retriever or reranker 'term'; did you mean 'terms'"),
         ({"reranker": Brief() % 5, "depth": {"brief": 3}}, r"'brief' has two depths, 3 and % 5"),
-        (
-            {"reranker": [{"name": "overlap", "depth": 5}]},
-            r"reranker\[0\]: overlap has no parameter 'depth'.* depth: {overlap: 5}",
-        ),
+        ({"reranker": [{"name": "overlap", "depth": 5}]}, r"reranker\[0\]: overlap has no parameter 'depth'"),
     ],
 )
 def test_what_cannot_be_a_cascade_is_named(settings, message):
