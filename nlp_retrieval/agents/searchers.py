@@ -147,7 +147,7 @@ class AgentSearcher(BaseSearcher):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the agent, as far as that can be pickled."""
-        return partial(type(self), **self._arguments), (), self._kept() or None
+        return partial(type(self), **self._arguments), (), {"local_only": self.local_only} | self.extra_state()
 
     def _answer(self, question: str, tools: AgentTools) -> AgentAnswer:
         call = (

@@ -323,14 +323,13 @@ class Generation:
         self.path = path
         self.manifest = manifest
         self._state = state
-        descriptors: list[int] = []
-        weakref.finalize(self, lambda: [os.close(descriptor) for descriptor in descriptors])
         for folder in manifest.folders:
             with explain_file_limit(path / folder):
-                descriptors.append(os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY))
+                descriptor = os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY)
+            weakref.finalize(self, os.close, descriptor)
             with suppress(OSError):  # a file system without locks; nothing can be written there
-                fcntl.flock(descriptors[-1], fcntl.LOCK_SH)
-            if os.fstat(descriptors[-1]).st_nlink == 0:
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+            if os.fstat(descriptor).st_nlink == 0:
                 raise FileNotFoundError(path / folder)
         self.items = open_items(path, manifest.corpus)
 

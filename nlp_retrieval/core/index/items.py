@@ -251,12 +251,12 @@ class _Part:
 
     def meets(self, condition: Condition) -> Mask:
         """Which rows meet a condition, which is tried once on each different value."""
-        nothing = np.full(len(self), condition.holds(None))
+        nothing: Mask = np.full(len(self), condition.holds(None))
         if condition.key not in self.kinds:
             return nothing
         column, kind = self.column(len(_FIXED) + [*self.kinds].index(condition.key)), self.kinds[condition.key]
         if condition.operator == "exists" and kind != "json":
-            return nothing ^ column.is_valid().to_numpy(zero_copy_only=False)
+            return np.logical_xor(nothing, column.is_valid().to_numpy(zero_copy_only=False))
         encoded = (column.flatten() if kind == "strings" else column).dictionary_encode()
         values = map(json.loads, encoded.dictionary.to_pylist()) if kind == "json" else encoded.dictionary.to_pylist()
         holds = np.array([*map(condition.holds, values), condition.holds(None)])
