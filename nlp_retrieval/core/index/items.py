@@ -256,7 +256,7 @@ class _Part:
             return nothing
         column, kind = self.column(len(_FIXED) + [*self.kinds].index(condition.key)), self.kinds[condition.key]
         if condition.operator == "exists" and kind != "json":
-            return np.logical_xor(nothing, column.is_valid().to_numpy(zero_copy_only=False))
+            return nothing ^ np.asarray(column.is_valid(), np.bool_)
         encoded = (column.flatten() if kind == "strings" else column).dictionary_encode()
         values = map(json.loads, encoded.dictionary.to_pylist()) if kind == "json" else encoded.dictionary.to_pylist()
         holds = np.array([*map(condition.holds, values), condition.holds(None)])
