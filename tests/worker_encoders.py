@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from failing_writes import has_bad_luck
@@ -73,6 +74,9 @@ class Projecting(HashedTokens):
 
     name = "projecting"
     matrix: Vectors | None = None
+
+    def extra_state(self) -> dict[str, Any]:
+        return {"matrix": self.matrix}
 
     def projection_matrix(self) -> Vectors:
         if self.matrix is None:

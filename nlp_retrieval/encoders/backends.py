@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 
-# Backend and precision of an encoder: the given ones, or those that a rule gives.
-
 TorchPrecision = Literal["auto", "float32", "bfloat16", "float16"]
 Precision = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 ExportPrecision = Literal["float32", "int8"]
@@ -43,16 +41,6 @@ def check_choice(backend: Backend, precision: Precision, device: str | None) -> 
         raise ConfigurationError(f"device={device!r}: backend='onnx' runs on the CPU; leave it out, or pass backend='torch'")
 
 
-def resolved_backend(backend: Backend, precision: Precision, device: str | None) -> Literal["torch", "onnx"]:
-    """Return what ``auto`` means: ONNX with 8-bit weights on a CPU, where it is installed and so few bits are allowed."""
-    if backend != "auto":
-        return backend
-    if precision == "int8":
-        return "onnx"
-    installed = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers", "onnx"))
-    return "onnx" if precision == "auto" and installed and on_cpu(device) else "torch"
-
-
 def resolved_precision(precision: str, device: str | None) -> str:
     """Return the precision that ``auto`` means with torch on this machine."""
     if precision != "auto":
@@ -66,11 +54,7 @@ def resolved_precision(precision: str, device: str | None) -> str:
 
 
 def queries_at_once(batch_size: int, precision: str, device: str | None) -> int:
-    """Return how many queries torch may encode together: one at a time where it computes in less than float32.
-
-    With lower precision, kernels round differently for each shape of a batch: a query in a batch would have another vector than
-    alone, and find other passages.
-    """
+    """Return how many queries torch may encode together: in less than float32 one, whose vector would depend on the others."""
     return batch_size if resolved_precision(precision, device) == "float32" else 1
 
 
@@ -101,24 +85,19 @@ def on_cpu(device: str | None) -> bool:
     return device == "cpu" or (device is None and not torch.cuda.is_available() and not torch.backends.mps.is_available())
 
 
-# Running an exported model: one text at a time on each thread, with as many threads as cores.
-#
-# Without padding, a text's vector does not depend on the others, and 8-bit activations are scaled by one text only. A single
-# query runs in the calling thread: on a busy machine, threads that wait for one another lose more than they gain.
+# Running an exported model: one text at a time on each thread, so that its vector does not depend on the others.
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
 OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 """Inputs that a graph may have, by the tokenizer's names for them."""
 _NO_LIMIT = 1_000_000
-_AT_LEAST = 4
-"""Fewest texts per thread; for fewer, starting one does not pay."""
+_AT_LEAST = 4  # texts per thread
 
 
 class OnnxModel:
     """An exported model, open; safe in several threads."""
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
-        require_onnx_extra()
         from tokenizers import Tokenizer
 
         try:
@@ -144,12 +123,12 @@ class OnnxModel:
 
         def fill(rows: range) -> None:
             for row in rows:
-                with as_model_error(self._name):
-                    encoded = self._tokenizer.encode(texts[row])
+                encoded = self._tokenizer.encode(texts[row])
                 feed = {name: np.array([getattr(encoded, OF_TOKENS[name])], np.int64) for name in self._inputs}
-                vectors[row] = _computed(self._session, feed)
+                vectors[row] = self._session.run(None, feed)[0][0]
 
-        over_texts(len(texts), fill)
+        with as_model_error(self._name):
+            over_texts(len(texts), fill)
         return vectors
 
     def longer(self, texts: Sequence[str]) -> int:
@@ -159,45 +138,20 @@ class OnnxModel:
 
 
 def open_session(file: Path) -> onnxruntime.InferenceSession:
-    """Open a graph that was made on this machine."""
-    import onnxruntime
-
-    graph = file.read_bytes()  # not by its path, which could be mapped and overwritten
-    return onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
-
-
-def session_options() -> onnxruntime.SessionOptions:
-    """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin."""
+    """Open a graph, to run in the calling thread, without threads of its own, which spin."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return options
-
-
-def _computed(session: onnxruntime.InferenceSession, feed: dict[str, np.ndarray[Any, Any]]) -> Vectors:
-    """What a graph computes of one text."""
-    try:
-        vectors: Vectors = session.run(None, feed)[0][0]
-    except Exception as error:
-        n_tokens = next(iter(feed.values())).shape[1]
-        raise ModelError(
-            f"the exported model fails at a text of {n_tokens} tokens: {first_line(error)}; set max_length to what the model "
-            "can read"
-        ) from error
-    return vectors
+    graph = file.read_bytes()  # not by its path, which could be mapped and overwritten
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 def over_texts(n_texts: int, work: Callable[[range], None]) -> None:
     """Process texts on all usable cores; a few in the calling thread."""
     size = _AT_LEAST if usable_cores() > 1 and n_texts >= 2 * _AT_LEAST else max(1, n_texts)
     in_threads(work, [range(first, min(first + size, n_texts)) for first in range(0, n_texts, size)])
-
-
-def texts_for_all_cores() -> int:
-    """Return how many texts at once keep all usable cores busy."""
-    return _AT_LEAST * usable_cores()
 
 
 def require_onnx_extra(*also: str) -> None:
@@ -210,8 +164,7 @@ def require_onnx_extra(*also: str) -> None:
 # Exporting a whole sentence-transformers model, including pooling, as one ONNX graph, checked against the model.
 #
 # 8-bit weights have a scale for each column, and use 7 of the 8 bits: without VNNI an x86 CPU adds pairs of products in 16
-# bits, where full ones overflow. So one graph serves every CPU, and an index made on one can be searched on another.
-# Activations are quantised dynamically. Measured on MiniLM, the missing bit costs nothing (docs/ENCODERS.md).
+# bits, where full ones overflow. So one graph serves every CPU.
 
 _FORMAT = 1
 _OPSET = 17
@@ -222,7 +175,6 @@ PROBES = (
     "  Spaces, TABS\tand lines\n\nstay as they were.  ",
     "In 1996 the novel was filmed twice: once by a man who had read it, and once by a man who had not. " * 4,
 )
-"""Probes for comparing an export with its model: scripts, case, spaces, short and long texts."""
 _AGREES = {"float32": 0.9999, "int8": 0.9}
 """Lowest cosine allowed between a vector of an export and that of its model."""
 
@@ -279,7 +231,7 @@ def _export(model: SentenceTransformer, folder: Path) -> Vectors:
     write_graph(model, compute, features, folder / GRAPH_FILE, "vectors")
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
     wanted: Vectors = model.encode(list(PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
-    settings: dict[str, Any] = {
+    settings = {
         "prompts": dict(model.prompts),
         "default_prompt": model.prompts.get(model.default_prompt_name or "") or "",
         "dimension": int(wanted.shape[1]),
@@ -307,7 +259,7 @@ def write_graph(
 
     module = Whole()
     module.model = model
-    with warnings.catch_warnings():  # warnings of the exporter to its own developers
+    with warnings.catch_warnings():  # to the exporter's own developers
         warnings.simplefilter("ignore")
         try:
             torch.onnx.export(
@@ -343,21 +295,14 @@ def write_quantized(source: Path, file: Path) -> None:
 
 
 def _require_agreement(expected: Vectors, actual: Vectors, precision: ExportPrecision) -> None:
-    """Compare the vectors of an export with the expected ones."""
     lengths = np.linalg.norm(expected, axis=1) * np.linalg.norm(actual, axis=1)
     lowest = float(((expected * actual).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
     if not lowest >= _AGREES[precision]:
         cure = "pass precision='float32'" if precision == "int8" else "pass backend='torch'"
-        raise ModelError(
-            f"the {precision} export does not match its model: a probe's vectors have the cosine {lowest:.4f}, and at least "
-            f"{_AGREES[precision]} is needed; {cure}"
-        )
+        raise ModelError(f"the {precision} export does not match its model: the cosine of a probe is {lowest:.4f}; {cure}")
 
 
-# Exporting a multi-vector model: its transformer as one ONNX graph, checked against the model.
-#
-# The library still handles prompts, mask tokens, projection and skipped tokens; the graph only replaces the transformer's
-# weights.
+# Exporting the transformer of a multi-vector model; the library still handles prompts, mask tokens and projection.
 
 
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
@@ -396,7 +341,8 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
 
         def fill(rows: range) -> None:
             for row in rows:
-                outputs[row] = _computed(session, {name: values[row : row + 1, spans[row]] for name, values in inputs.items()})
+                feed = {name: values[row : row + 1, spans[row]] for name, values in inputs.items()}
+                outputs[row] = session.run(None, feed)[0][0]
 
         over_texts(n_texts, fill)
         tokens = np.zeros((n_texts, width, outputs[0].shape[1]), np.float32)

@@ -44,9 +44,6 @@ class _Encoder(Component, ABC):
         return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
 
 
-# One vector for each text.
-
-
 class BaseEncoder(_Encoder):
     """Turns texts into vectors. Vectors are compared by inner product; an encoder that means cosine normalises them.
 
@@ -149,16 +146,12 @@ def _real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
         return np.ascontiguousarray(numbers, np.float32)
 
 
-# A vector for each token, for late interaction.
-#
-# Two texts are compared by MaxSim: for each token of the query the largest inner product with any token of the passage, and
-# the sum of these (Khattab and Zaharia, SIGIR 2020, https://arxiv.org/abs/2004.12832).
-
-_LENGTH_TOLERANCE = 1e-2
-
-
 class BaseTokenEncoder(_Encoder):
-    """Turns a text into a matrix with a row of length 1 for each token that counts. A blank text has no rows."""
+    """Turns a text into a matrix with a row of length 1 for each token that counts. A blank text has no rows.
+
+    Two texts are compared by MaxSim: for each token of the query the largest inner product with any token of the passage, and
+    the sum of these (Khattab and Zaharia, SIGIR 2020, https://arxiv.org/abs/2004.12832).
+    """
 
     @property
     @abstractmethod
@@ -181,16 +174,12 @@ class BaseTokenEncoder(_Encoder):
     def projection_matrix(self) -> Vectors | None:
         """``[dimension of the model, dimension]``, if vectors are multiplied by a matrix that is not in the model's files.
 
-        It is saved with an index, and handed back to :meth:`with_projection` when the index is opened.
+        It is saved with an index, handed back to :meth:`with_projection` when that is opened, and part of :meth:`extra_state`.
         """
         return None
 
     def with_projection(self, matrix: Vectors) -> Self:
-        """Return an encoder like this one that multiplies by ``matrix``.
-
-        Raises:
-            ConfigurationError: this encoder has no such matrix.
-        """
+        """Return an encoder like this one that multiplies by ``matrix``."""
         raise ConfigurationError(f"{self!r} has no projection; it cannot take one of shape {matrix.shape}")
 
 
@@ -199,8 +188,8 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
     if len(returned) != len(texts):
         raise ModelError(f"{encoder!r} returned {len(returned)} matrices for {len(texts)} texts")
     for matrix, text in zip(returned, texts, strict=True):
-        if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.shape[1] != encoder.dimension:
-            shape = matrix.shape if isinstance(matrix, np.ndarray) else type(matrix).__name__
+        shape = matrix.shape if isinstance(matrix, np.ndarray) else type(matrix).__name__
+        if not isinstance(shape, tuple) or len(shape) != 2 or shape[1] != encoder.dimension:
             raise ModelError(
                 f"{encoder!r} returned {shape} for {text[:80]!r}; an array [tokens, {encoder.dimension}] was expected"
             )
@@ -208,7 +197,7 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
     ends = np.cumsum([len(matrix) for matrix in matrices])
     stacked = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
     lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row, so the same in any batch
-    wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_TOLERANCE))
+    wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= 0.01))
     if len(wrong):
         text = texts[int(np.searchsorted(ends, wrong[0], side="right"))]
         raise ModelError(
@@ -218,17 +207,12 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
     return np.split(stacked, ends[:-1]) if texts else []
 
 
-# Weights of terms, for learned sparse retrieval.
-#
-# Two texts are compared by the inner product of their weights (SPLADE: Formal, Piwowarski and Clinchant, SIGIR 2021,
-# https://arxiv.org/abs/2107.05720).
-
 MOST_TERMS = 2**24
 """Limit of the numbers of terms, so that float32 holds each of them exactly."""
 
 
 class TermWeights(NamedTuple):
-    """The weights of a batch of texts.
+    """The weights of a batch of texts, which are compared by their inner product (SPLADE: Formal et al., SIGIR 2021).
 
     Args:
         offsets: ``[texts + 1]``; text i has the entries ``offsets[i]:offsets[i + 1]``.
@@ -266,8 +250,8 @@ class BaseSparseEncoder(_Encoder):
 def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
     """Return the weights as int64, int32 and float32, after checking that they can be searched."""
     columns = encoded if isinstance(encoded, tuple) else ()
-    flat = [column.dtype.kind for column in columns if isinstance(column, np.ndarray) and column.ndim == 1]
-    if "".join(flat).replace("u", "i") != "iif":
+    kinds = [column.dtype.kind for column in columns if isinstance(column, np.ndarray) and column.ndim == 1]
+    if "".join(kinds).replace("u", "i") != "iif":
         raise ModelError(f"{encoder!r} returned {type(encoded).__name__}; TermWeights(offsets, terms, weights) were expected")
     offsets, terms, weights = encoded
     fits = len(offsets) == len(texts) + 1 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
@@ -286,8 +270,5 @@ def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEnc
     wrong = ~rises[:-1] | ~((single > 0) & (single < np.inf))
     if wrong.any():
         text = texts[int(np.searchsorted(offsets, np.argmax(wrong), side="right")) - 1]
-        raise ModelError(
-            f"{encoder!r} gave terms twice or out of order, or a weight that is not finite and above 0 (in {text[:80]!r}); use "
-            "another model"
-        )
+        raise ModelError(f"{encoder!r} gave terms twice or out of order, or a weight that is not above 0, in {text[:80]!r}")
     return TermWeights(offsets.astype(np.int64), np.ascontiguousarray(terms, np.int32), single)

@@ -2,13 +2,11 @@
 
 A model is opened here only if its files say that it is exactly what this module computes: the BERT architecture (Devlin et al.,
 2019, https://arxiv.org/abs/1810.04805) with its WordPiece tokenizer, then the mean of the token vectors or the vector of the
-first token. Every setting has to be known; any other model is left to sentence-transformers. The vectors equal those of torch
-in float32 up to rounding (about 3e-7), alone and in a batch.
+first token. The vectors equal those of torch in float32 up to rounding (about 3e-7).
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import sys
@@ -24,9 +22,6 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.models import as_model_error
-
-_PACKAGES = ("tokenizers", "safetensors", "threadpoolctl")
-"""All come with sentence-transformers."""
 
 _GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
@@ -67,9 +62,7 @@ _turn = Lock()
 
 
 def open_bert(folder: Path, max_length: int | None) -> NumpyBert | None:
-    """Open a model; None if it is another kind of model, or a package is missing."""
-    if not all(importlib.util.find_spec(package) for package in _PACKAGES):
-        return None
+    """Open a model; None if it is another kind of model, or a package is missing that sentence-transformers brings."""
     try:
         return NumpyBert(folder, max_length)
     except Exception:
@@ -184,7 +177,7 @@ def _gelu(x: Vectors) -> Vectors:
     return x * np.where(x > 0, 1 - tail, tail)
 
 
-# What the files say. Anything that is not known here raises an error, and the model is left to sentence-transformers.
+# What the files say. Anything that is not known here raises an error.
 
 
 def _config(folder: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import string
 import warnings
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
@@ -22,7 +23,6 @@ from nlp_retrieval.encoders.backends import (
     queries_at_once,
     require_device,
     resolved_precision,
-    texts_for_all_cores,
 )
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, scale_to_length_one
 from nlp_retrieval.encoders.models import (
@@ -37,41 +37,28 @@ from nlp_retrieval.encoders.models import (
     setting_of,
     turn_of,
 )
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Transformer
 
-# Recognising the files of a multi-vector checkpoint.
-#
-# The library silently adds a random projection to any model without one, so that two loads of the same model give different
-# vectors.
-
-_MODEL_TYPES = {"MultiVectorEncoder", "ColBERT"}  # as sentence-transformers and PyLate save them
 _EARLY_PYLATE = ("query_prefix", "document_prefix")
 
 
 def is_multi_vector(folder: Path) -> bool:
-    """Return whether a model folder holds a late-interaction checkpoint, with all its weights."""
-    file, saved = folder / "modules.json", folder / "config_sentence_transformers.json"
-    modules = json_of(file)
+    """Return whether a model folder holds a late-interaction checkpoint: to others, the library adds random weights."""
+    saved, modules = folder / "config_sentence_transformers.json", json_of(folder / "modules.json")
     if not isinstance(modules, list):
         return any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures_of(folder))
-    if str(setting_of(saved, "model_type")) in _MODEL_TYPES:
+    if setting_of(saved, "model_type") in ("MultiVectorEncoder", "ColBERT"):  # of sentence-transformers and PyLate
         return True
-    # the library treats anything else as an encoder of texts, and adds a random projection if it has no Dense
     types = {str(module.get("type")).rpartition(".")[2] for module in modules if isinstance(module, dict)}
     return "Dense" in types and ("MultiVectorMask" in types or any(setting_of(saved, key) is not None for key in _EARLY_PYLATE))
 
 
-# Reading any encoder of texts token by token: its vectors before pooling, without added weights.
-
-_PASSAGE_PROMPTS = ("document", "passage", "corpus")
-
-
 def token_by_token(path: str, settings: dict[str, Any]) -> MultiVectorEncoder:
-    """Build a model that returns the vectors of the tokens; the library itself would add random weights."""
+    """Build a model that returns the vectors of any encoder's tokens, before pooling and without added weights."""
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer
     from sentence_transformers.base.modules import Normalize, Transformer
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
@@ -80,11 +67,8 @@ def token_by_token(path: str, settings: dict[str, Any]) -> MultiVectorEncoder:
     if not isinstance(loaded[0], Transformer):
         raise TypeError(f"it begins with a {type(loaded[0]).__name__}, which has no token vectors")
     modules = [loaded[0], MultiVectorMask(list(string.punctuation)), Normalize("token_embeddings")]
-    prompts_set = {name: prompt for name, prompt in loaded.prompts.items() if prompt}
-    prompts = {
-        "query": prompts_set.get("query", ""),
-        "document": next((prompts_set[n] for n in _PASSAGE_PROMPTS if n in prompts_set), ""),
-    }
+    named = {"query": ("query",), "document": ("document", "passage", "corpus")}
+    prompts = {task: next(filter(None, map(loaded.prompts.get, names)), "") for task, names in named.items()}
     return MultiVectorEncoder(modules=modules, device=settings["device"], prompts=prompts)
 
 
@@ -97,23 +81,18 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     Checkpoints of Stanford's ColBERT (``colbert-ir/colbertv2.0``), of PyLate and of sentence-transformers are used with
     their own settings: prefixes, lengths, projection, mask tokens that fill up a query, punctuation left out of passages.
 
-    Any other encoder is read token by token: the vectors before pooling, passages without punctuation, queries without mask
-    tokens, and a projection to fewer dimensions by a fixed random matrix with orthonormal columns, which is saved with an
-    index. Such vectors were not trained for late interaction; a warning says so once per encoder.
-
-    The model is loaded at first use, and shared by all encoders with equal settings.
+    Any other encoder is read token by token, with a warning: the vectors before pooling, passages without punctuation, queries
+    without mask tokens, and a projection to fewer dimensions by a fixed random matrix, which is saved with an index.
 
     Args:
-        model: a hub name, or a local folder. A name is searched for in the hub's cache, then in installed packages that carry
-            it, then on the hub.
+        model: a hub name, or a local folder.
         projection: for an encoder that is not a multi-vector checkpoint: the dimension to project to, or None for its own.
         query_prompt: put before every query; by default the model's own.
         passage_prompt: put before every passage; by default the model's own.
         max_length: tokens that are read of a passage; by default the checkpoint's.
         precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
             by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
-        backend: ``torch``, or ``onnx``, on the CPU, for ``int8`` or ``float32``: an export of the model's transformer is
-            created at first use, compared with the model, and kept in the cache.
+        backend: ``torch``, or ``onnx``, on the CPU, for ``int8`` or ``float32``.
         batch_size: texts encoded at once; batches hold texts of similar length.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
@@ -155,20 +134,21 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         self.device = device
         self.revision = revision
         self.trust_remote_code = trust_remote_code
-        self._multi_vector: bool | None = None
         self._matrix: Vectors | None = None
 
-    @property
+    @cached_property
     def is_multi_vector(self) -> bool:
-        """Return whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
-        if self._multi_vector is None:
-            self._multi_vector = is_multi_vector(self.files.folder)
-        return self._multi_vector
+        """Whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
+        return is_multi_vector(self.files.folder)
 
     @property
     def dimension(self) -> int:
         matrix = self.projection_matrix()
-        return _dimension_of(self.open_model(), self.model) if matrix is None else int(matrix.shape[1])
+        return self._own_dimension if matrix is None else int(matrix.shape[1])
+
+    @property
+    def _own_dimension(self) -> int:
+        return cast(int, self.open_model().get_embedding_dimension())
 
     def index_identity(self) -> Config:
         unused = {"projection"} if self.is_multi_vector else set()
@@ -204,13 +184,11 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if self.projection is None or self.is_multi_vector:
             return None
         if self._matrix is None:
-            dimension = _dimension_of(self.open_model(), self.model)
-            if self.projection > dimension:
+            if self.projection > self._own_dimension:
                 raise ConfigurationError(
-                    f"ColbertEncoder: projection={self.projection} is more than the {dimension} dimensions of {self.model}; "
-                    "lower it, or pass None"
+                    f"projection={self.projection} is more than the {self._own_dimension} dimensions of {self.model}; lower it"
                 )
-            self._matrix = _orthonormal(dimension, self.projection)
+            self._matrix = _orthonormal(self._own_dimension, self.projection)
         return self._matrix
 
     def with_projection(self, matrix: Vectors) -> Self:
@@ -222,27 +200,24 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def _encode(self, texts: list[str], task: Task, prompt: str | None) -> list[Vectors]:
         model, matrix = self.open_model(), self.projection_matrix()
-        dimension = _dimension_of(model, self.model) if matrix is None else matrix.shape[1]
-        results = [np.zeros((0, dimension), np.float32) for _ in texts]
+        results = [np.zeros((0, self.dimension), np.float32) for _ in texts]
         not_blank = [number for number, text in enumerate(texts) if text.strip()]
         if not not_blank:
             return results
         encode = model.encode_query if task == "query" else model.encode_document
         spoken = [texts[number] for number in not_blank]
-        at_once = max(self.batch_size, texts_for_all_cores()) if self.backend == "onnx" else self.batch_size
+        at_once = self.batch_size
         if task == "query" and self.backend == "torch":
             at_once = queries_at_once(at_once, self.precision, self.device)
         with turn_of(model), as_model_error(self.model), alone_for(spoken):
             encoded = encode(spoken, prompt=prompt, batch_size=at_once, show_progress_bar=False, convert_to_numpy=True)
         if matrix is not None and task == "query":  # a product of other rows rounds differently
-            parts = [part.astype(np.float32, copy=False) @ matrix for part in encoded]
-        else:
-            parts = list(encoded)
-        stacked = np.concatenate(parts).astype(np.float32, copy=False)
+            encoded = [part.astype(np.float32, copy=False) @ matrix for part in encoded]
+        stacked = np.concatenate(encoded).astype(np.float32, copy=False)
         if matrix is not None and task != "query":
             stacked = stacked @ matrix
         scale_to_length_one(stacked)  # the model may have normalised in 16 bits only
-        ends = np.cumsum([len(part) for part in parts])
+        ends = np.cumsum([len(part) for part in encoded])
         for number, vectors in zip(not_blank, np.split(stacked, ends[:-1]), strict=True):
             results[number] = vectors
         return results
@@ -293,13 +268,6 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
 def _transformer_of(model: MultiVectorEncoder) -> Transformer:
     return cast("Transformer", model[0])
-
-
-def _dimension_of(model: MultiVectorEncoder, name: str) -> int:
-    dimension = model.get_embedding_dimension()
-    if dimension is None:
-        raise ModelError(f"{name} does not say how many dimensions its token vectors have")
-    return int(dimension)
 
 
 def _orthonormal(rows: int, columns: int) -> Vectors:

@@ -22,12 +22,8 @@ from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointCalls, ModelEndpoint, first_fault, side_by_side
 
-# Reading the answer of an embeddings endpoint: untrusted bytes become vectors, or an error with the reason.
-
-LARGEST_PER_TEXT = 2**20
-"""Bytes of an answer allowed per text; 20,000 dimensions in full length take half of it."""
-LARGEST_BESIDE = 2**16
-"""Bytes allowed in addition."""
+_LARGEST_PER_TEXT, _LARGEST_BESIDE = 2**20, 2**16
+"""Bytes of an answer; 20,000 dimensions in full length take half a MiB."""
 
 _MOST_TOKENS = 2**40
 
@@ -50,7 +46,7 @@ class _Embeddings(BaseModel):
     usage: Any = None
 
 
-def read_embeddings(body: bytes, n_texts: int) -> Embedded:
+def _read_embeddings(body: bytes, n_texts: int) -> Embedded:
     """Read the answer to a request of ``n_texts`` texts; a ValueError gives the reason why it is none, as half a sentence."""
     try:
         answer = _Embeddings.model_validate_json(body)
@@ -68,39 +64,8 @@ def read_embeddings(body: bytes, n_texts: int) -> Embedded:
     return Embedded(vectors.astype(np.float32), tokens if type(tokens) is int and 0 <= tokens < _MOST_TOKENS else 0)
 
 
-# Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
-#
-# A file holds a checksum of its key and content, the tokens of the text, and the vector; one that does not fit is a miss.
-
 _DIGEST, _TOKENS = 32, 8
-
-
-class KeptVectors:
-    """Vectors by text; ``identity`` is all else that decides them."""
-
-    def __init__(self, folder: Path | None, identity: dict[str, object]) -> None:
-        self.files = ContentCache(folder or cache_folder() / "vectors", ".vector", "vectors of the endpoint", durable=False)
-        self._identity = identity
-
-    def find(self, text: str) -> Embedded | None:
-        """Return the vector of a text, or None."""
-        key = digest_of_key([self._identity, text])
-        content = self.files.find(key) or b""
-        checksum, body = content[:_DIGEST], content[_DIGEST:]
-        if len(body) <= _TOKENS or checksum != hashlib.sha256(key + body).digest():
-            return None
-        return Embedded(np.frombuffer(body, "<f4", offset=_TOKENS).astype(np.float32), int.from_bytes(body[:_TOKENS], "little"))
-
-    def keep(self, text: str, vector: Vectors, tokens: int) -> None:
-        """Store a vector; if it cannot be written, warn once and continue."""
-        key = digest_of_key([self._identity, text])
-        body = tokens.to_bytes(_TOKENS, "little") + np.ascontiguousarray(vector, "<f4").tobytes()
-        self.files.keep(key, hashlib.sha256(key + body).digest() + body)
-
-
-# Encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are equal.
-#
-# A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
+"""Bytes of a kept vector's file: a checksum of its key and content, the tokens of the text, and then the vector."""
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -108,9 +73,9 @@ OPENAI = "https://api.openai.com/v1"
 class HttpEncoder(BaseEncoder):
     """An encoder behind any OpenAI-compatible endpoint (vLLM, Text Embeddings Inference, Ollama, llama.cpp, a gateway).
 
-    Vectors are scaled to length 1, so that scores are cosines.
-    Vectors are kept on disk by server, model and text, so that a text is sent only once. Requests and tokens are counted like
-    those of language models; the price is that of the model ``http/<model>``.
+    Vectors are scaled to length 1, so that scores are cosines, and kept on disk by server, model and text, so that a text is
+    sent only once. Requests and tokens are counted like those of language models; the price is that of the model
+    ``http/<model>``.
 
     Args:
         base_url: the URL that ``/embeddings`` is appended to (``http://localhost:8000/v1``). Redirects are not followed.
@@ -119,7 +84,6 @@ class HttpEncoder(BaseEncoder):
         dimension: required of the vectors; by default the dimension of the first one counts for all others.
         query_prompt: put before every query.
         passage_prompt: put before every passage.
-        max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
         batch_size: the most texts in a request.
         endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
@@ -134,7 +98,7 @@ class HttpEncoder(BaseEncoder):
 
     name = "http"
     manifest_may_set = ENDPOINT_RULES | may_set(
-        *("model", "dimension", "query_prompt", "passage_prompt", "max_characters", "batch_size"),
+        *("model", "dimension", "query_prompt", "passage_prompt", "batch_size"),
         cache_dir=given("keep vectors in"),
         base_url=given("send texts to the server"),
     )
@@ -149,7 +113,6 @@ class HttpEncoder(BaseEncoder):
         dimension: Annotated[int, Field(ge=1)] | None = None,
         query_prompt: str = "",
         passage_prompt: str = "",
-        max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
@@ -160,23 +123,15 @@ class HttpEncoder(BaseEncoder):
         self.dimension = dimension
         self.query_prompt = query_prompt
         self.passage_prompt = passage_prompt
-        self.max_characters = max_characters
         self.batch_size = batch_size
         self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.cache_dir = cache_dir
         self._counter = CallCounter(f"{self.name}/{model}")
-        self._calls = EndpointCalls(
-            type(self).__name__, self.base_url, "embeddings", self.key_variable, self.endpoint, self._counter
-        )
-        folder = None if cache_dir is None else expanded(cache_dir)
-        self._vectors = KeptVectors(folder, {"url": self.base_url} | self.settings)
+        self._calls = EndpointCalls(type(self).__name__, self.base_url, "embeddings", api_key_env, self.endpoint, self._counter)
+        folder = cache_folder() / "vectors" if cache_dir is None else expanded(cache_dir)
+        self._kept = ContentCache(folder, ".vector", "vectors of the endpoint", durable=False)
         self._lock = Lock()
         self._learnt = dimension
-
-    @property
-    def key_variable(self) -> str | None:
-        """The environment variable of the key; None if no key is sent."""
-        return self.api_key_env
 
     def check_ready(self) -> None:
         """Require httpx2, and the key."""
@@ -204,16 +159,11 @@ class HttpEncoder(BaseEncoder):
     def encode_passages(self, passages: list[str]) -> Vectors:
         return self._encode(check_queries(passages, "passage", "passages"), self.passage_prompt)
 
-    def cut_passages(self, passages: list[str]) -> int:
-        """Return how many passages are longer than ``max_characters``; the server's own limit is unknown."""
-        most = self.max_characters
-        return 0 if most is None else sum(len(passage) > most for passage in passages)
-
     def _encode(self, texts: list[str], prompt: str) -> Vectors:
-        inputs = [prompt + text[: self.max_characters] or " " for text in texts]  # servers refuse an empty text
+        inputs = [prompt + text or " " for text in texts]  # servers refuse an empty text
         vector_of: dict[str, Vectors] = {}
         for text in dict.fromkeys(inputs):
-            kept = self._vectors.find(text)
+            kept = self._find(text)
             if kept is not None and len(kept.vectors) == self._dimension(len(kept.vectors)):
                 vector_of[text] = kept.vectors
                 count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=kept.tokens))
@@ -227,19 +177,36 @@ class HttpEncoder(BaseEncoder):
 
     def _ask(self, texts: list[str], go_on: Callable[[], bool]) -> Vectors:
         """Ask the server; its answer is stored even if a later request fails."""
-        most = len(texts) * LARGEST_PER_TEXT + LARGEST_BESIDE
-        answer = self._calls.ask(self.settings | {"input": texts}, partial(read_embeddings, n_texts=len(texts)), most, go_on)
+        most = len(texts) * _LARGEST_PER_TEXT + _LARGEST_BESIDE
+        answer = self._calls.ask(self.settings | {"input": texts}, partial(_read_embeddings, n_texts=len(texts)), most, go_on)
         count(self._counter, CallCounts(tokens_in=answer.tokens))
         dimension = answer.vectors.shape[1]
         if dimension != self._dimension(dimension):
             raise ModelError(
                 f"{self.base_url}: {self.model} gave vectors of dimension {dimension}, where dimension= or the vectors before "
-                f"(kept in {self._vectors.files.folder}) say {self._learnt}; name the model or dimension that was meant and "
+                f"(kept in {self._kept.folder}) say {self._learnt}; name the model or dimension that was meant and "
                 "index again, or use another cache_dir"
             )
         for text, vector, tokens in zip(texts, answer.vectors, _shares(answer.tokens, texts), strict=True):
-            self._vectors.keep(text, vector, tokens)
+            key, content = (
+                self._key_of(text),
+                tokens.to_bytes(_TOKENS, "little") + np.ascontiguousarray(vector, "<f4").tobytes(),
+            )
+            self._kept.keep(key, hashlib.sha256(key + content).digest() + content)
         return answer.vectors
+
+    def _find(self, text: str) -> Embedded | None:
+        """The kept vector of a text; None if there is none, or its file is damaged."""
+        key = self._key_of(text)
+        file = self._kept.find(key) or b""
+        checksum, content = file[:_DIGEST], file[_DIGEST:]
+        if len(content) <= _TOKENS or checksum != hashlib.sha256(key + content).digest():
+            return None
+        vector = np.frombuffer(content, "<f4", offset=_TOKENS).astype(np.float32)
+        return Embedded(vector, int.from_bytes(content[:_TOKENS], "little"))
+
+    def _key_of(self, text: str) -> bytes:
+        return digest_of_key([{"url": self.base_url} | self.settings, text])
 
     def _dimension(self, dimension: int) -> int:
         """The dimension that was declared or learnt; if neither, that of the first vector, which is learnt now."""
@@ -256,9 +223,7 @@ class OpenAIEncoder(HttpEncoder):
     Args:
         model: its name, such as ``text-embedding-3-small``.
         dimension: requested if the model can shorten its vectors (Matryoshka), and checked; by default the model's own.
-        api_key_env: the environment variable that holds the key; by default ``OPENAI_API_KEY``.
-        max_characters: most characters of a text that are sent; the rest is left out. OpenAI refuses texts of more than 8,192
-            tokens.
+        api_key_env: the environment variable that holds the key.
         batch_size: the most texts in a request.
         endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
@@ -273,7 +238,7 @@ class OpenAIEncoder(HttpEncoder):
 
     name = "openai"
     manifest_may_set = ENDPOINT_RULES | may_set(
-        *("dimension", "max_characters", "batch_size"),
+        *("dimension", "batch_size"),
         cache_dir=given("keep vectors in"),
         model=given("send texts to the embedding model"),
     )
@@ -283,26 +248,12 @@ class OpenAIEncoder(HttpEncoder):
         self,
         model: Annotated[str, Field(min_length=1)],
         dimension: Annotated[int, Field(ge=1)] | None = None,
-        api_key_env: str | None = None,
-        max_characters: Annotated[int, Field(ge=1)] | None = None,
+        api_key_env: str = "OPENAI_API_KEY",
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 128,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
     ) -> None:
-        super().__init__(
-            OPENAI,
-            model,
-            api_key_env,
-            dimension,
-            max_characters=max_characters,
-            batch_size=batch_size,
-            endpoint=endpoint,
-            cache_dir=cache_dir,
-        )
-
-    @property
-    def key_variable(self) -> str:
-        return self.api_key_env or "OPENAI_API_KEY"
+        super().__init__(OPENAI, model, api_key_env, dimension, batch_size=batch_size, endpoint=endpoint, cache_dir=cache_dir)
 
     @property
     def settings(self) -> dict[str, Any]:

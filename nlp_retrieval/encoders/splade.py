@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -37,14 +38,12 @@ Task = Literal["encode_query", "encode_document"]
 class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     """Weights of a vocabulary's terms, by a masked language model (SPLADE: Formal et al., SIGIR 2021 and 2022).
 
-    Any model that sentence-transformers opens as a ``SparseEncoder``, and masked language models with SPLADE's pooling
-    (https://arxiv.org/abs/2107.05720, https://arxiv.org/abs/2109.10086). Models that look queries up in a table instead of
-    computing them (inference-free: Geng et al., 2024, https://arxiv.org/abs/2411.04403) are supported.
-
-    The model is loaded at first use, and shared by all encoders with equal settings.
+    Any model that sentence-transformers opens as a ``SparseEncoder``, also one that looks queries up in a table (Geng et al.,
+    2024, https://arxiv.org/abs/2411.04403), and masked language models with SPLADE's pooling
+    (https://arxiv.org/abs/2107.05720, https://arxiv.org/abs/2109.10086).
 
     Args:
-        model: a hub name, or a local folder. A name is searched for in the hub's cache, then on the hub.
+        model: a hub name, or a local folder.
         precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32.
         max_length: tokens that are read of a text; by default the model's own limit.
         batch_size: texts encoded at once. A passage of 256 tokens takes 30 MB with a vocabulary of 30,000.
@@ -58,11 +57,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     """
 
     name = "splade"
-    manifest_may_set = may_set(
-        *("precision", "max_length", "batch_size"),
-        **MODEL_RULES,
-        trust_remote_code=runs_code,
-    )
+    manifest_may_set = may_set("precision", "max_length", "batch_size", **MODEL_RULES, trust_remote_code=runs_code)
     search_only = frozenset({"batch_size", "device"})
 
     def __init__(
@@ -82,13 +77,10 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         self.device = device
         self.revision = revision
         self.trust_remote_code = trust_remote_code
-        self._dimension: int | None = None
 
-    @property
-    def dimension(self) -> int:
-        if self._dimension is None:  # the library may use that of the layer below
-            self._dimension = int(self._encoded(["a"], "encode_document").shape[1])
-        return self._dimension
+    @cached_property
+    def dimension(self) -> int:  # type: ignore[override]
+        return int(self._encoded(["a"], "encode_document").shape[1])  # the library may say that of the layer below
 
     def encode_queries(self, queries: list[str]) -> TermWeights:
         return self._encode(check_queries(queries), "encode_query")
@@ -156,7 +148,6 @@ def _require_sparse(model: str, folder: Path) -> None:
     masked = any(name.endswith("ForMaskedLM") for name in architectures) and not (folder / "modules.json").exists()
     if kind != "SparseEncoder" and not masked:
         raise ModelError(
-            f"{model} ({folder}) is not a learned sparse model (found: {json.dumps(kind or architectures)[:200]}); it needs a "
-            "SparseEncoder of sentence-transformers or a masked language model trained as SPLADE, such as "
-            "naver/splade-cocondenser-ensembledistil"
+            f"{model} ({folder}) is not a learned sparse model (found: {json.dumps(kind or architectures)[:200]}); pass a "
+            "SparseEncoder of sentence-transformers, or a masked language model trained as SPLADE"
         )

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
     """Static embeddings: the mean of a text's token vectors, scaled to length 1 (model2vec: Tulkens and van Dongen, 2024).
 
-    No network is run, so a text costs little more than its tokens; word order and context are lost. The model is any folder or
-    hub model of model2vec (``minishlab/potion-base-8M``), or one that ``model2vec.distill`` makes from another encoder and a
-    vocabulary. Texts of any length are read whole. A text without a known token gets a vector of zeros, which finds nothing.
+    No network is run, so a text costs little more than its tokens; word order and context are lost. Texts of any length are
+    read whole. A text without a known token gets a vector of zeros, which finds nothing.
 
     Args:
         model: a hub name, or a folder with ``model.safetensors``, ``tokenizer.json`` and ``config.json``.
@@ -48,14 +47,14 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
         return self._encode(check_queries(passages, "passage", "passages"))
 
     def find_model(self) -> ModelFolder:
-        require_static_extra()
+        if importlib.util.find_spec("model2vec") is None:
+            raise DependencyError(f"static embeddings need model2vec: {install('static')}")
         return find_model(self.model, self.revision, local_only=self.local_only)
 
     def load_model(self) -> StaticModel:
-        require_static_extra()
+        folder = self.files.folder
         from model2vec import StaticModel
 
-        folder = self.files.folder
         try:
             model = StaticModel.from_pretrained(folder, normalize=True, max_length=None)
         except Exception as error:
@@ -73,9 +72,3 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
         with turn_of(model), as_model_error(self.model):
             vectors: Vectors = model.encode(texts, use_multiprocessing=False)
         return vectors
-
-
-def require_static_extra() -> None:
-    """Raise :class:`DependencyError` unless model2vec is installed."""
-    if importlib.util.find_spec("model2vec") is None:
-        raise DependencyError(f"static embeddings need model2vec: {install('static')}")

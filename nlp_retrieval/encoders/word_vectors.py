@@ -10,7 +10,7 @@ import mmap
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,6 @@ from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.opening import sha256_of
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -41,9 +40,7 @@ from nlp_retrieval.text.abbreviations import abbreviations_of
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.words import Stems, stems_of_language
 
-# Files of word vectors: word2vec's text and binary forms, GloVe's text, and a folder of our own; none of them is code.
-#
-# gensim's own ``.model`` and ``.kv`` files are refused, because they are pickles, which can run code.
+# Files of word vectors: word2vec's text and binary forms, GloVe's text, and a folder of our own. Pickles can run code.
 
 VECTORS_FILE, WORDS_FILE = "vectors.npy", "words.json"
 _FORMAT = 1
@@ -102,15 +99,6 @@ class WordVectors:
         return len(words), [number for number in found if number is not None]
 
 
-def fingerprint_of(path: Path) -> str:
-    """Return a checksum of the file, or of the files of the folder."""
-    try:
-        files = [path / VECTORS_FILE, path / WORDS_FILE] if path.is_dir() else [path]
-        return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
-    except OSError as error:
-        raise ModelError(f"there are no word vectors at {path} ({error.strerror}); name a file or a folder of them") from None
-
-
 def read_word_vectors(path: Path) -> WordVectors:
     """Read a file of word2vec's text or binary form (``.bin``), of GloVe's text, or a folder of :func:`write_word_vectors`."""
     try:
@@ -123,22 +111,18 @@ def read_word_vectors(path: Path) -> WordVectors:
                 f"{path} is a pickle, which could run any code when it is read; export it with gensim: "
                 "vectors.save_word2vec_format('vectors.txt'), and name that file"
             )
-        return _ranked(*(_read_binary(path, start) if path.suffix == ".bin" else _read_text(path, start)))
+        words, vectors = _read_binary(path, start) if path.suffix == ".bin" else _read_text(path, start)
+        numbers: dict[str, int] = {}
+        for number, word in enumerate(words):
+            numbers.setdefault(word, number)
+        ranks = np.arange(1, len(words) + 1, dtype=np.float64)  # frequencies fall as 1 / rank (Zipf)
+        return WordVectors(numbers, vectors, np.log(ranks * (1.0 / ranks).sum() + 1.0))
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
     except (ValueError, KeyError, TypeError, AttributeError, ConfigurationError, IndexDamagedError) as error:
         raise ModelError(
             f"{path} is no whole file of word2vec or GloVe, and no folder of train_word_vectors: {str(error)[:200]}"
         ) from None
-
-
-def _ranked(words: list[str], vectors: NDArray[np.float32]) -> WordVectors:
-    """Words with weights by their ranks: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
-    numbers: dict[str, int] = {}
-    for number, word in enumerate(words):
-        numbers.setdefault(word, number)
-    ranks = np.arange(1, len(words) + 1, dtype=np.float64)
-    return WordVectors(numbers, vectors, np.log(ranks * (1.0 / ranks).sum() + 1.0))
 
 
 def write_word_vectors(
@@ -212,18 +196,16 @@ def _read_text(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]
     words: list[str] = []
     rows: list[NDArray[np.float32]] = []
     with path.open("rb") as file, np.errstate(over="ignore"):  # numbers beyond float32 are refused below, as infinity
-        if header:
-            file.readline()
-        for number, line in enumerate(file, 2 if header else 1):
-            parts = line.split()
-            dimension = dimension or max(len(parts) - 1, 1)
+        for number, line in enumerate(file, 1):
+            if number == 1 and header:
+                continue
             try:
-                rows.append(np.array([float(value) for value in parts[-dimension:]]).astype(np.float32))
+                word, *parts = [b""] * line[:1].isspace() + line.rsplit(maxsplit=dimension or -1)  # a word may be a blank
+                dimension = dimension or max(len(parts), 1)
+                rows.append(np.array(list(map(float, parts)), np.float32).reshape(dimension))
             except ValueError:
-                parts = []
-            if len(parts) < dimension or (len(parts) == dimension and not line[:1].isspace()):  # a word may be a blank
-                raise ValueError(f"line {number} has not {dimension} numbers after a word")
-            words.append(b" ".join(parts[:-dimension]).decode("utf-8", "replace"))
+                raise ValueError(f"line {number} has not {dimension} numbers after a word") from None
+            words.append(word.decode("utf-8", "replace"))
     if not rows or (header and int(header[1]) != len(words)):
         raise ValueError(f"it says that it holds {int(header[1]) if header else 1:,} words, and holds {len(words):,}")
     return words, np.stack(rows)
@@ -231,8 +213,9 @@ def _read_text(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]
 
 # Word vectors trained on a corpus: word2vec's skip-gram with negative sampling, the same bytes for the same corpus.
 
-_TRAINED_ON, _FEWEST_EPOCHS, _MOST_EPOCHS = 2_000_000, 5, 40
-"""Words in all passes together, and bounds of their number."""
+_FEWEST = 2
+_TRAINED_ON = 2_000_000
+"""Words in all passes over the corpus together."""
 
 
 def train_word_vectors(
@@ -240,21 +223,18 @@ def train_word_vectors(
     folder: str | Path,
     *,
     dimension: int = 300,
-    min_count: int = 2,
     language: str | None = None,
 ) -> int:
     """Train word vectors on the texts of items (Mikolov et al., NeurIPS 2013) and write them into a folder.
 
-    One thread, a fixed order and a fixed seed: the same corpus gives the same vectors on the same machine. The corpus is read 5
-    to 40 times, a long one less often, with windows of five words on each side. Where a text defines
-    an abbreviation, as "nationally determined contribution (NDC)", both forms are one word. The mean of all words is subtracted
-    from each (Mu and Viswanath, ICLR 2018): it is most of what two texts of one corpus have in common.
+    The same corpus gives the same vectors on the same machine. Where a text defines an abbreviation, as "nationally determined
+    contribution (NDC)", both forms are one word. The mean of all words is subtracted from each (Mu and Viswanath, ICLR 2018):
+    it is most of what two texts of one corpus have in common.
 
     Args:
-        items: the corpus; their words are held in memory.
+        items: the corpus; their words are held in memory, and get a vector if they occur twice.
         folder: to write to, for use by :class:`WordVectorEncoder`.
         dimension: of the vectors.
-        min_count: rarer words get no vector.
         language: a Snowball language, such as ``english``, to train on stems, so that all forms of a word have its vector;
             None: on words.
 
@@ -262,18 +242,18 @@ def train_word_vectors(
         The number of words with a vector.
 
     Raises:
-        ConfigurationError: a number is not positive, or there is no such language.
-        ItemError: no word is frequent enough.
+        ConfigurationError: ``dimension`` is not positive, or there is no such language.
+        ItemError: no word occurs twice.
         OutputError: the folder cannot be written.
         DependencyError: gensim is not installed.
 
     Examples:
-        >>> train_word_vectors(items, "vectors", dimension=8, min_count=1)
+        >>> train_word_vectors(items, "vectors", dimension=8)
         20
         >>> encoder = WordVectorEncoder("vectors")
     """
-    if min(dimension, min_count) < 1:
-        raise ConfigurationError(f"train_word_vectors: dimension={dimension!r}, min_count={min_count!r}; both are at least 1")
+    if dimension < 1:
+        raise ConfigurationError(f"train_word_vectors: dimension={dimension!r}; it is at least 1")
     try:
         from gensim.models import Word2Vec
     except ImportError:
@@ -289,15 +269,15 @@ def train_word_vectors(
     texts = [joining.join(words) for words in texts]
     frequencies = Counter(word for words in texts for word in set(words))
     counts = Counter(word for words in texts for word in words)
-    if not any(count >= min_count for count in counts.values()):
-        raise ItemError(f"no word occurs {min_count} times or more in {len(texts):,} texts; nothing can be trained")
-    n_words = sum(counts.values())
+    if max(counts.values(), default=0) < _FEWEST:
+        raise ItemError(f"no word occurs {_FEWEST} times or more in {len(texts):,} texts; nothing can be trained")
     trained = Word2Vec(
-        sentences=list(_sentences(texts)),
+        # the trainer drops what a text has beyond 10,000 words
+        sentences=[words[first : first + 5000] for words in texts for first in range(0, len(words), 5000)],
         vector_size=dimension,
         window=5,
-        epochs=min(max(_TRAINED_ON // n_words, _FEWEST_EPOCHS), _MOST_EPOCHS),
-        min_count=min_count,
+        epochs=min(max(_TRAINED_ON // sum(counts.values()), 5), 40),
+        min_count=_FEWEST,
         seed=0,
         sg=1,
         workers=1,
@@ -314,7 +294,7 @@ def train_word_vectors(
 
 def _phrases_of(defined: Counter[tuple[str, str]], stems: Stems) -> dict[tuple[str, ...], str]:
     """Return the words of each defined long form, and the abbreviation that counts as the same word."""
-    counts = Counter[tuple[str, tuple[str, ...]]]()
+    counts: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for (short, long), count in defined.items():
         counts[" ".join(stems.words(short)), tuple(stems.words(long))] += count
     phrases: dict[tuple[str, ...], str] = {}
@@ -329,23 +309,15 @@ def _phrases_of(defined: Counter[tuple[str, str]], stems: Stems) -> dict[tuple[s
     return phrases
 
 
-def _sentences(texts: list[list[str]], longest: int = 5000) -> Iterator[list[str]]:
-    """Split texts into pieces of 5,000 words; the trainer drops what a text has beyond 10,000."""
-    for words in texts:
-        for first in range(0, len(words), longest):
-            yield words[first : first + longest]
-
-
 # Vectors of texts as weighted means of the vectors of their words; rarer words count more.
 
 
 class WordVectorEncoder(BaseEncoder):
     """The mean of the vectors of a text's words, weighted by how rare they are, scaled to length 1.
 
-    Words are looked up unchanged, in lower case, and without accents. Words without a vector are left out. A text without a
-    known word gets a zero vector, with one warning: its inner product with any other is 0, and ``MultiSignalReranker`` treats
-    it as missing. Weights are inverse document frequencies where the vectors were trained by ``train_word_vectors``; in other
-    files, which list frequent words first, the rank of a word gives its rarity.
+    Words are looked up unchanged, in lower case, and without accents. A text without a known word gets a zero vector, with one
+    warning. Weights are inverse document frequencies where ``train_word_vectors`` trained the vectors; in other files, which
+    list frequent words first, the rank of a word gives its rarity.
 
     Args:
         model: a file of word2vec's text or binary form, of GloVe's text, or a folder of ``train_word_vectors``.
@@ -360,12 +332,16 @@ class WordVectorEncoder(BaseEncoder):
 
     def __init__(self, model: str | Path) -> None:
         self.model = model
-        self._opening = Lock()
         self._has_warned = False
 
     @cached_property
     def _fingerprint(self) -> str:
-        return fingerprint_of(Path(self.model))
+        path = Path(self.model)
+        try:
+            files = [path / VECTORS_FILE, path / WORDS_FILE] if path.is_dir() else [path]
+            return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
+        except OSError as error:
+            raise ModelError(f"there are no word vectors at {path} ({error.strerror})") from None
 
     @cached_property
     def _vectors(self) -> WordVectors:
@@ -385,8 +361,7 @@ class WordVectorEncoder(BaseEncoder):
         return self.encode_passages(queries)
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        with self._opening:
-            opened = self._vectors
+        opened = self._vectors
         vectors = np.zeros((len(passages), opened.vectors.shape[1]), np.float32)
         without = []
         for row, text in enumerate(passages):

@@ -55,13 +55,11 @@ def test_vectors_are_those_of_the_server_in_the_order_of_the_texts(make, server)
     assert {headers["path"] for headers in server.headers} == {"/v1/embeddings"}
 
 
-def test_prompts_and_the_limit_of_characters_decide_what_is_sent(make, server):
-    encoder = make(query_prompt="query: ", passage_prompt="passage: ", max_characters=4)
+def test_prompts_are_put_before_what_is_sent(make, server):
+    encoder = make(query_prompt="query: ", passage_prompt="passage: ")
     encoder.encode_queries(["red fox"])
-    encoder.encode_passages(["blue whale", "", "ox"])
-    assert sorted(server.texts) == ["passage: ", "passage: blue", "passage: ox", "query: red "]
-    assert encoder.cut_passages(["blue whale", "ox"]) == 1
-    assert make().cut_passages(["blue whale"]) == 0
+    encoder.encode_passages(["blue whale", ""])
+    assert sorted(server.texts) == ["passage: ", "passage: blue whale", "query: red fox"]
 
 
 def test_a_text_is_sent_once(make, server, tmp_path):

@@ -238,8 +238,8 @@ class BaseSearcher(Component, ABC):
             path: the index directory.
             replace: whether to replace an existing index of other items.
             workers: number of processes that encode passages, of one core each; by default this process encodes on all cores.
-            ray: address of a Ray cluster that encodes the passages, or ``auto`` for the one that this machine belongs to;
-                it uses as many workers as it has cores, or ``workers`` of them.
+            ray: address of a Ray cluster that encodes the passages on all its cores, or ``auto`` for the one that this machine
+                belongs to.
 
         Raises:
             ItemError: the items cannot be indexed.

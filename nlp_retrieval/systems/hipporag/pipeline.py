@@ -97,11 +97,11 @@ def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> L
 def encoder_of(settings: HippoRagSettings) -> BaseEncoder:
     """Build the encoder."""
     chosen: EmbeddingSection = settings.embedding
-    own = key_variable(chosen.api_key)
     if chosen.provider == "openai":
-        key = own or key_variable(settings.llm.api_key)
+        key = key_variable(chosen.api_key or settings.llm.api_key) or ""
         return OpenAIEncoder(chosen.model_name, chosen.dimension, key, batch_size=chosen.batch_size)
     if chosen.provider == "custom":
+        own = key_variable(chosen.api_key)
         return HttpEncoder(chosen.base_url or "", chosen.model_name, own, chosen.dimension, batch_size=chosen.batch_size)
     return SentenceTransformerEncoder(
         chosen.model_name, batch_size=chosen.batch_size, trust_remote_code=chosen.trust_remote_code

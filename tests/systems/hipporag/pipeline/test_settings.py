@@ -109,7 +109,7 @@ def test_a_key_is_named_and_read_from_the_environment_alone(monkeypatch):
     model, encoder = language_model(chosen), encoder_of(chosen)
     assert (model.model, model.api_key_env) == ("openai/gpt-4o-mini", "SOME_KEY")
     assert isinstance(encoder, OpenAIEncoder)
-    assert encoder.key_variable == "SOME_KEY"
+    assert encoder.api_key_env == "SOME_KEY"
     assert SECRET not in f"{model!r} {encoder!r} {chosen!r} {model.config} {encoder.config}"
 
 
