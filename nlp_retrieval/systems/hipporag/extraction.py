@@ -37,6 +37,9 @@ from nlp_retrieval.text import fenced
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
 
+PASSAGE_CHARACTERS = 10_000
+"""The most characters of a passage that are read."""
+
 _SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
 
 
@@ -58,10 +61,9 @@ class KnowledgeExtractor:
     Args:
         lm: the model.
         passages_per_call: number of passages per call, 1 to 20. More are cheaper, but an unusable answer costs more.
-        passage_characters: the most characters of each passage that are read.
 
     Raises:
-        ConfigurationError: a number is out of range.
+        ConfigurationError: the number is out of range.
         DependencyError: DSPy is not installed.
 
     Examples:
@@ -70,18 +72,15 @@ class KnowledgeExtractor:
         'openai/gpt-4o-mini'
     """
 
-    def __init__(self, lm: LanguageModel, *, passages_per_call: int = 1, passage_characters: int = 10_000) -> None:
+    def __init__(self, lm: LanguageModel, *, passages_per_call: int = 1) -> None:
         if not 1 <= passages_per_call <= MOST_PASSAGES:
             raise ConfigurationError(f"passages_per_call={passages_per_call}: a call reads 1 to {MOST_PASSAGES} passages")
-        if passage_characters < 1:
-            raise ConfigurationError(f"passage_characters={passage_characters}: show at least 1 character")
         from nlp_retrieval.lm import AskingLine, dspy
         from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
 
         self.lm = LanguageModel.of_client(lm)
         self.model = self.lm.model
         self.passages_per_call = passages_per_call
-        self.passage_characters = passage_characters
         self._program: Any = dspy.Predict(ExtractKnowledge)
         self._line = AskingLine()
 
@@ -92,7 +91,7 @@ class KnowledgeExtractor:
             "prompt": fingerprint_of_program(self._program),
             "temperature": self.lm.sampling[0],
             "passages_per_call": self.passages_per_call,
-            "passage_characters": self.passage_characters,
+            "passage_characters": PASSAGE_CHARACTERS,
         }
         return Extraction(self.model, json.dumps(settings, sort_keys=True))
 
@@ -103,14 +102,10 @@ class KnowledgeExtractor:
         return None if reason is None else without_secrets(reason)
 
     def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
-        """Return the result of each passage, in order; what the model answers raises nothing.
-
-        Args:
-            texts: at most ``passages_per_call``; one text may come alone.
-        """
+        """Return the result of each of at most ``passages_per_call`` texts, in order; what the model answers raises nothing."""
         from nlp_retrieval.lm import ask, using
 
-        shown = [fenced(text[: self.passage_characters]) for text in ([texts] if isinstance(texts, str) else texts)]
+        shown = [fenced(text[:PASSAGE_CHARACTERS]) for text in texts]
         read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
         failed = ExtractedPassage(None)
         for _ in range(self.lm.endpoint.retries + 1):
@@ -222,8 +217,6 @@ def extract_knowledge(
 ) -> ExtractionSummary:
     """Extract entities and triples from the passages of a corpus that a store lacks, with a language model.
 
-    Memory holds a few hundred passages.
-
     Args:
         items: the corpus, with ids of its own.
         store: of the knowledge; another prompt or model is another extraction in it.
@@ -313,8 +306,7 @@ class _Extraction:
 
         answers = side_by_side(ask, groups, self._extractor.lm.endpoint.calls_at_once)
         for same, result in zip(batch, (one for of_group in answers for one in of_group), strict=True):
-            longest = self._extractor.passage_characters
-            self.count["cut"] += len(same) * (len(passage_text(same[0].title, same[0].content)) > longest)
+            self.count["cut"] += len(same) * (len(passage_text(same[0].title, same[0].content)) > PASSAGE_CHARACTERS)
             if not result.asked:
                 self.count["not_asked"] += len(same)
                 continue

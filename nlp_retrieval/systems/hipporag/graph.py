@@ -9,7 +9,7 @@ Statements of deleted passages only are left out.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -303,14 +303,10 @@ def _write(collected: Collected, folder: Path, encoder: BaseEncoder, threshold: 
             stacklevel=4,
         )
     phrases = collected.entities
-    none = [np.zeros(0, np.uint64)]
-    new = collected.without(
-        np.concatenate(none + [table.entities for table, _ in before]),
-        np.concatenate(none + [table.triples for table, _ in before]),
-    )
-    entities, triples = sorted(new.entities), sorted(new.triples)
-    new_triples = [new.triples[key] for key in triples]
-    texts = [new.entities[key] for key in entities]
+    entities = sorted(phrases.keys() - {key for table, _ in before for key in table.entities.tolist()})
+    triples = sorted(collected.triples.keys() - {key for table, _ in before for key in table.triples.tolist()})
+    new_triples = [collected.triples[key] for key in triples]
+    texts = [phrases[key] for key in entities]
     encoded = texts + [shown_triple(triple.subject, triple.predicate, triple.object) for triple in new_triples]
     _write_vectors(encoded, folder / VECTORS_FILE, encoder, _dimension(before) if any(len(v) for _, v in before) else None)
     by_phrase = {phrase: key for key, phrase in phrases.items()}
@@ -319,7 +315,7 @@ def _write(collected: Collected, folder: Path, encoder: BaseEncoder, threshold: 
     hashes = np.array(entities, np.uint64)
     vectors = mapped(folder / VECTORS_FILE, np.float32, (len(encoded), None))[: len(entities)]
     pairs = _synonyms(hashes, column, vectors, before, threshold)
-    stated = new.rows, new.stated
+    stated = collected.rows, collected.stated
     KnowledgeTables(collected.known, hashes, np.array(triples, np.uint64), ends, column, *stated, pairs).write(folder)
 
 
@@ -338,12 +334,9 @@ def _write_vectors(texts: list[str], path: Path, encoder: BaseEncoder, dimension
     if not texts:
         np.save(path, np.zeros((0, dimension or 1), np.float32), allow_pickle=False)
         return
-    batches = tracked("hipporag: encoding phrases and triples", _in_batches(texts), len(texts))
+    parts = (texts[first : first + _TEXTS_AT_ONCE] for first in range(0, len(texts), _TEXTS_AT_ONCE))
+    batches = tracked("hipporag: encoding phrases and triples", parts, len(texts))
     write_passages(encoder, batches, len(texts), path, dimension, path.name)
-
-
-def _in_batches(texts: list[str]) -> Iterator[list[str]]:
-    return (texts[first : first + _TEXTS_AT_ONCE] for first in range(0, len(texts), _TEXTS_AT_ONCE))
 
 
 def _write_graph(folder: Path, n_rows: int) -> None:

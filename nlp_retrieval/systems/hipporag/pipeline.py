@@ -28,21 +28,10 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core import BaseLoader, Items, check_folder_for_output, expanded, items_of, open_generation, read_manifest
 from nlp_retrieval.encoders import BaseEncoder
-from nlp_retrieval.errors import (
-    ConfigurationError,
-    GoldError,
-    IndexConflictError,
-    IndexMissingError,
-    ModelError,
-    OutputError,
-)
+from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, IndexMissingError, ModelError, OutputError
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer, ModelEndpoint, record_calls
-from nlp_retrieval.systems.hipporag.extraction import (
-    ExtractionSummary,
-    KnowledgeExtractor,
-    extract_knowledge,
-)
+from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
@@ -282,9 +271,7 @@ class HippoRagPipeline:
             replace: whether an index of other items will be replaced.
 
         Raises:
-            SourceError: the corpus cannot be read.
             OutputError: the store cannot be written; committed results are kept.
-            ConfigurationError: the model's key is not set, or the encoder has another dimension.
             ModelError: the encoder cannot be loaded, or the model gave no usable answer at all.
             IndexConflictError: the folder holds an index of other items.
         """
@@ -386,11 +373,7 @@ class HippoRagPipeline:
         return QueryResult(query, answered.answer, passages, metadata)
 
     def supported(self, query: str, results: Sequence[RetrievalResult]) -> list[RetrievedPassage]:
-        """Return results of a query with the entities that led to each.
-
-        Raises:
-            IndexMissingError: nothing is indexed yet.
-        """
+        """Return results of a query with the entities that led to each."""
         opened = self._opened.open_retrievers()
         (one,) = opened.retrievers.values()
         rows = opened.generation.items.rows_of([result.item.item_id for result in results])
@@ -398,12 +381,7 @@ class HippoRagPipeline:
         return [RetrievedPassage(hit.item, hit.score, entities) for hit, entities in zip(results, named, strict=True)]
 
     def ask(self, questions: Sequence[str]) -> list[AnsweredQuestion]:
-        """Answer questions from the index, with citations.
-
-        Raises:
-            IndexMissingError: nothing is indexed yet.
-            ConfigurationError: the model's key is not set, or the encoder has another dimension.
-        """
+        """Answer questions from the index, with citations."""
         return self._answered(list(questions), None)
 
     def _answered(self, questions: list[str], top_k: int | None) -> list[AnsweredQuestion]:

@@ -52,9 +52,6 @@ from nlp_retrieval.systems.hipporag.knowledge import phrase_of
 from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
 from nlp_retrieval.text import entities_by_rules, fenced
 
-Kept = Callable[[list[str], list[Rows]], list[Rows]]
-"""Given queries and the triples near each, returns those triples of each that help to answer it."""
-
 
 @dataclass(frozen=True)
 class Linked:
@@ -67,20 +64,17 @@ class Linked:
 
 
 def linked_by_triples(
-    knowledge: KnowledgeGraph, queries: list[str], vectors: Vectors, k: int, entity_k: int, kept: Kept
+    knowledge: KnowledgeGraph, vectors: Vectors, nearest: list[tuple[Rows, Scores]], kept: list[Rows], entity_k: int
 ) -> list[Linked]:
-    """Link queries to the subjects and objects of the triples nearest to them.
+    """Link queries to the subjects and objects of the kept ones among the triples nearest to them.
 
     A triple's weight is its similarity, min-max normalised over all triples of the index; an entity's is the mean weight of
     its triples, divided by the number of passages that name it; the best entities are kept.
     """
-    nearest = knowledge.triples.nearest(vectors, k)
     if not len(knowledge.triples.places):
-        return [Linked(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))] * len(queries)
-    shown = [triples for triples, _ in nearest]
-    chosen = kept(queries, shown)
+        return [Linked(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))] * len(vectors)
     linked = []
-    for (triples, scores), lowest, stay in zip(nearest, knowledge.triples.farthest(vectors), chosen, strict=True):
+    for (triples, scores), lowest, stay in zip(nearest, knowledge.triples.farthest(vectors), kept, strict=True):
         weights = _scaled(scores, lowest)
         stays = np.isin(triples, stay)
         linked.append(_from_triples(knowledge, triples[stays], weights[stays], scores[stays], entity_k))
@@ -138,10 +132,7 @@ class DenseScores:
     @property
     def scaled(self) -> Scores:
         """Return similarities scaled from 0, the lowest, to 1, the highest; 1 if all are equal."""
-        if len(self.rows) == 0:
-            return self.similarities
-        span = self.similarities[0] - self.similarities[-1]
-        return (self.similarities - self.similarities[-1]) / span if span > 0 else np.ones(len(self.rows))
+        return _scaled(self.similarities, self.similarities[-1]) if len(self.rows) else self.similarities
 
     def by_row(self, values: Scores, n_rows: int) -> Scores:
         """Return values by row, ``[n_rows]``; 0 for deleted rows."""
@@ -244,7 +235,13 @@ def helpful_triples(lm: LanguageModel, knowledge: KnowledgeGraph, queries: list[
     if not asked:
         return shown
     questions = [
-        {"question": fenced(queries[number][:_MOST_QUERY]), "facts": _numbered(knowledge, shown[number])} for number in asked
+        {
+            "question": fenced(queries[number][:_MOST_QUERY]),
+            "facts": "\n".join(
+                f"{place}. {fenced(knowledge.shown(one))}" for place, one in enumerate(shown[number].tolist(), 1)
+            ),
+        }
+        for number in asked
     ]
     program = dspy.Predict(ChooseFacts)
     answers = ask_all(lm, program, questions, "helpful", _read, "hipporag: filter", "keep all their triples")
@@ -253,10 +250,6 @@ def helpful_triples(lm: LanguageModel, knowledge: KnowledgeGraph, queries: list[
         if answer is not None:
             kept[number] = shown[number][np.array(sorted(answer), np.int64) - 1]
     return kept
-
-
-def _numbered(knowledge: KnowledgeGraph, triples: Rows) -> str:
-    return "\n".join(f"{number}. {fenced(knowledge.shown(triple))}" for number, triple in enumerate(triples.tolist(), 1))
 
 
 def names_in(lm: LanguageModel | None, queries: Sequence[str]) -> list[list[str]]:
@@ -473,25 +466,19 @@ class HippoRagRetriever(BaseRetriever):
         near = [f'"{knowledge.shown(triple)}"' for triple in linked.triples.tolist()]
         near = near or [f'"{knowledge.phrase(entity)}"' for entity in linked.entities.tolist()]
         explained: list[Explanation | None] = []
-        visited = self._visited(ranked, rows, _MOST_TOLD)
+        visited = self._visited(ranked, rows)
         for row, item, names in zip(rows.tolist(), items.items(rows), visited, strict=True):
             walk = f"the query is near {' and '.join(near)}, and the walk from there visits {' and '.join(map(repr, names))}"
             found = walk if names else f"similarity ranks it {np.flatnonzero(dense.rows == row)[0] + 1} of {len(dense.rows)}"
             explained.append(Explanation(item, found, (), float(ranked.ranks[row])))
         return explained
 
-    def supporting_entities(self, query: str, rows: Rows, most: int = _MOST_TOLD) -> list[list[str]]:
-        """Return the entities of passages that the walk of a query visits most, per passage, most visited first.
-
-        Args:
-            query: the query.
-            rows: of passages.
-            most: the most entities per passage.
-        """
+    def supporting_entities(self, query: str, rows: Rows) -> list[list[str]]:
+        """Return the five entities of each passage that the walk of a query visits most, most visited first."""
         ((_, _, ranked),) = self._ranked([query])
-        return self._visited(ranked, rows, most)
+        return self._visited(ranked, rows)
 
-    def _visited(self, ranked: Ranked, rows: Rows, most: int) -> list[list[str]]:
+    def _visited(self, ranked: Ranked, rows: Rows) -> list[list[str]]:
         knowledge = self._graph_of_index
         if not len(ranked.entities):
             return [[] for _ in rows]
@@ -500,7 +487,7 @@ class HippoRagRetriever(BaseRetriever):
         for begin, end in zip(begins, ends, strict=True):
             named = knowledge.mentions[begin:end, 1]
             named = named[ranked.entities[named] > 0]
-            best = named[np.lexsort((named, -ranked.entities[named]))[:most]]
+            best = named[np.lexsort((named, -ranked.entities[named]))[:_MOST_TOLD]]
             supporting.append([knowledge.phrase(entity) for entity in best.tolist()])
         return supporting
 
@@ -524,21 +511,18 @@ class HippoRagRetriever(BaseRetriever):
         knowledge = self._graph_of_index
         if self.linking == "entities":
             return linked_by_names(knowledge, queries, names_in(self.lm, queries), self._open_dense.encode, self.triple_k)
-        return linked_by_triples(knowledge, queries, vectors, self.triple_k, self.entity_k, self._helpful)
-
-    def _helpful(self, queries: list[str], shown: list[Rows]) -> list[Rows]:
-        return shown if self.lm is None else helpful_triples(self.lm, self._graph_of_index, queries, shown)
+        lm = self.lm
+        nearest = knowledge.triples.nearest(vectors, self.triple_k)
+        shown = [triples for triples, _ in nearest]
+        kept = shown if lm is None else helpful_triples(lm, knowledge, queries, shown)
+        return linked_by_triples(knowledge, vectors, nearest, kept, self.entity_k)
 
     def _ranking(self, linked: Linked, dense: DenseScores) -> Ranked:
         knowledge = self._graph_of_index
         if len(linked.entities) == 0:
             return ranked_by_similarity(knowledge, dense)
-        restarts = self._restarts(linked, dense)
+        restarts = restarts_of(linked, dense, self.passage_weight if self._walks_passages else 0.0, knowledge.n_rows)
         nodes = pagerank(self._graph, restarts, self.damping)
         if self.linking == "entities":
             return ranked_by_product(knowledge, dense, self._graph, linked, nodes, self.hops)
         return ranked_by_walk(knowledge, dense, restarts, nodes, self._walks_passages)
-
-    def _restarts(self, linked: Linked, dense: DenseScores) -> Restarts:
-        weight = self.passage_weight if self._walks_passages else 0.0
-        return restarts_of(linked, dense, weight, self._graph_of_index.n_rows)

@@ -13,7 +13,7 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import Config, may_set
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers import Extracted, JoiningItems, SharedEntities, WalkWeight
-from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, phrase_of
+from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, phrase_of
 from nlp_retrieval.systems.hipporag.sources import digest_of, is_held, joining_source_of, reads_knowledge, source_of
 
 _ITEMS_AT_ONCE = 256
@@ -60,25 +60,16 @@ class SharedKnowledge(SharedEntities):
         return super().recorded_config | {"knowledge": digest_of(self.knowledge)}
 
     def extend(self, joining: JoiningItems) -> Extracted:
-        """Return the links, and the entities of the passages.
-
-        Raises:
-            SourceError: the file is none of entities and triples.
-            ConfigurationError: ``knowledge`` names no file.
-        """
+        """Return the links, and the entities of the passages."""
         self._source = joining_source_of(self.knowledge) if joining.segments else source_of(self.knowledge)
         return super().extend(joining)
 
     def entities_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
-        """Yield the entities of each item.
-
-        Warns:
-            RetrievalWarning: nothing is known of some items.
-        """
+        """Yield the entities of each item."""
         n_items = n_unknown = 0
         stream = iter(items)
         while batch := list(islice(stream, _ITEMS_AT_ONCE)):
-            for knowledge in _known(self._source, batch):
+            for knowledge in [None] * len(batch) if self._source is None else self._source.of(batch):
                 n_items, n_unknown = n_items + 1, n_unknown + (knowledge is None)
                 yield set() if knowledge is None else _phrases(knowledge)
         if n_unknown:
@@ -88,10 +79,6 @@ class SharedKnowledge(SharedEntities):
                 RetrievalWarning,
                 stacklevel=2,
             )
-
-
-def _known(source: KnowledgeSource | None, items: list[SearchableItem]) -> list[PassageKnowledge | None]:
-    return [None] * len(items) if source is None else source.of(items)
 
 
 def _phrases(knowledge: PassageKnowledge) -> set[str]:

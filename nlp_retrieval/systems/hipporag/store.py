@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TRIES = 3
+_TRIES, _WAIT = 3, 1.0
 _IN_ONE_QUERY = 500
 _ROWS_AT_ONCE = 1_000
 
@@ -48,7 +48,6 @@ class KnowledgeStore:
             an environment variable that holds it.
         schema: of the tables, if the database has schemas; it must exist. None: its default.
         create: whether to create a missing file and missing tables.
-        wait: seconds before a failed transaction is repeated, doubled with the second of two repetitions.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
@@ -61,9 +60,8 @@ class KnowledgeStore:
         [True, True, True]
     """
 
-    def __init__(self, url: str, *, schema: str | None = None, create: bool = False, wait: float = 1.0) -> None:
+    def __init__(self, url: str, *, schema: str | None = None, create: bool = False) -> None:
         self._shown = hide_secrets(str(url))
-        self._wait = wait
         self._url = _full_url(str(url), self._shown)
         try:
             self._engine: Engine = make_engine(self._url, self._shown, who="KnowledgeStore", may_create=create)
@@ -97,22 +95,14 @@ class KnowledgeStore:
         self._engine.dispose()
 
     def extractions(self) -> list[Extraction]:
-        """Return the extractions, by model.
-
-        Raises:
-            SourceError: the database cannot be read.
-        """
+        """Return the extractions, by model."""
         columns = self._tables.extractions.c
         query = self._tables.extractions.select().with_only_columns(columns.model, columns.settings)
         rows = self._read(lambda connection: connection.execute(query).all())
         return [Extraction(*row) for row in sorted((str(model), str(settings)) for model, settings in rows)]
 
     def begin(self, extraction: Extraction) -> None:
-        """Register an extraction, before its passages are saved.
-
-        Raises:
-            OutputError: the database cannot be written.
-        """
+        """Register an extraction, before its passages are saved."""
         table, key = self._tables.extractions, extraction.extraction_id
 
         def begin(connection: Connection) -> None:
@@ -169,14 +159,7 @@ class KnowledgeStore:
         return sorted(set(self._read(lambda connection: [row[0] for query in queries for row in connection.execute(query)])))
 
     def source(self, extraction_id: str | None = None) -> StoredKnowledge:
-        """Return one extraction as a source of knowledge.
-
-        Args:
-            extraction_id: its fingerprint, or the beginning of it; None for the only one.
-
-        Raises:
-            ConfigurationError: there is none, more than one, or none of this fingerprint.
-        """
+        """Return one extraction, by its fingerprint or the beginning of it, as a source of knowledge; None means the only one."""
         extractions = self.extractions()
         chosen = [extraction for extraction in extractions if extraction.extraction_id.startswith(extraction_id or "")]
         if len(chosen) == 1:
@@ -278,23 +261,18 @@ class KnowledgeStore:
 
         def columns(connection: Connection) -> list[set[str]]:
             inspector = inspect(connection)
-            return [
-                {column["name"].lower() for column in inspector.get_columns(table.name, schema=table.schema)}
-                if inspector.has_table(table.name, schema=table.schema)
-                else set()
-                for table in tables
-            ]
+            schema, there = tables[0].schema, set(inspector.get_table_names(tables[0].schema))
+            found = [inspector.get_columns(table.name, schema) if table.name in there else [] for table in tables]
+            return [{column["name"].lower() for column in of_table} for of_table in found]
 
-        found = dict(zip(tables, self._read(columns, tries=1), strict=True))
-        wrong = [
-            f"{one.name} ({', '.join(sorted(has)) or 'missing'})" for one, has in found.items() if has != set(one.c.keys())
-        ]
-        if any(found.values()) and wrong:
+        found = self._read(columns, tries=1)
+        wrong = [table.name for table, names in zip(tables, found, strict=True) if names != set(table.c.keys())]
+        if any(found) and wrong:
             raise SourceError(
-                f"{self._shown}: the tables are of another version, or of another program: {'; '.join(wrong)[:300]}; name "
+                f"{self._shown}: these tables are missing, of another version, or of another program: {', '.join(wrong)}; name "
                 "another database or schema, and extract again"
             )
-        return any(found.values())
+        return any(map(bool, found))
 
     def _read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
         try:
@@ -325,7 +303,7 @@ class KnowledgeStore:
             except (IntegrityError, OperationalError):
                 if attempt == tries - 1:
                     raise
-                time.sleep(self._wait * 2**attempt)
+                time.sleep(_WAIT * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
     def _reason(self, error: Exception) -> str:

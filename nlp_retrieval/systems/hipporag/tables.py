@@ -10,7 +10,7 @@ statements, refer to them by hash. So added items encode only new texts, and exi
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import (
     ItemTable,
     Mask,
@@ -104,11 +103,7 @@ class KnowledgeTables:
 
     def write(self, folder: Path) -> None:
         """Write flat files into an existing folder. Equal tables give equal bytes."""
-        for name, column in self._columns().items():
-            np.save(folder / f"{name}.npy", column, allow_pickle=False)
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
+        columns: dict[str, NDArray[np.generic]] = {
             "known": self.known,
             "entities": self.entities,
             "triples": self.triples,
@@ -121,37 +116,36 @@ class KnowledgeTables:
             "synonym_targets": self.synonyms.targets,
             "synonym_similarities": self.synonyms.similarities,
         }
+        for name, column in columns.items():
+            np.save(folder / f"{name}.npy", column, allow_pickle=False)
 
     @classmethod
     def open(cls, segment: SegmentFolder) -> KnowledgeTables:
         """Map what :meth:`write` wrote, and check it once."""
-        path = {name: segment.folder / f"{name}.npy" for name in _NAMES}
-        known: Mask = mapped(path["known"], np.bool_, (len(segment),))
-        entities: Hashes = mapped(path["entities"], np.uint64)
-        triples: Hashes = mapped(path["triples"], np.uint64)
-        ends: Hashes = mapped(path["triple_ends"], np.uint64, (len(triples), 2))
+
+        def path(name: str) -> Path:
+            return segment.folder / f"{name}.npy"
+
+        known: Mask = mapped(path("known"), np.bool_, (len(segment),))
+        entities: Hashes = mapped(path("entities"), np.uint64)
+        triples: Hashes = mapped(path("triples"), np.uint64)
+        ends: Hashes = mapped(path("triple_ends"), np.uint64, (len(triples), 2))
         n_texts = len(entities) + len(triples)
-        texts = TextColumn(mapped(path["texts"], np.uint8), mapped(path["text_offsets"], np.int64, (n_texts + 1,)))
-        rows: Rows = mapped(path["statement_rows"], np.int64)
-        stated: Hashes = mapped(path["statement_triples"], np.uint64, (len(rows),))
-        sources: Hashes = mapped(path["synonym_sources"], np.uint64)
-        targets: Hashes = mapped(path["synonym_targets"], np.uint64, (len(sources),))
-        cosines: NDArray[np.float32] = mapped(path["synonym_similarities"], np.float32, (len(sources),))
-        for name, hashes in (("entities", entities), ("triples", triples)):
-            check_rising(path[name], hashes)
-        check_offsets(path["text_offsets"], texts.offsets, len(texts.data))
-        check_numbers(path["statement_rows"], rows, len(segment))
+        texts = TextColumn(mapped(path("texts"), np.uint8), mapped(path("text_offsets"), np.int64, (n_texts + 1,)))
+        rows: Rows = mapped(path("statement_rows"), np.int64)
+        stated: Hashes = mapped(path("statement_triples"), np.uint64, (len(rows),))
+        sources: Hashes = mapped(path("synonym_sources"), np.uint64)
+        targets: Hashes = mapped(path("synonym_targets"), np.uint64, (len(sources),))
+        cosines: NDArray[np.float32] = mapped(path("synonym_similarities"), np.float32, (len(sources),))
+        check_rising(path("entities"), entities)
+        check_rising(path("triples"), triples)
+        check_offsets(path("text_offsets"), texts.offsets, len(texts.data))
+        check_numbers(path("statement_rows"), rows, len(segment))
         if (rows[1:] < rows[:-1]).any():
-            raise damaged(path["statement_rows"], "its numbers do not ascend")
+            raise damaged(path("statement_rows"), "its numbers do not ascend")
         if not ((cosines > 0) & (cosines < 2)).all():
-            raise damaged(path["synonym_similarities"], "it holds a number that is not a similarity")
+            raise damaged(path("synonym_similarities"), "it holds a number that is not a similarity")
         return cls(known, entities, triples, ends, texts, rows, stated, Synonyms(sources, targets, cosines))
-
-
-_NAMES = (
-    *("known", "entities", "triples", "triple_ends", "texts", "text_offsets", "statement_rows", "statement_triples"),
-    *("synonym_sources", "synonym_targets", "synonym_similarities"),
-)
 
 
 def vectors_in(segment: SegmentFolder, tables: KnowledgeTables) -> Vectors:
@@ -162,22 +156,6 @@ def vectors_in(segment: SegmentFolder, tables: KnowledgeTables) -> Vectors:
 
 _ITEMS_AT_ONCE = 256
 _BETWEEN = "\x1f"  # never in a phrase
-
-
-def phrases_of(triple: Triple) -> Triple | None:
-    """Return a triple of normalised phrases; None if subject or object has no words."""
-    subject, predicate, target = map(phrase_of, (triple.subject, triple.predicate, triple.object))
-    return Triple(subject, predicate, target) if subject and target else None
-
-
-def entity_hash(phrase: str) -> int:
-    """Return the hash of an entity."""
-    return hash_of(phrase)
-
-
-def triple_hash(triple: Triple) -> int:
-    """Return the hash of a triple of phrases."""
-    return hash_of(_BETWEEN.join((triple.subject, triple.predicate, triple.object)))
 
 
 def shown_triple(subject: str, predicate: str, target: str) -> str:
@@ -195,17 +173,6 @@ class Collected:
     rows: Rows  # the passage of each statement, ascending; a passage states a triple once
     stated: Hashes  # hash of the triple of each statement
 
-    def without(self, entities: Hashes, triples: Hashes) -> Collected:
-        """Return the same statements, without the phrases and triples of these hashes."""
-        no_entities, no_triples = set(entities.tolist()), set(triples.tolist())
-        return Collected(
-            self.known,
-            {key: phrase for key, phrase in self.entities.items() if key not in no_entities},
-            {key: triple for key, triple in self.triples.items() if key not in no_triples},
-            self.rows,
-            self.stated,
-        )
-
 
 def collected(items: ItemTable, source: KnowledgeSource | None) -> Collected:
     """Look up the statements of items."""
@@ -213,27 +180,21 @@ def collected(items: ItemTable, source: KnowledgeSource | None) -> Collected:
     entities: dict[int, str] = {}
     triples: dict[int, Triple] = {}
     rows, stated = array("q"), array("Q")
-    row = 0
-    for batch in _in_batches(items):
+    row, stream = 0, items.stream()
+    for batch in tracked("hipporag: reading knowledge", iter(lambda: list(islice(stream, _ITEMS_AT_ONCE)), []), len(items)):
         for knowledge in source.of(batch) if source is not None else [None] * len(batch):
             known[row] = knowledge is not None
             statements = _distinct(knowledge.triples if knowledge is not None else ())
             for key, triple in sorted(statements.items()):
                 triples[key] = triple
-                for phrase in (triple.subject, triple.object):
-                    entities[entity_hash(phrase)] = phrase
+                entities |= {hash_of(phrase): phrase for phrase in (triple.subject, triple.object)}
                 rows.append(row)
                 stated.append(key)
             row += 1
     return Collected(known, entities, triples, np.array(rows, np.int64), np.array(stated, np.uint64))
 
 
-def _in_batches(items: ItemTable) -> Iterator[list[SearchableItem]]:
-    stream = items.stream()
-    batches = iter(lambda: list(islice(stream, _ITEMS_AT_ONCE)), [])
-    return tracked("hipporag: reading knowledge", batches, len(items))
-
-
 def _distinct(triples: Sequence[Triple]) -> dict[int, Triple]:
-    phrases = (phrases_of(triple) for triple in triples)
-    return {triple_hash(triple): triple for triple in phrases if triple is not None}
+    """Return triples of phrases by their hashes, without those whose subject or object has no words."""
+    phrases = [tuple(map(phrase_of, (triple.subject, triple.predicate, triple.object))) for triple in triples]
+    return {hash_of(_BETWEEN.join(parts)): Triple(*parts) for parts in phrases if parts[0] and parts[2]}

@@ -31,14 +31,14 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeS
 
     def make() -> KnowledgeStore:
         if request.param == "sqlite":
-            made.append(KnowledgeStore(str(tmp_path / f"{len(made)}.db"), create=True, wait=0.001))
+            made.append(KnowledgeStore(str(tmp_path / f"{len(made)}.db"), create=True))
         else:
             url, schema = request.getfixturevalue("postgresql"), f"knowledge_{next(_schemas)}"
             engine = create_engine(url)
             with engine.begin() as connection:
                 connection.execute(text(f"CREATE SCHEMA {schema}"))
             engine.dispose()
-            made.append(KnowledgeStore(url, schema=schema, create=True, wait=0.001))
+            made.append(KnowledgeStore(url, schema=schema, create=True))
         return made[-1]
 
     yield make

@@ -23,7 +23,7 @@ ITEMS = corpus(25)
 
 @pytest.fixture
 def store(tmp_path):
-    with KnowledgeStore(str(tmp_path / "store.db"), create=True, wait=0.001) as made:
+    with KnowledgeStore(str(tmp_path / "store.db"), create=True) as made:
         yield made
 
 
@@ -31,9 +31,8 @@ def store(tmp_path):
 def extractor(server, model):
     server.answer = by_the_rule
 
-    def make(*, passages_per_call=1, passage_characters=10_000, **settings):
-        made = model(**{"retries": 2} | settings)
-        return KnowledgeExtractor(made, passages_per_call=passages_per_call, passage_characters=passage_characters)
+    def make(*, passages_per_call=1, **settings):
+        return KnowledgeExtractor(model(**{"retries": 2} | settings), passages_per_call=passages_per_call)
 
     return make
 
@@ -69,11 +68,11 @@ def test_a_path_is_no_store_and_a_model_no_extractor(store, extractor):
 def test_another_model_or_prompt_is_another_extraction(server, store, extractor):
     small = extractor()
     extract_knowledge(ITEMS, store, small)
-    for other in (extractor(temperature=0.5), extractor(passages_per_call=2), extractor(passage_characters=9)):
+    for other in (extractor(temperature=0.5), extractor(passages_per_call=2)):
         assert other.extraction != small.extraction
         assert extract_knowledge(ITEMS[:3], store, other).extracted == 3
     assert extractor(base_url="http://127.0.0.1:9/v1", timeout=9.0).extraction == small.extraction
-    assert len(store.extractions()) == 4
+    assert len(store.extractions()) == 3
     assert store.source(small.extraction.extraction_id).of(ITEMS) == [knowledge_of(item) for item in ITEMS]
 
 

@@ -147,7 +147,7 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
     for given_url in (url, "env:STORE_URL"):
         monkeypatch.setenv("STORE_URL", url)
         with pytest.raises(RetrievalError, match="cannot be read") as caught:
-            KnowledgeStore(given_url, create=True, wait=0.001)
+            KnowledgeStore(given_url, create=True)
         assert "s3cret" not in str(caught.value)
     with pytest.raises(SourceError, match=r"^iris://\*\*\*@127.0.0.1:1/NAME: .*(cannot be used|cannot be read)"):
         KnowledgeStore("iris://me:s3cret-word@127.0.0.1:1/NAME", create=True)
@@ -169,7 +169,7 @@ def test_tables_of_somebody_else_are_left_alone(tmp_path):
 
 def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path):
     path = tmp_path / "hostile.db"
-    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
+    with KnowledgeStore(str(path), create=True) as store:
         store.begin(SMALL)
         store.save(SMALL, [record(item(1), HORT)])
         for planted in ("X'ff00'", f"'{'x' * (MAX_CHARACTERS + 1)}'", "CAST(X'ff41' AS TEXT)"):
