@@ -47,7 +47,7 @@ class _Embeddings(BaseModel):
 
 
 def _read_embeddings(body: bytes, n_texts: int) -> Embedded:
-    """Read the answer to a request of ``n_texts`` texts; a ValueError gives the reason why it is none, as half a sentence."""
+    """Read the answer to a request of ``n_texts`` texts; a ValueError says, as half a sentence, why it is none."""
     try:
         answer = _Embeddings.model_validate_json(body)
     except ValidationError as error:

@@ -120,7 +120,7 @@ def require_dense_extra() -> None:
 
 
 def json_of(file: Path) -> Any:
-    """Return what a JSON file of a model holds; None if there is no such file."""
+    """Return what a JSON file of a model holds; None if there is none."""
     try:
         return read_json_file(file) if file.is_file() else None
     except (OSError, ValueError) as error:

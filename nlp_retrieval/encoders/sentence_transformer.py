@@ -247,9 +247,6 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 def as_encoder(encoder: str | BaseEncoder) -> BaseEncoder:
     """Return the encoder that a parameter ``encoder`` means: a model's name or folder, an encoder, or an object that is one.
 
-    Raises:
-        ConfigurationError: it is none of these.
-
     Examples:
         >>> as_encoder("intfloat/e5-small-v2")
         SentenceTransformerEncoder(model='intfloat/e5-small-v2')

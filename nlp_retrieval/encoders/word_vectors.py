@@ -219,11 +219,7 @@ _TRAINED_ON = 2_000_000
 
 
 def train_word_vectors(
-    items: Iterable[SearchableItem],
-    folder: str | Path,
-    *,
-    dimension: int = 300,
-    language: str | None = None,
+    items: Iterable[SearchableItem], folder: str | Path, *, dimension: int = 300, language: str | None = None
 ) -> int:
     """Train word vectors on the texts of items (Mikolov et al., NeurIPS 2013) and write them into a folder.
 

@@ -159,7 +159,7 @@ class KnowledgeStore:
         return sorted(set(self._read(lambda connection: [row[0] for query in queries for row in connection.execute(query)])))
 
     def source(self, extraction_id: str | None = None) -> StoredKnowledge:
-        """Return one extraction, by its fingerprint or the beginning of it, as a source of knowledge; None means the only one."""
+        """Return one extraction, by its fingerprint or the beginning of it, as a source of knowledge; None: the only one."""
         extractions = self.extractions()
         chosen = [extraction for extraction in extractions if extraction.extraction_id.startswith(extraction_id or "")]
         if len(chosen) == 1:

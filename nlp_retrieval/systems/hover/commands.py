@@ -30,27 +30,20 @@ def command(
         str | None,
         typer.Option("--searcher", "-s", help="The searcher to optimise; default: the first that uses a language model."),
     ] = None,
-    train: Annotated[
-        Path | None, typer.Option(help="A HoVer release file to train on; default: the claims of the configuration.")
-    ] = None,
     optimizer: Annotated[Literal["bootstrap_few_shot", "miprov2", "gepa"], typer.Option(help="Optimiser of DSPy.")] = "miprov2",
     budget: Annotated[int | None, typer.Option(min=1, help="Approximate number of runs, one per claim and trial.")] = None,
 ) -> None:
     """Optimise the prompts of a searcher's language model.
 
     Half of the families of claims are for training, the other half decides between candidates, by the share of claims all of
-    whose documents are found. Use the file as the searcher's ``program``.
+    whose documents are found. Use the file as the searcher's ``program``, and judge it on other claims.
     """
     from nlp_retrieval.benchmarks import read_benchmark_config
-    from nlp_retrieval.systems.hover.compiling import examples_of, hover_examples, optimize
+    from nlp_retrieval.systems.hover.compiling import examples_of, optimize
 
     settings = read_benchmark_config(config)
     name, program = _chosen(settings, searcher, str(config))
-    if train is not None:
-        examples = hover_examples(train, None)
-    else:
-        examples = examples_of(settings.loaded().queries, settings.loaded().gold)
-        say("note: these are the claims of the benchmark; judge the trained program on other claims")
+    examples = examples_of(settings.loaded().queries, settings.loaded().gold)
     program.index(settings.loader, settings.index_path)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # DSPy draws its progress bars on standard output
         report = optimize(program, examples, optimizer=optimizer, budget=budget, output=output, on_progress=say)

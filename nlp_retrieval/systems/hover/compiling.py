@@ -2,8 +2,7 @@
 
 BootstrapFewShot (Khattab et al., ICLR 2024, https://arxiv.org/abs/2310.03714) takes demonstrations that led to full marks;
 MIPROv2 (Opsahl-Ong et al., EMNLP 2024) searches over such demonstrations and proposed instructions; GEPA (Agrawal et al.,
-2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong. Retrieval is run for every trial:
-a program is judged by whether it found every document that a claim needs, not by its model's texts.
+2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from nlp_retrieval.systems.hover.programs import SEPARATOR
 from nlp_retrieval.text import normalize_title
 
 MAX_TITLES = 21
-"""Number of different titles that count, from the first on: three lists of 7."""
+"""Number of different titles that count: three lists of 7."""
 
 
 def discrete_retrieval_eval(example: Any, prediction: Any, trace: object = None) -> bool:
@@ -120,11 +119,7 @@ def hover_examples(path: str | Path, hops: int | Sequence[int] | None = _USUAL_H
 
 
 def examples_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Any]:
-    """Make examples of judged queries whose gold names titles.
-
-    Raises:
-        GoldError: a query has no gold, or gold that is keyed by item id.
-    """
+    """Make examples of judged queries whose gold names titles."""
     by_id = {query_gold.query_id: query_gold for query_gold in gold}
     examples = []
     for query in queries:
@@ -153,19 +148,15 @@ def split_by_family(examples: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 Optimizer = Literal["bootstrap_few_shot", "miprov2", "gepa"]
 
-_DEMONSTRATIONS = 4
+_DEMONSTRATIONS, _MOST_CANDIDATES = 4, 10
 _PROPOSAL_TOKENS = 4096
-_MOST_CANDIDATES = 10
 _TELL_EVERY = 25
 _SEED = 0
 
 
 @dataclass(frozen=True)
 class Optimized:
-    """Result of optimising: the compiled program, and the shares of validation claims all of whose documents are found.
-
-    ``after`` is the best of many on these claims: evaluate the program on others.
-    """
+    """The compiled program, and the shares of validation claims all of whose documents are found."""
 
     program: Any
     before: float
@@ -194,13 +185,13 @@ def optimize(
         train: examples with the input ``claim`` and with gold titles.
         lm: the language model of the program, if it has none of its own; by default that of DSPy's settings.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
-        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``; DSPy's own names of them do, too.
+        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``, also as DSPy spells them.
         budget: approximate number of runs of the program for the search; by default what the optimiser calls light.
         output: JSON file for the compiled state, for the ``program`` of a processor or a pipeline.
         on_progress: called with a message with the numbers of runs and calls.
 
     Raises:
-        ConfigurationError: an unknown optimiser, too few examples, no model, or one that is not the program's.
+        ConfigurationError: an unknown optimiser, too few examples, or no model.
         DependencyError: the optimiser is not installed.
         ModelError: the endpoint does not answer.
         OutputError: the file cannot be written.
@@ -217,7 +208,8 @@ def optimize(
         (1.0, 1.0, 3)
     """
     optimizer = _known(optimizer)
-    lm = _model_of(program, lm)
+    own = getattr(program, "language_model", None)
+    lm = own if isinstance(own, LanguageModel) else current_model(lm)
     if validation is None:
         train, validation = split_by_family(train)
     if not train or not validation:
@@ -243,10 +235,7 @@ def optimize(
 
 
 class _Run:
-    """Optimisers by name; counts the runs of the program, and reports them.
-
-    Without labelled demonstrations: claims have gold titles, not phrases or summaries to show.
-    """
+    """Optimisers by name; counts the runs of the program, and reports them."""
 
     def __init__(self, lm: LanguageModel, budget: int | None, tell: Callable[[str], None]) -> None:
         self._lm, self._budget, self._tell = lm, budget, tell
@@ -262,8 +251,7 @@ class _Run:
 
     @property
     def _proposer(self) -> Any:
-        length = max(_PROPOSAL_TOKENS, self._lm.sampling[1] or 0)
-        return self._lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
+        return self._lm.dspy_lm().copy(temperature=1.0, max_tokens=max(_PROPOSAL_TOKENS, self._lm.sampling[1] or 0))
 
     def score(self, example: Any, prediction: Any, trace: object = None) -> float:
         """Return 1 if all documents were found, else 0, counting the run."""
@@ -279,9 +267,7 @@ class _Run:
         """Return the score with a sentence on the missing documents, as GEPA requires."""
         del named
         missing = "; ".join(missing_titles(gold, pred))
-        feedback = (
-            f"These documents that the claim takes were not found: {missing}." if missing else "All documents were found."
-        )
+        feedback = f"Documents that the claim takes were not found: {missing}." if missing else "All documents were found."
         return dspy.Prediction(score=self.score(gold, pred, trace), feedback=feedback)
 
     def mean(self, program: Any, examples: Sequence[Any]) -> float:
@@ -335,16 +321,6 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
             raise ModelError(f"optimising stopped, because an instruction could not be proposed: {reason}") from None
         finally:
             log.setLevel(level)
-
-
-def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
-    own = getattr(program, "language_model", None)
-    lm = None if lm is None else LanguageModel.of_client(lm)
-    if not isinstance(own, LanguageModel):
-        return current_model(lm)
-    if lm is not None and lm is not own:
-        raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
-    return own
 
 
 def _known(name: str) -> Optimizer:

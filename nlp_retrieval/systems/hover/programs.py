@@ -1,12 +1,10 @@
 """The HoVer pipelines as DSPy programs that optimisers can compile. This module needs DSPy.
 
 ``HoverMultiHop``, after LangProBe (Tan et al., 2025, https://arxiv.org/abs/2502.20315): retrieve 7 documents for the claim,
-summarise them, write the next query, twice; the answer is what all hops found. The program, with one claim, and the searcher,
-with a batch, share :func:`walk`: all claims take a hop together. A step without an answer of the language model fails alone: no
-summary is added, or the claim itself is searched again.
+summarise them, write the next query, twice; the answer is what all hops found. A step without an answer of the language model
+fails alone: no summary is added, or the claim itself is searched again.
 
-``HoverMultiHopPipeline``: decompose the claim, retrieve for every phrase, rerank against the claim. With the same answers of
-the language model it finds the same documents, in the same order, as the same configuration of ``Searcher``.
+``HoverMultiHopPipeline``: decompose the claim, retrieve for every phrase, rerank against the claim, as ``Searcher`` does it.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ class Walk:
     """The walk of one claim: queries and results of each hop, best first, and summaries of all hops but the last."""
 
     claim: str
-    queries: list[str] = field(default_factory=list)
+    queries: list[str]
     hops: list[list[RetrievalResult]] = field(default_factory=list)
     context: list[str] = field(default_factory=list)
 
@@ -88,14 +86,11 @@ def walk(
     per_hop: int,
 ) -> list[Walk]:
     """Walk with all claims at once; ``lm`` is None for the model of DSPy's settings."""
-    walks = [Walk(claim) for claim in claims]
+    walks = [Walk(claim, [claim]) for claim in claims]
     for hop in range(len(ask) + 1):
         if hop:
             with stage(f"hop{hop + 1}.query"):
                 _ask(walks, ask[hop - 1], lm, hop)
-        else:
-            for single in walks:
-                single.queries.append(single.claim)
         with stage(f"hop{hop + 1}.retrieve"):
             for single, results in zip(walks, search([single.queries[-1] for single in walks], per_hop), strict=True):
                 single.hops.append(results)
@@ -107,12 +102,7 @@ def walk(
 
 def stages_of(hops: int) -> list[str]:
     """Return the stages of a walk, in order."""
-    names = []
-    for hop in range(1, hops + 1):
-        names += [f"hop{hop}.query"] if hop > 1 else []
-        names.append(f"hop{hop}.retrieve")
-        names += [f"hop{hop}.summarize"] if hop < hops else []
-    return names
+    return [f"hop{hop}.{step}" for hop in range(1, hops + 1) for step in ("query", "retrieve", "summarize")][1:-1]
 
 
 def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
@@ -132,11 +122,10 @@ def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: i
 def _ask(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
     asked = [single for single in walks if single.context and not has_no_words(single.claim)]
     questions = [{"claim": single.claim, "context": list(single.context)} for single in asked]
-    for single, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
-        single.queries.append(query if query is not None else single.claim)
     for single in walks:
-        if len(single.queries) == hop:
-            single.queries.append(single.claim)
+        single.queries.append(single.claim)
+    for single, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
+        single.queries[-1] = single.claim if query is None else query
 
 
 def _answers(
@@ -196,10 +185,6 @@ class _HoverProgram(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         self.parts.searcher.open(path)
         return self
 
-    def as_searcher(self) -> BaseSearcher:
-        """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
-        raise NotImplementedError
-
 
 class HoverMultiHop(_HoverProgram):
     """Retrieves for the claim, then for what the documents found so far leave open.
@@ -241,21 +226,14 @@ class HoverMultiHop(_HoverProgram):
             load_program(self, program)
 
     def forward(self, claim: str) -> dspy.Prediction:
-        """Find the documents of a claim.
-
-        Returns:
-            ``retrieved_docs``, at most ``hops * per_hop`` of ``title | text``, hop after hop; ``results``, the same with
-            signals; and ``queries``, what each hop searched for.
-
-        Raises:
-            IndexMissingError: no index was opened.
-        """
+        """Return ``retrieved_docs``, each ``title | text``, hop after hop; ``results``, the same; and the ``queries``."""
         search, lm = self.parts.searcher.search, self.parts.lm
         (walked,) = walk([claim], search, self.summarize, self.ask, lm, self.per_hop)
         results = walked.results()
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
     def as_searcher(self) -> BaseSearcher:
+        """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
         inner, lm = self.parts.searcher, current_model(self.parts.lm)
         parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
         if Searcher(**parts) != inner:
@@ -267,11 +245,6 @@ class HoverMultiHop(_HoverProgram):
         return searcher
 
 
-DEPTH = 25
-QUOTA = 7
-MAX_DOCUMENTS = 21
-
-
 class HoverMultiHopPipeline(_HoverProgram):
     """Breaks a claim into two or three phrases, retrieves 25 documents for each, and keeps the 7 best of each: at most 21.
 
@@ -279,9 +252,8 @@ class HoverMultiHopPipeline(_HoverProgram):
         retrievers: as ``Searcher`` takes them.
         lm: the language model, a ``dspy.LM``, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
         reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
-        keep_query: whether the claim itself is searched too, first: the best 21 of four lists of 7. A small model's phrases
-            lose what the claim says: over BM25, all documents of .500 of the three-hop claims were found with it, and of .320
-            without (``bench/HOVER.md``). It takes one search more, and no call of the model.
+        keep_query: whether the claim itself is searched too, first: the best 21 of four lists of 7. Over BM25, all documents
+            of .500 of the three-hop claims were found with it, and of .320 without (``bench/HOVER.md``).
         program: JSON of a compiled program.
 
     Examples:
@@ -307,7 +279,7 @@ class HoverMultiHopPipeline(_HoverProgram):
         model = current_model(lm)
         processor = ClaimPhrases(model, keep_query=keep_query, program=program)
         reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
-        searcher = Searcher(retrievers, processor=processor, reranker=reranker, scope="per_subquery", depth=DEPTH, quota=QUOTA)
+        searcher = Searcher(retrievers, processor=processor, reranker=reranker, scope="per_subquery", depth=25, quota=PER_HOP)
         self._take(searcher, processor)
 
     @classmethod
@@ -331,24 +303,17 @@ class HoverMultiHopPipeline(_HoverProgram):
         return cast("ClaimPhrases", self.parts.searcher.processor)
 
     def forward(self, claim: str) -> dspy.Prediction:
-        """Find the documents of a claim.
-
-        Returns:
-            ``retrieved_docs``, at most 21 of ``title | text``, best first; ``results``, the same with scores and
-            signals; and ``phrases``, what was searched for.
-
-        Raises:
-            IndexMissingError: no index was opened.
-        """
+        """Return ``retrieved_docs``, each ``title | text``, best first; ``results``, the same; and the ``phrases``."""
         phrases = [claim]
         if not has_no_words(claim):
             processor = self._processor
             (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
             phrases = processor.subqueries(claim, read)
-        (results,) = self.parts.searcher.search([claim], MAX_DOCUMENTS, subqueries=[phrases])
+        (results,) = self.parts.searcher.search([claim], 21, subqueries=[phrases])
         return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(result) for result in results], results=results)
 
     def as_searcher(self) -> BaseSearcher:
+        """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
         inner, processor = self.parts.searcher, copy.copy(self._processor)
         processor.compiled, processor._program = compiled_from(self), None
         searcher = type(inner)(**inner._arguments | {"processor": processor})

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -36,9 +36,6 @@ from nlp_retrieval.core import (
     texts_of,
 )
 from nlp_retrieval.lm import read_program
-
-if TYPE_CHECKING:
-    from nlp_retrieval.systems.hover.programs import Walk
 
 
 class MultiHopSearcher(BaseSearcher):
@@ -91,7 +88,7 @@ class MultiHopSearcher(BaseSearcher):
 
     @property
     def fingerprint(self) -> str:
-        """Return the fingerprint of the whole configuration, including the compiled program's content."""
+        """Return the fingerprint of the whole configuration, with the content of the compiled program."""
         parts: Config = {"config": self.config, "searcher": self._searcher.fingerprint}
         if codes := codes_in(self):
             parts["codes"] = codes
@@ -134,15 +131,16 @@ class MultiHopSearcher(BaseSearcher):
             DependencyError: DSPy is not installed.
         """
         (ids, nlqs), cut = texts_of(queries), check_k(k)
-        return RankedLists(nlqs, (walked.results()[:cut] for walked in self._walked(nlqs, self._searching(), where)), ids)
-
-    def _walked(self, nlqs: list[str], searcher: Searcher, where: Where | None = None) -> list[Walk]:
+        searcher = self._searching()
         if not nlqs:
-            return []
+            return RankedLists([], [], ids)
         from nlp_retrieval.systems.hover.programs import walk
 
-        program = self._program()
-        return walk(nlqs, partial(searcher.search, where=where), program.summarize, program.ask, self.lm, self.per_hop)
+        if self._asked is None:
+            self._asked = self.as_program()
+        search, asked = partial(searcher.search, where=where), self._asked
+        walks = walk(nlqs, search, asked.summarize, asked.ask, self.lm, self.per_hop)
+        return RankedLists(nlqs, (one.results()[:cut] for one in walks), ids)
 
     def _searching(self) -> Searcher:
         """Return a searcher of single hops on the generation open now; a later refresh does not affect it."""
@@ -151,17 +149,8 @@ class MultiHopSearcher(BaseSearcher):
         return searcher
 
     def as_program(self) -> Any:
-        """Return the DSPy program that walks like this searcher; for calling and optimising.
-
-        Raises:
-            DependencyError: DSPy is not installed.
-        """
+        """Return the DSPy program that walks like this searcher; for calling and optimising."""
         from nlp_retrieval.systems.hover.programs import HoverMultiHop
 
         searcher = copy.copy(self._searcher) if self._opened is None else self._searching()
         return HoverMultiHop(searcher, self.lm, self.hops, self.per_hop, self._compiled)
-
-    def _program(self) -> Any:
-        if self._asked is None:
-            self._asked = self.as_program()
-        return self._asked

@@ -112,11 +112,6 @@ def test_nothing_to_optimise_on_is_refused(program, wrong):
         optimize(program, EXAMPLES[:1])
 
 
-def test_the_model_is_that_of_the_program_and_another_is_refused_even_if_it_is_equal(program, model):
-    with pytest.raises(ConfigurationError, match="omit lm, so that its calls are counted"):
-        optimize(program, EXAMPLES, model(), optimizer="bootstrap_few_shot")
-
-
 def test_a_program_whose_language_model_is_something_else_is_given_one(model):
     class Named(dspy.Module):
         language_model = "the name of one"
