@@ -188,10 +188,8 @@ class HttpEncoder(BaseEncoder):
                 "index again, or use another cache_dir"
             )
         for text, vector, tokens in zip(texts, answer.vectors, _shares(answer.tokens, texts), strict=True):
-            key, content = (
-                self._key_of(text),
-                tokens.to_bytes(_TOKENS, "little") + np.ascontiguousarray(vector, "<f4").tobytes(),
-            )
+            key = self._key_of(text)
+            content = tokens.to_bytes(_TOKENS, "little") + np.ascontiguousarray(vector, "<f4").tobytes()
             self._kept.keep(key, hashlib.sha256(key + content).digest() + content)
         return answer.vectors
 

@@ -94,4 +94,4 @@ def test_a_cluster_that_is_not_there_is_an_error_at_once():
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(WorkerError, match=rf"the Ray cluster at {address} cannot be used \(.*refused"):
-        ClusterPool(address, None)
+        ClusterPool(address)
