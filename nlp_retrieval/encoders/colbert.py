@@ -211,13 +211,14 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             at_once = queries_at_once(at_once, self.precision, self.device)
         with turn_of(model), as_model_error(self.model), alone_for(spoken):
             encoded = encode(spoken, prompt=prompt, batch_size=at_once, show_progress_bar=False, convert_to_numpy=True)
+        parts: list[Vectors] = list(encoded)
         if matrix is not None and task == "query":  # a product of other rows rounds differently
-            encoded = [part.astype(np.float32, copy=False) @ matrix for part in encoded]
-        stacked = np.concatenate(encoded).astype(np.float32, copy=False)
+            parts = [part.astype(np.float32, copy=False) @ matrix for part in parts]
+        stacked = np.concatenate(parts).astype(np.float32, copy=False)
         if matrix is not None and task != "query":
             stacked = stacked @ matrix
         scale_to_length_one(stacked)  # the model may have normalised in 16 bits only
-        ends = np.cumsum([len(part) for part in encoded])
+        ends = np.cumsum([len(part) for part in parts])
         for number, vectors in zip(not_blank, np.split(stacked, ends[:-1]), strict=True):
             results[number] = vectors
         return results

@@ -129,7 +129,7 @@ class HttpEncoder(BaseEncoder):
         self._counter = CallCounter(f"{self.name}/{model}")
         self._calls = EndpointCalls(type(self).__name__, self.base_url, "embeddings", api_key_env, self.endpoint, self._counter)
         folder = cache_folder() / "vectors" if cache_dir is None else expanded(cache_dir)
-        self._kept = ContentCache(folder, ".vector", "vectors of the endpoint", durable=False)
+        self._stored = ContentCache(folder, ".vector", "vectors of the endpoint", durable=False)
         self._lock = Lock()
         self._learnt = dimension
 
@@ -184,19 +184,19 @@ class HttpEncoder(BaseEncoder):
         if dimension != self._dimension(dimension):
             raise ModelError(
                 f"{self.base_url}: {self.model} gave vectors of dimension {dimension}, where dimension= or the vectors before "
-                f"(kept in {self._kept.folder}) say {self._learnt}; name the model or dimension that was meant and "
+                f"(kept in {self._stored.folder}) say {self._learnt}; name the model or dimension that was meant and "
                 "index again, or use another cache_dir"
             )
         for text, vector, tokens in zip(texts, answer.vectors, _shares(answer.tokens, texts), strict=True):
             key = self._key_of(text)
             content = tokens.to_bytes(_TOKENS, "little") + np.ascontiguousarray(vector, "<f4").tobytes()
-            self._kept.keep(key, hashlib.sha256(key + content).digest() + content)
+            self._stored.keep(key, hashlib.sha256(key + content).digest() + content)
         return answer.vectors
 
     def _find(self, text: str) -> Embedded | None:
         """The kept vector of a text; None if there is none, or its file is damaged."""
         key = self._key_of(text)
-        file = self._kept.find(key) or b""
+        file = self._stored.find(key) or b""
         checksum, content = file[:_DIGEST], file[_DIGEST:]
         if len(content) <= _TOKENS or checksum != hashlib.sha256(key + content).digest():
             return None

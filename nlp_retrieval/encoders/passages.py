@@ -62,6 +62,8 @@ _AHEAD = 3
 class Task(Protocol):
     """A task that workers do block by block; it is sent with each block, and equal tasks are one."""
 
+    def __hash__(self) -> int: ...
+
     def facts(self) -> dict[str, str]:
         """Return, by name, what must be the same wherever the task is done."""
 
@@ -208,23 +210,23 @@ class ClusterPool(WorkerPool):
         host, _, port = address.rpartition(":")
         if address != "auto" and (not host or "://" in address or not port.isdecimal()):
             raise ConfigurationError(f"ray={address!r}: pass 'auto', or host:port on a machine of the cluster: '10.0.0.5:6379'")
-        self._ray = ray
+        self._ray: Any = ray
         self._connected_here = not ray.is_initialized()
         try:
             if self._connected_here and address != "auto":  # or Ray would try for minutes, and then end this process
                 socket.create_connection((host, int(port)), 5.0).close()
             if self._connected_here:
                 with _handlers_kept():
-                    ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+                    self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:  # a RuntimeError for other versions, and undocumented exceptions
             raise WorkerError(
                 f"the Ray cluster at {address} cannot be used ({first_line(error)}); start one with 'ray start --head'"
             ) from error
-        self.n_workers = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+        self.n_workers = int(self._ray.cluster_resources().get("CPU", 0))
         if self.n_workers < 1:
             self.close()
             raise WorkerError(f"the Ray cluster at {address} has no core for a worker; start a node with --num-cpus")
-        self._done = ray.remote(num_cpus=1, scheduling_strategy="SPREAD")(done)
+        self._done = self._ray.remote(num_cpus=1, scheduling_strategy="SPREAD")(done)
 
     def submit(self, *what: Any) -> Any:
         return self._done.remote(*what)

@@ -79,7 +79,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         self.trust_remote_code = trust_remote_code
 
     @cached_property
-    def dimension(self) -> int:  # type: ignore[override]
+    def dimension(self) -> int:
         return int(self._encoded(["a"], "encode_document").shape[1])  # the library may say that of the layer below
 
     def encode_queries(self, queries: list[str]) -> TermWeights:

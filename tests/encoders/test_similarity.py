@@ -66,5 +66,5 @@ def test_scores_of_a_retriever_that_are_no_cosines_are_no_signal(tmp_path: Path)
 
 def test_a_similarity_that_is_no_inner_product_is_an_error(tmp_path: Path) -> None:
     folder = model_that_says(tmp_path / "model", "manhattan")
-    with pytest.raises(ModelError, match=r'compared by "manhattan".*normalize=True'):
+    with pytest.raises(ModelError, match=r'compares vectors by "manhattan".*normalize=True'):
         SentenceTransformerEncoder(str(folder), device="cpu").encode_queries(["red fox"])
