@@ -111,7 +111,7 @@ def _styles() -> list[Found]:
             path, list_of_works = Path(folder) / f"paper.{suffix}", Path(folder) / "paper.bib"
             {"docx": _write_docx, "pdf": _print}.get(suffix, lambda text, path: path.write_text(text))(text, path)
             list_of_works.write_text(texts.get(f"bibliography of {style}", ""))
-            works = read_bibliography_file(list_of_works).entries if list_of_works.stat().st_size else []
+            works = read_bibliography_file(list_of_works) if list_of_works.stat().st_size else []
             report = read_report(read_report_file(path), works)
             by_hand = Counter("" if key == "?" else f"https://doi.org/10.5555/tide.{key}" for key in cited.split())
             made.append(Found.of(f"{style} ({suffix})", half, by_hand, Counter(citation.url for citation in report.citations)))

@@ -1,22 +1,19 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
 from nlp_retrieval.documents.addresses import web_address as web_address
-from nlp_retrieval.documents.bibliography import Bibliography as Bibliography
 from nlp_retrieval.documents.blocks import Document as Document
 from nlp_retrieval.documents.blocks import Piece as Piece
 from nlp_retrieval.documents.blocks import Reference as Reference
 from nlp_retrieval.documents.blocks import TextBlock as TextBlock
-from nlp_retrieval.documents.cleaning import Removed as Removed
 from nlp_retrieval.documents.cleaning import clean_text as clean_text
 from nlp_retrieval.documents.cleaning import clean_title as clean_title
-from nlp_retrieval.documents.folders import Described as Described
-from nlp_retrieval.documents.folders import LeftOut as LeftOut
-from nlp_retrieval.documents.folders import files_in as files_in
-from nlp_retrieval.documents.folders import is_date as is_date
-from nlp_retrieval.documents.folders import is_json_lines as is_json_lines
-from nlp_retrieval.documents.folders import is_manifest as is_manifest
-from nlp_retrieval.documents.folders import read_manifest as read_manifest
-from nlp_retrieval.documents.folders import refuse_faults as refuse_faults
+from nlp_retrieval.documents.cleaning import suspicious as suspicious
+from nlp_retrieval.documents.loader import JSON_LINES as JSON_LINES
+from nlp_retrieval.documents.loader import MANIFESTS as MANIFESTS
+from nlp_retrieval.documents.loader import UNREADABLE as UNREADABLE
+from nlp_retrieval.documents.loader import Described as Described
+from nlp_retrieval.documents.loader import files_in as files_in
+from nlp_retrieval.documents.loader import read_manifest as read_manifest
 from nlp_retrieval.documents.markdown import read_markdown as read_markdown
 from nlp_retrieval.documents.reading import LARGEST_TEXT as LARGEST_TEXT
 from nlp_retrieval.documents.reading import bibliography_of as bibliography_of

@@ -24,11 +24,10 @@ _UNMARKED = re.compile(
     rf"|(?<![\w./@-])(?:(?:www|dx)\.)?doi\.org/(?P<path>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
     r"|(?:\barxiv(?: (?:e-?)?preprints?)? ?:? ?(?:arxiv: ?)?|(?<![\w./])abs/)"
     r"(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
-    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
-    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\b(?P<central>PMC[0-9]{5,9})\b",
+    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})",
     re.IGNORECASE,
 )
-_HINTS = ("10.", "arxiv", "abs/", "www.", "pmid", "pmc")
+_HINTS = ("10.", "arxiv", "abs/", "www.")
 _BARE_ADDRESS = re.compile(rf"(?<![a-z0-9])https?://[^{NOT_IN_ADDRESSES}]{{1,4000}}", re.IGNORECASE)
 
 
@@ -65,9 +64,7 @@ def _named_page(match: re.Match[str]) -> str:
         return "https://doi.org/" + trimmed(doi)
     if match["arxiv"]:
         return "https://arxiv.org/abs/" + match["arxiv"]
-    if match["central"]:
-        return f"https://pmc.ncbi.nlm.nih.gov/articles/{match['central'].upper()}"
-    return "https://" + trimmed(match["site"]) if match["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{match['pubmed']}"
+    return "https://" + trimmed(match["site"])
 
 
 def plain_links(text: str) -> Iterator[tuple[str, str]]:
@@ -84,14 +81,9 @@ def plain_links(text: str) -> Iterator[tuple[str, str]]:
 def _named_links(text: str) -> Iterator[tuple[str, str]]:
     begin, lower = 0, text.lower()
     for match in _UNMARKED.finditer(text) if any(hint in lower for hint in _HINTS) else ():
-        kept = (
-            match.end()
-            if match["arxiv"] or match["pubmed"] or match["central"]
-            else match.end() - len(match[0]) + len(trimmed(match[0]))
-        )
         if match.start() > begin:
             yield text[begin : match.start()], ""
         yield "", _named_page(match)
-        begin = kept
+        begin = match.start() + len(trimmed(match[0]))
     if begin < len(text):
         yield text[begin:], ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 from unicodedata import normalize
@@ -20,55 +19,21 @@ from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import printable
 
-LARGEST_BIBLIOGRAPHY = 20_000_000
-"""Characters of a bibliography."""
-
-_ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
+_ENTRY = re.compile(r"@[ \t]{0,20}[A-Za-z]{1,40}\s{0,20}[{(]\s{0,20}([^\s,{}()]{1,200})")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
+_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "extra")
+"""Fields that may hold the address of a work, among other things."""
 
 
-@dataclass(frozen=True)
-class Bibliography:
-    """The entries of a bibliography.
-
-    Args:
-        entries: in its order; the mark of each is its key.
-        notes: what was read in a certain way, for people.
-
-    Examples:
-        >>> Bibliography([Reference("frisch1965", "The dance", "", 1)]).notes
-        []
-    """
-
-    entries: list[Reference]
-    notes: list[str] = field(default_factory=list)
-
-
-def read_bibliography(text: str, where: str = "the bibliography") -> Bibliography:
-    """Read BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX."""
-    if len(text) > LARGEST_BIBLIOGRAPHY:
-        raise InputError(f"{where}: {len(text):,} characters; at most {LARGEST_BIBLIOGRAPHY:,} are read, split it up")
+def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:
+    """Read BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX; the mark of each entry is its key."""
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] in ("[", "{"):
-        read = Bibliography(_read_json(text, where))
-    elif _ENTRY.search(text):
-        read = _read_bibtex(text, where)
-    else:
-        shown = printable(text.strip()[:40])
-        raise InputError(f"{where}: neither BibTeX nor CSL-JSON; it begins {shown!r}: export it as one of them")
-    _refuse_twice(((entry.mark, entry.line) for entry in read.entries), where)
-    return read
-
-
-def _refuse_twice(keys: Iterable[tuple[str, int]], where: str) -> None:
-    first: dict[str, int] = {}
-    for key, line in keys:
-        if key.casefold() in first:
-            raise InputError(
-                f"{where}, line {line}: the key {printable(key[:80])!r} is also that of the entry in line "
-                f"{first[key.casefold()]}; give each entry a key of its own"
-            )
-        first[key.casefold()] = line
+        return _read_json(text, where)
+    if _ENTRY.search(text):
+        return _read_bibtex(text, where)
+    shown = printable(text.strip()[:40])
+    raise InputError(f"{where}: neither BibTeX nor CSL-JSON; it begins {shown!r}: export it as one of them")
 
 
 def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses: Iterable[str], line: int) -> Reference:
@@ -84,44 +49,33 @@ def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresse
 # BibTeX and BibLaTeX.
 
 
-def _read_bibtex(text: str, where: str) -> Bibliography:
+def _read_bibtex(text: str, where: str) -> list[Reference]:
     try:
         from pybtex import errors
-        from pybtex.database.input.bibtex import Parser, UndefinedMacro
-        from pybtex.scanner import PybtexSyntaxError
+        from pybtex.database.input.bibtex import DuplicateField, Parser, UndefinedMacro
     except ImportError as error:
         raise DependencyError(f"reading BibTeX needs pybtex: {install('evidence')} ({error})") from None
-    keys, line, begin = list[tuple[str, int]](), 1, 0
+    lines, line, begin = dict[str, int](), 1, 0
     for match in _ENTRY.finditer(text):
         line, begin = line + text.count("\n", begin, match.start()), match.start()
-        if (kind := match[1].lower()) not in ("comment", "string", "preamble"):
-            if not match[2] or match[3]:
-                cure = f"write one after its bracket, as in @{kind}{{frisch1965,"
-                raise InputError(f"{where}, line {line}: the @{match[1]} there has no key; {cure}")
-            keys.append((match[2], line))
-    _refuse_twice(keys, where)
-    lines = {key.casefold(): line for key, line in keys}
-    with errors.capture() as found:
+        lines.setdefault(match[1].casefold(), line)
+    with errors.capture() as problems:
         try:
             data = Parser(encoding="utf-8", person_fields=()).parse_string(text)
         except RecursionError:
             raise InputError(f"{where}: its braces are nested too deeply; remove some of them") from None
-    undefined = [problem for problem in found if isinstance(problem, UndefinedMacro)]
-    for problem in found:
-        if isinstance(problem, PybtexSyntaxError) and problem not in undefined:
-            place = f", line {problem.lineno}" if problem.lineno else ""
+    for problem in problems:
+        if not isinstance(problem, UndefinedMacro | DuplicateField):
+            place = f", line {problem.lineno}" if getattr(problem, "lineno", None) else ""
             what = str(problem).partition(": ")[2] or str(problem)
-            raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces and commas")
-    if not data.entries:
-        raise InputError(f"{where}: no entry could be read; write entries as @article{{key, title = {{...}}}}")
+            raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces, commas and keys")
     entries = []
     for key, entry in data.entries.items():
         read = _bibtex_entry(entry, data.entries, lines.get(key.casefold(), 1))
         # other keys of it have no authors and title, or these would name several works
         others = filter(None, re.split(r"[\s,]+", entry.fields.get("ids", "")))
         entries += [read, *(Reference(other, "", read.url, read.line, read.other_urls) for other in others)]
-    n, what = len(undefined), "abbreviations are not defined (@string) and were left empty"
-    return Bibliography(entries, [f"{where}: {n:,} {what}"] if n else [])
+    return entries
 
 
 def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Reference:
@@ -150,46 +104,27 @@ def _surname(name: str) -> str:
 
     with errors.capture():  # too many commas
         person = Person(name)
-    given = " ".join([*person.first_names, *person.middle_names])
-    is_group = (
-        not person.prelast_names
-        and "," not in name
-        and len(given.split()) > 1
-        and "." not in given
-        and all(len(w) > 2 for w in given.split())
-    )
-    names = [given] if is_group else person.prelast_names
-    return _plain_text(" ".join([*names, *person.last_names]))
-
-
-_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "extra")
-"""Fields that may hold the address of a work, among other things."""
+    if len(name.split()) > 2 and not person.prelast_names and not re.search(r"[,.{]|\b\w{1,2}\b", name):
+        return _plain_text(name)
+    return _plain_text(" ".join([*person.prelast_names, *person.last_names]))
 
 
 def _addresses(fields: Mapping[str, str]) -> list[str]:
     """Return the addresses of a work, the best one first."""
-    url = re.sub(r"\A\\url\s*\{(.*)\}\Z|\A<(.*)>\Z", r"\1\2", fields.get("url", "")).replace("\\", "")
-    url = re.split(r"[,;]?\s+(?=https?://)", url)[0]
-    doi, eprint = fields.get("doi", "").strip().replace("\\", ""), fields.get("eprint", "")
-    pubmed = fields.get("pmid", "")
-    if re.fullmatch(r"(?:arxiv:\s?)?(?:[0-9]{4}\.[0-9]{4,5}|[a-z.-]+/[0-9]{7})(?:v[0-9]+)?", eprint, re.IGNORECASE):
-        eprint = f"arXiv:{eprint.lower().removeprefix('arxiv:').strip()}"
-    elif fields.get("eprinttype", "").lower() == "pubmed":
-        pubmed, eprint = eprint, ""
+    url = re.sub(r"\A\\url\s*\{(.*)\}\Z", r"\1", fields.get("url", "")).replace("\\", "")
+    doi = fields.get("doi", "").strip().replace("\\", "")
     elsewhere = re.sub(r"\\url\s*\{|[{}\\]", " ", " ".join(fields.get(name, "") for name in _PLACES))
-    found = [f"doi:{doi}" if doi.startswith("10.") else doi, url, f"PMID:{pubmed}" * pubmed.isdecimal(), eprint]
-    return [*found, *(address for _, address in plain_links(elsewhere) if address)]
+    links = [address for _, address in plain_links(elsewhere) if address]
+    return [f"doi:{doi}" if doi.startswith("10.") else doi, url, f"arXiv:{fields.get('eprint', '')}", *links]
 
 
 def _plain_text(source: str) -> str:
     """Return text of BibTeX as plain text: accents, quotes and dashes as characters, formulas as far as they can be."""
     if "\\" in source or "$" in source:
-        try:
-            from pylatexenc.latex2text import LatexNodes2Text
+        from pylatexenc.latex2text import LatexNodes2Text
 
+        try:
             return " ".join(LatexNodes2Text().latex_to_text(source[:10_000], tolerant_parsing=True).split())
-        except ImportError as error:
-            raise DependencyError(f"reading LaTeX needs pylatexenc: {install('evidence')} ({error})") from None
         except RecursionError:
             pass
     return " ".join(source.replace("{", "").replace("}", "").replace("~", " ").split())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +15,7 @@ from itertools import groupby
 from typing import Literal
 
 from nlp_retrieval.documents.addresses import plain_links, web_address
-from nlp_retrieval.documents.cleaning import Removed, clean_text
+from nlp_retrieval.documents.cleaning import clean_text
 
 Kind = Literal["text", "code", "link", "note", "raised", "break"]
 
@@ -24,12 +25,11 @@ class Piece:
     """A stretch of a block.
 
     Args:
-        kind: text, code within a line, a link, a mark of a footnote, a raised number that may be such a mark, or a break.
-        text: of a link, its text; of a footnote, its name; of a break, the white space that stands for it.
-        line: of the document, from 1 (see the unit of :class:`Document`); of a break, the line that begins.
-        url: of a link, as written, or made from the name of a page; empty if it is not on the web.
-        label: of a link, the definition that it refers to.
-        title: of its target, by the link's definition.
+        kind: "note" is the mark of a footnote, and "raised" a raised number that may be one.
+        text: of a note, its name; of a break, the white space that stands for it.
+        line: of the document, from 1; of a break, the line that begins.
+        url: of a link; empty if it is not on the web.
+        label: of a link, the definition that it refers to, whose title is ``title``.
 
     Examples:
         >>> Piece("link", "the report", 3, "https://example.org/report").url
@@ -54,13 +54,13 @@ class TextBlock:
     """A stretch of a document that holds whole sentences.
 
     Args:
-        kind: what it is; a row of a table is one block. "other" is code.
+        kind: "other" is code.
         line: where it begins, from 1.
         pieces: of a row of a table, those of each cell; of anything else, all in one list.
-        level: of a heading, 1 to 6; of an item, its depth; else 0.
+        level: of a heading, 1 to 6; of an item, its depth.
         name: of a note; of an item its number, or "-", and empty for its further paragraphs.
         heads: of a row of a table, the names of its columns.
-        quoted: whether it is in a block quote that is not a note with a label ("> **Note:** ...").
+        quoted: whether it is in a block quote, but for a note with a label ("> **Note:** ...").
         outside: whether it is outside the main text of a page.
 
     Examples:
@@ -84,9 +84,8 @@ class Reference:
 
     Args:
         mark: as written; the key of a bibliography's entry.
-        title: the text of the entry without the URL.
-        url: may be empty.
-        line: of the document, or of the bibliography, from 1.
+        title: the text of the entry without the URL, which may be empty.
+        line: from 1.
         other_urls: under which the same work may be stored.
 
     Examples:
@@ -106,13 +105,10 @@ class Document:
     """What was read of a file or page in any format.
 
     Args:
-        blocks: in order.
-        title: may be empty.
         unit: what the ``line`` of a block counts: lines, paragraphs of a DOCX, or pages of a PDF.
         definitions: of links, ``[1]: https://example.org "Title"``.
-        removed: counts of what was left out since readers do not see it.
-        left_out: texts that were left out, each after the reason.
-        metadata: that the document states about itself in its front matter, by lower-case names.
+        removed: counts of what was left out since readers do not see it: "hidden", "unrendered" and "struck" elements, and
+            "zero_width", "directional", "tags" and "controls" of characters.
         notes: what was read in a certain way, for people.
 
     Examples:
@@ -124,9 +120,7 @@ class Document:
     title: str = ""
     unit: Literal["line", "paragraph", "page"] = "line"
     definitions: list[Reference] = field(default_factory=list)
-    removed: Removed = field(default_factory=Removed)
-    left_out: list[tuple[str, str]] = field(default_factory=list)
-    metadata: list[tuple[str, str]] = field(default_factory=list)
+    removed: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -201,7 +195,7 @@ class Draft:
 
     def __init__(self) -> None:
         self._pieces: list[Piece] = []
-        self.removed = Removed()
+        self.removed = Counter[str]()
 
     def __bool__(self) -> bool:
         return any(piece.kind != "break" and (piece.text.strip() or piece.url) for piece in self._pieces)
@@ -248,10 +242,8 @@ _MARK = re.compile(
     rf"{_NUMBERS}|[\[\u3010(]\s?{_NUMBERS}\s?[\]\u3011)]|[*\u2020\u2021\u00a7\u00b6]{{1,3}}"
     r"|:\s?[0-9][0-9,\s\u2013-]{0,20}|\[\s?[^\W\d_]{1,8}(?:[ \u00a0.][^\]]{1,12})?\s?\]"
 )
-_LETTERS = re.compile(r"[^\W\d_]+\Z")
-_NUMBER_BEFORE = re.compile(r"(?<![\w.,])([0-9][0-9.,]*)\Z")
-_ON_GOES_A_FORMULA = tuple("=+\u2212\u00d7*/^<>\u2248\u00b7")
-_UNITS = frozenset("km cm mm dm nm µm ft in yd mi kg mg s Hz Pa metres meters miles feet sin cos tan log".split())
+_UNITS = "[^\\W\\d_] km cm mm dm nm µm ft in yd mi kg mg Hz Pa metres meters miles feet sin cos tan log"
+_BEFORE_POWER = re.compile(rf"(?:(?<![\w.,])(?:10|[0-9])|(?<![^\W\d_])(?:{_UNITS.replace(' ', '|')}))\Z")
 
 
 def as_raised(text: str) -> str:
@@ -271,17 +263,9 @@ def _settled(pieces: Sequence[Piece], at: int) -> Piece:
 
 def _is_power(text: str, before: str, after: str) -> bool:
     """Return whether a raised number belongs to the text before it, or to the symbol after it."""
-    last = before[-1:]
-    if not before or last.isspace() or last in "([":
+    if not before or before[-1].isspace() or before[-1] in "([":
         return after[:1].isalpha()  # an isotope
-    if not text.isdigit() or (len(text) > 2 and not last.isdigit()):
-        return False
-    if after.lstrip().startswith(_ON_GOES_A_FORMULA):
-        return True
-    if number := _NUMBER_BEFORE.search(before):
-        return number[1] == "10" or len(number[1]) == 1
-    letters = _LETTERS.search(before)
-    return letters is not None and (len(letters[0]) == 1 or letters[0] in _UNITS)
+    return text.isdigit() and len(text) < 3 and _BEFORE_POWER.search(before) is not None
 
 
 # Tables.

@@ -1,7 +1,7 @@
 """Reading a document by its kind: in this process, or in a child process with limits of time, memory and output.
 
 The child, ``python -m nlp_retrieval.documents.child``, does not get this process's environment, and limits itself before it
-looks at the bytes. Its input is a line of JSON and the document's bytes, its output one JSON object.
+looks at the bytes. Its input is a line of JSON and the document's bytes, its output one JSON value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -20,7 +19,7 @@ from nlp_retrieval.errors import EngineError, InputError, SourceError
 
 Answer = TypeVar("Answer")
 
-CHILD_SECONDS = 60.0
+CHILD_SECONDS = 60
 """Seconds that a child process may read one document."""
 
 _MEMORY = 2 * 2**30
@@ -42,8 +41,8 @@ def read_as(kind: str, data: bytes, where: str) -> Any:
     return read(data if kind in ("pdf", "docx") else data.decode(), where)
 
 
-def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seconds: float = CHILD_SECONDS) -> Answer:
-    """Read a document or bibliography in a process of its own, and return it as a dataclass."""
+def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer]) -> Answer:
+    """Read a document or bibliography in a process of its own, and return it as a value of a type."""
     # files instead of pipes: no deadlock, and the system itself stops a reply that grows too long
     with TemporaryFile() as order, TemporaryFile() as reply, TemporaryFile() as faults:
         order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)
@@ -56,13 +55,13 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seco
                 stderr=faults,
                 env=_environment(),
                 start_new_session=True,
-                timeout=seconds,
+                timeout=CHILD_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; omit it") from None
+            raise SourceError(f"{where}: reading it takes longer than {CHILD_SECONDS} seconds; omit it") from None
         if done.returncode < 0:
-            limits = f"{seconds:g} seconds or {_MEMORY >> 20:,} MiB of memory"
+            limits = f"{CHILD_SECONDS} seconds or {_MEMORY >> 20:,} MiB of memory"
             raise SourceError(f"{where}: reading it takes more than {limits}, or crashes its reader; omit it")
         if done.returncode:
             faults.seek(max(0, faults.seek(0, os.SEEK_END) - 500))
@@ -97,7 +96,7 @@ def _limit() -> None:
 
     limits = {
         resource.RLIMIT_AS: _MEMORY,
-        resource.RLIMIT_CPU: int(CHILD_SECONDS) + 1,
+        resource.RLIMIT_CPU: CHILD_SECONDS + 1,
         resource.RLIMIT_FSIZE: _LARGEST_REPLY,
         resource.RLIMIT_CORE: 0,
     }
@@ -109,9 +108,11 @@ def _limit() -> None:
 def main() -> None:
     """Read the document that standard input holds, as :func:`read_in_child` orders it."""
     _limit()
+    from pydantic_core import to_jsonable_python
+
     order = json.loads(sys.stdin.buffer.readline())
     try:
-        reply = asdict(read_as(order["kind"], sys.stdin.buffer.read(), order["where"]))
+        reply = to_jsonable_python(read_as(order["kind"], sys.stdin.buffer.read(), order["where"]))
     except InputError as error:
         reply = {"error": str(error)}
     except MemoryError:

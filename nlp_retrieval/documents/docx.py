@@ -7,10 +7,7 @@ process with limits, since a DOCX may come from anyone.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
@@ -37,13 +34,16 @@ _STRICT = {
 }
 """Namespaces of the strict form of the format, and those of the usual one."""
 
-_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4000})"(?:[^"]{0,20}\\l\s+"([^"]{1,400})")?')
-_STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
-_MAIN, _STYLES_PART = "word/document.xml", "word/styles.xml"
-_PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
+_MAIN = "word/document.xml"
+_PARTS = ("word/styles.xml", _MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
 _STYLES = ["p[style-name='Title'] => h1:fresh"]
 _STYLES += [f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")]
 _PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr")
+_COUNTED = {
+    "comments that were left out": ("commentReference",),
+    "tracked insertions that were read as if accepted": ("ins", "moveTo"),
+    "tracked deletions that were left out": ("del", "moveFrom"),
+}
 
 
 def read_docx(data: bytes, where: str) -> Document:
@@ -53,9 +53,9 @@ def read_docx(data: bytes, where: str) -> Document:
     left: Counter[str] = Counter()
     try:
         with ZipFile(BytesIO(data)) as archive:
-            packed, styles = _rewritten(archive, where, left)
+            packed = _rewritten(archive, where, left)
         html = mammoth.convert_to_html(
-            packed, style_map="\n".join(styles), include_embedded_style_map=False, convert_image=lambda _: []
+            packed, style_map="\n".join(_STYLES), include_embedded_style_map=False, convert_image=lambda _: []
         ).value
     except SourceError:
         raise
@@ -65,6 +65,8 @@ def read_docx(data: bytes, where: str) -> Document:
         shown = f"{type(error).__name__}: {str(error)[:80]}"
         raise SourceError(f"{where}: it is no DOCX, or a damaged one ({shown}); save it again in a word processor") from None
     page = parse_page(f"<html><body>{html}</body></html>", where)
+    for link in page.xpath("//a[@href]"):
+        link.set("href", link.get("href").partition('"')[0])  # mammoth takes the tip of a field that is a link for its address
     inner = [each for each in page.iter(*_PARAGRAPHS) if next(each.iterdescendants("p"), None) is None]
     for number, paragraph in enumerate(inner, start=1):
         for element in paragraph.iter():
@@ -77,41 +79,26 @@ def read_docx(data: bytes, where: str) -> Document:
     return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 
-def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesIO, list[str]]:
-    """Return a DOCX of the checked parts that hold text, and mammoth's rules for it; count what is left out."""
+def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
+    """Return a DOCX of the checked parts that hold text; count what is left out."""
     from lxml import etree
 
     names = set(archive.namelist())
     if _MAIN not in names:
         raise SourceError(f"{where}: a zip file without {_MAIN}, so no DOCX; save it as DOCX")
-    styles = _xml(archive, _STYLES_PART, where) if _STYLES_PART in names else etree.Element(f"{_W}styles")
-    for style in styles.iter(f"{_W}style"):
-        style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
-        style.set(f"{_W}styleId", style.get(f"{_W}styleId", ""))  # mammoth needs both
-    looks = [
-        (key, "s")
-        for strike in ("strike", "dstrike")
-        for key, on in _inherited(styles, f"rPr/{_W}{strike}").items()
-        if _is_on(on)
-    ]
-    looks += [
-        (key, "sup")
-        for key, align in _inherited(styles, f"rPr/{_W}vertAlign").items()
-        if align.get(f"{_W}val") == "superscript"
-    ]
-    hidden = {key for key, on in _inherited(styles, f"rPr/{_W}vanish").items() if _is_on(on)}
-    numbered = _inherited(styles, f"pPr/{_W}numPr")
+    hidden = set[str]()
     packed = BytesIO()
     with ZipFile(packed, "w") as rewritten:
-        rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            _simplify(root, numbered, hidden, left)
+            styles = (style for style in root.iter(f"{_W}style") if _is_on(style.find(f"{_W}rPr/{_W}vanish")))
+            hidden |= {style.get(f"{_W}styleId", "") for style in styles}
+            _simplify(root, hidden, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
                 rewritten.writestr(links, etree.tostring(_xml(archive, links, where)))
-    return packed, [*_STYLES, *(f"r.{key} => {tag}" for key, tag in looks if _STYLE_ID.fullmatch(key))]
+    return packed
 
 
 def _xml(archive: ZipFile, name: str, where: str) -> Any:
@@ -129,79 +116,38 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
         raise SourceError(f"{where}: {name} unpacks from {sizes}, far more than a document; omit it")
     for strict, usual in _STRICT.items():
         data = data.replace(strict, usual)
-    declares = f"{where}: {name} declares a document type, which no DOCX does; save it again, or omit it"
-    # before parsing: nothing that a DTD says should be worked on
-    if b"<!DOCTYPE" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise SourceError(declares)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
     )
     root = etree.fromstring(data, parser)
-    if root.getroottree().docinfo.doctype:  # in UTF-16
-        raise SourceError(declares)
+    if root.getroottree().docinfo.doctype:
+        raise SourceError(f"{where}: {name} declares a document type, which no DOCX does; save it again, or omit it")
     return root
 
 
-def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:
+def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
     """Write what mammoth does not read as what it reads, in place; hidden text goes."""
     from lxml import etree
 
-    for style in list(root.iter(f"{_W}pStyle")):
-        number = numbered.get(style.get(f"{_W}val", ""))
-        if number is not None and style.getparent().find(f"{_W}numPr") is None:
-            style.getparent().append(deepcopy(number))
     for run in list(root.iter(f"{_W}r")):
-        paragraph = next(run.iterancestors(f"{_W}p"), None)
-        own = run.find(f"{_W}rPr/{_W}vanish")
-        styles = [run.find(f"{_W}rPr/{_W}rStyle"), paragraph.find(f"{_W}pPr/{_W}pStyle") if paragraph is not None else None]
-        if _is_on(own) if own is not None else hidden & {style.get(f"{_W}val") for style in styles if style is not None}:
+        own, style = run.find(f"{_W}rPr/{_W}vanish"), run.find(f"{_W}rPr/{_W}rStyle")
+        if _is_on(own) if own is not None else style is not None and style.get(f"{_W}val") in hidden:
             left["stretches of hidden text that were left out"] += 1
             run.getparent().remove(run)
-        elif (twice := run.find(f"{_W}rPr/{_W}dstrike")) is not None:
-            twice.tag = f"{_W}strike"
-    for simple in list(root.iter(f"{_W}fldSimple")):
-        begin, instruction, separate, end = (simple.makeelement(f"{_W}r") for _ in range(4))
-        for run, kind in ((begin, "begin"), (separate, "separate"), (end, "end")):
-            run.append(run.makeelement(f"{_W}fldChar", {f"{_W}fldCharType": kind}))
-        instruction.append(instruction.makeelement(f"{_W}instrText"))
-        instruction[0].text = simple.get(f"{_W}instr")
-        around, at = simple.getparent(), simple.getparent().index(simple)
-        around[at : at + 1] = [begin, instruction, separate, *simple, end]
-    etree.strip_tags(root, f"{_M}oMathPara")
-    _clean_links(root)
+    etree.strip_elements(root, f"{_W}rt", with_tail=False)
+    etree.strip_tags(root, f"{_W}ruby", f"{_W}rubyBase", f"{_W}fldSimple", f"{_M}oMathPara")
+    for twice in root.iter(f"{_W}dstrike"):
+        twice.tag = f"{_W}strike"
     for br in root.iter(f"{_W}br", f"{_W}cr"):
         br.tag = f"{_W}br"
-        br.attrib.pop(f"{_W}type", None)
-    for element in list(root.iter(f"{_W}ruby", f"{_M}oMath")):
-        around = element.getparent()
-        shown = element.makeelement(f"{_W}t", {"{http://www.w3.org/XML/1998/namespace}space": "preserve"})
-        shown.text = _formula(element) if element.tag == f"{_M}oMath" else _ruby(element)
-        if around.tag != f"{_W}r":
-            run = element.makeelement(f"{_W}r")
-            run.append(shown)
-            shown = run
-        around.replace(element, shown)
-    for what, names in (
-        ("comments that were left out", ("commentReference",)),
-        ("tracked insertions that were read as if accepted", ("ins", "moveTo")),
-        ("tracked deletions that were left out", ("del", "moveFrom")),
-    ):
+        br.attrib.clear()
+    for formula in list(root.iter(f"{_M}oMath")):
+        run = etree.Element(f"{_W}r")
+        etree.SubElement(run, f"{_W}t").text = _formula(formula)
+        formula.getparent().replace(formula, run)
+    for what, names in _COUNTED.items():
         if n := sum(1 for _ in root.iter(*(_W + name for name in names))):
             left[what] += n
-
-
-def _clean_links(root: Any) -> None:
-    """Leave of the instruction of a field that is a link its address alone, without a tip or a frame."""
-    parts: list[Any] = []
-    for element in root.iter(f"{_W}fldChar", f"{_W}instrText"):
-        if element.tag == f"{_W}instrText":
-            parts.append(element)
-        else:
-            if link := _LINK.match("".join(part.text or "" for part in parts)):
-                for part in parts:
-                    part.text = ""
-                parts[0].text = f'HYPERLINK "{link[1]}{"#" + link[2] if link[2] else ""}"'
-            parts = []
 
 
 def _formula(formula: Any) -> str:
@@ -210,21 +156,5 @@ def _formula(formula: Any) -> str:
     return "".join((each.text or "") if each.tag == f"{_M}t" else signs.get(each.tag, "") for each in formula.iter())
 
 
-def _ruby(ruby: Any) -> str:
-    """Return a word, and how it is spoken behind it."""
-    word, spoken = ("".join(text for part in ruby.iter(_W + name) for text in part.itertext()) for name in ("rubyBase", "rt"))
-    return f"{word} ({spoken})" if spoken else word
-
-
 def _is_on(setting: Any) -> bool:
     return setting is not None and setting.get(f"{_W}val", "1") not in ("0", "false", "off")
-
-
-def _inherited(styles: Any, path: str) -> dict[str, Any]:
-    """Return a setting of each style that has it, itself or by the styles that it is based on."""
-    by_key = {key: style for style in styles.iter(f"{_W}style") if (key := style.get(f"{_W}styleId"))}
-    based = {key: on.get(f"{_W}val") for key, style in by_key.items() if (on := style.find(f"{_W}basedOn")) is not None}
-    found = {key: own for key, style in by_key.items() if (own := style.find(_W + path)) is not None}
-    while more := {key: found[on] for key, on in based.items() if on in found and key not in found}:
-        found |= more
-    return found

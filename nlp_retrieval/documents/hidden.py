@@ -1,12 +1,13 @@
 """Removal of the parts of an HTML page that its readers do not see, before its text is read.
 
-Left out is what browsers never show, and what the page itself hides: by ``hidden``, ``popover`` or a closed ``dialog``, and by
+Left out is what browsers never show, and what the page itself hides: by ``hidden`` or a closed ``dialog``, and by
 its own styles (attributes and elements) with ``display:none``, ``visibility``, ``opacity:0``, letters without a size, a place
 off the page, or the colour of the background. Style sheets in other files are never fetched.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -15,8 +16,6 @@ from typing import Any
 import tinycss2
 from cssselect2 import ElementWrapper, Matcher, SelectorError, compile_selector_list
 from tinycss2.color4 import parse_color
-
-from nlp_retrieval.documents.cleaning import Removed
 
 _NO_TEXT = frozenset(
     "script style link meta base input img source track param col select option optgroup datalist textarea rp area".split()
@@ -56,35 +55,22 @@ class StylesTooCostlyError(Exception):
 
 
 class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
-    """An element that selectors are matched against; counts the steps of matching, for the whole page."""
+    """An element that selectors are matched against; what matching examines is counted, for the whole page."""
 
     steps: list[int]
 
-    @property
-    def ancestors(self) -> Sequence[_Element]:
-        return self.charged(super().ancestors)
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name in ("ancestors", "previous_siblings"):
+            self.charge(len(found))
+        elif name in ("etree_siblings", "iter_children"):  # which are looked at quickly
+            self.charge(len(self.etree_element if callable(found) else found) // 8)
+        return found
 
-    @property
-    def previous_siblings(self) -> Sequence[_Element]:
-        return self.charged(super().previous_siblings)
-
-    @property
-    def etree_siblings(self) -> Sequence[Any]:
-        self.charged(self._siblings[::8])
-        return self._siblings
-
-    @etree_siblings.setter
-    def etree_siblings(self, siblings: Sequence[Any]) -> None:
-        self._siblings = siblings
-
-    def iter_children(self) -> Iterator[_Element]:
-        return iter(self.charged(list(super().iter_children())))
-
-    def charged(self, examined: Sequence[Any]) -> Sequence[Any]:
-        self.steps[0] += 1 + len(examined)
+    def charge(self, n: int) -> None:
+        self.steps[0] += 1 + n
         if self.steps[0] > _MOST_STEPS:
             raise StylesTooCostlyError
-        return examined
 
 
 @dataclass(frozen=True)
@@ -112,21 +98,14 @@ class _Look:
         return "struck" if self.is_struck else ""
 
 
-def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
+def remove_hidden(page: Any) -> Counter[str]:
     """Remove the parts of a page that its readers do not see, in place."""
     from lxml import etree
 
     matcher, has_rules, has_others = _sheets(page)
-    counts = {"hidden": 0, "struck": 0, "unrendered": 0}
-    listed: list[tuple[str, str]] = []
+    counts = Counter[str]()
     kind: Any = type("Element", (_Element,), {"steps": [0]})
     elements = {each.etree_element: each for each in kind.from_html_root(page).iter_subtree()} if has_rules else {}
-
-    def note(what: str, text: str) -> None:
-        if text := " ".join(text.split()):
-            counts[what] += 1
-            listed.append(("not shown by browsers" if what == "unrendered" else what, text))
-
     pending: list[tuple[Any, _Look]] = [(page, _Look(paper=None if has_others else _WHITE))]
     while pending:
         node, look = pending.pop()
@@ -134,23 +113,22 @@ def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
         is_fallback = node.tag in _NEVER_SHOWN or (node.tag == "title" and node.getparent().tag != "head")
         is_dialog = node.tag == "dialog" and "open" not in node.attrib and "display" not in style
         if is_fallback or is_dialog or node.tag in _NO_TEXT or _is_gone(node, style):
-            if node.tag not in _NO_TEXT and not look.hides:
-                note("unrendered" if is_fallback or is_dialog else "hidden", node.text_content())
+            if node.tag not in _NO_TEXT and not look.hides and node.text_content().strip():
+                counts["unrendered" if is_fallback or is_dialog else "hidden"] += 1
             node.tag = _LEFT_OUT
             continue
-        if style or node.tag in (*_STRUCK, "a", "mark"):
+        if style or node.tag in (*_STRUCK, "a"):
             look = _look(node, style, look)
         children = list(node)
-        for comment in (child for child in children if child.tag is etree.Comment):
-            note("unrendered", comment.text or "")
+        counts["unrendered"] += sum(1 for child in children if child.tag is etree.Comment and (child.text or "").strip())
         if look.hides:
-            note(look.hides, " ".join(filter(None, (node.text, *(child.tail for child in children)))))
+            counts[look.hides] += any((text or "").strip() for text in (node.text, *(child.tail for child in children)))
             node.text = None
             for child in children:
                 child.tail = None
         pending.extend((child, look) for child in reversed(children) if isinstance(child.tag, str))
     etree.strip_elements(page, _LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
-    return Removed(**counts), listed
+    return +counts
 
 
 # The declarations that apply to an element, by the cascade.
@@ -206,9 +184,6 @@ def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
             yield "background", None  # a picture, or a gradient
         else:
             yield from (("background", colour) for word in words if (colour := _colour(word)) is not None)
-    elif name == "font":
-        sizes = (word for word in words[:4] if _length(word, 1, 1) is not None)
-        yield from (("font-size", word) for word in sizes if word.type != "number" or word is words[0])
     elif len(words) != 1:
         return
     elif name == "color" and (ink := _colour(words[0])) is not None:
@@ -246,19 +221,19 @@ def _declared(matcher: Matcher, element: _Element | None, node: Any) -> dict[str
     if element is not None:
         by_class = (matcher.class_selectors.get(name, ()) for name in element.classes)
         for tried in (matcher.other_selectors, matcher.lower_local_name_selectors.get(element.local_name, ()), *by_class):
-            element.charged(tried)
+            element.charge(len(tried))
         found = sorted(matcher.match(element), key=lambda one: one[:2])
         matching = [*(rules for *_, pseudo, rules in found if pseudo is None), *matching]
     every = [declaration for declarations in matching for declaration in declarations]
     if element is not None:
-        element.charged(every)
+        element.charge(len(every))
     return {name: value for important in (False, True) for is_important, name, value in every if is_important == important}
 
 
 def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
     """Return the look of the text of an element, by its style and the look around it."""
     letter = _pixels(style, "font-size", around.letter, around.letter, default=around.letter)
-    own = _BLUE if node.tag == "a" and "href" in node.attrib else _BLACK if node.tag == "mark" else around.ink
+    own = _BLUE if node.tag == "a" and "href" in node.attrib else around.ink
     paper = style.get("background", around.paper)
     if paper is not None and paper[3] < 1:  # what shines through
         paper = around.paper if paper[3] <= _FAINT else None
@@ -288,7 +263,7 @@ def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
         for at, (side, other) in enumerate(sides):
             from_other = _WIDTH - _pixels(style, other, _LETTER, _WIDTH, default=_WIDTH)
             moves[at] += _pixels(style, side, _LETTER, _WIDTH, default=from_other)
-    default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
+    default = "none" if "hidden" in node.attrib else ""
     is_far = not all(-_FAR < move < 10 * _FAR for move in moves)  # true also of a sum that is no number
     return is_far or bool(style.get("display", default) == "none")
 

@@ -23,9 +23,9 @@ from nlp_retrieval.documents.hidden import StylesTooCostlyError, remove_hidden
 from nlp_retrieval.errors import SourceError
 
 _OURS = token_hex(8)
-MARK, NOTE, FOOTNOTE, LINE = (f"x-{name}-{_OURS}" for name in ("mark", "note", "footnote", "line"))
-"""Elements that readers of other formats write: the mark of a note or work, a note and one within a sentence (all with a
-``name``), and the beginning of a line. No author of a page can write them, since their names differ in each process."""
+MARK, NOTE, LINE = (f"x-{name}-{_OURS}" for name in ("mark", "note", "line"))
+"""Elements that readers of other formats write: the mark of a note or work, a note (both with a ``name``), and the beginning
+of a line. No author of a page can write them, since their names differ in each process."""
 
 AT, LABEL, NUMBER = (f"{name}-{_OURS}" for name in ("line", "label", "number"))
 """Attributes that those readers write: the line of an element, the label of a link, which stays one if it leads to no page,
@@ -36,15 +36,6 @@ _BLOCKS = _HEADINGS | frozenset(
     """address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form
     header hgroup hr html legend li main ol p pre section summary svg table text ul""".split()
 )
-_LISTS_OF_REFERENCES = frozenset(
-    "doc-endnotes doc-footnotes doc-bibliography footnotes endnotes references reflist bibliography csl-bib-body".split()
-)
-"""Roles and classes of a list of references, which may have no heading."""
-
-_SIDE_BY_SIDE = frozenset("span a b i strong em small time data".split())
-_NEXT_WORD = re.compile(r"[^\W\d_]\d|\d[^\W\d_]|[a-z][A-Z]")
-"""Ends of elements that style sheets often make boxes, as the figure and the label of a card: ``Stops22``, ``310Crowns``."""
-
 _MOST_SPANNED = 50
 _LONGEST_SPANNED = 120
 _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
@@ -56,13 +47,7 @@ _SPACES = re.compile(r"\s+")
 def read_html(text: str, where: str) -> Document:
     """Return the text of a page; its title is that of the ``title`` element, else the first heading."""
     cleaned, removed = clean_text(text)
-    page = parse_page(cleaned, where)
-    for element in page.iter(*_SIDE_BY_SIDE):
-        before = element.getprevious()
-        if before is not None and before.tag in _SIDE_BY_SIDE and not before.tail:
-            ends = "".join(before.itertext())[-1:] + "".join(element.itertext())[:1]
-            before.tail = " " if _NEXT_WORD.fullmatch(ends) else None
-    document = document_of(page, where, is_of_web=True)
+    document = document_of(parse_page(cleaned, where), where, is_of_web=True)
     return replace(document, removed=document.removed + removed)
 
 
@@ -100,7 +85,7 @@ def with_lines(page: Any) -> Any:
 def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     """Return the text of a parsed page, which is changed: its hidden parts go; of a page of the web, find the main text."""
     try:
-        removed, left_out = remove_hidden(page)
+        removed = remove_hidden(page)
         reader = _Page(page)
         reader.read()
     except StylesTooCostlyError:
@@ -110,9 +95,7 @@ def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     titles = (element.text_content().strip() for path in ("head/title", "body//h1") for element in page.findall(path)[:1])
     title, removed_there = clean_title(next(filter(None, titles), ""))
     blocks = _with_main_text(page, reader.blocks, reader.elements) if is_of_web else reader.blocks
-    outside = [*reader.navigation, *(_text_of(block) for block in blocks if block.outside)]
-    left_out += [("outside the main text", text) for text in outside]
-    return Document(blocks, title, removed=removed + removed_there + reader.draft.removed, left_out=left_out)
+    return Document(blocks, title, removed=removed + removed_there + reader.draft.removed)
 
 
 class _Page:
@@ -123,11 +106,9 @@ class _Page:
         self.draft = Draft()
         self.blocks: list[TextBlock] = []
         self.elements: list[Any] = []
-        self.navigation: list[str] = []
         self._line = 1
         self._quoted = self._depth = self._inside = 0
         self._item = self._note = ""
-        self._footnotes: list[TextBlock] = []
         self._counts: dict[Any, int] = {}
         self._names: dict[Any, str] = {note: note.get("name", "") for note in page.iter(NOTE)}
         self._targets: dict[Any, Any] = {}
@@ -139,16 +120,13 @@ class _Page:
         by_id = {name: each for each in reversed(order) for name in (each.get("id"), each.get("name")) if name}
         labels: set[str] = set()
         for anchor in self._page.iter("a"):
-            href = anchor.get("href") or ""
+            href, text = anchor.get("href") or "", "".join(anchor.itertext()).strip()
             target = by_id.get(unquote(href[1:])) if href.startswith("#") else None
-            if target is None:
-                continue
-            if target.tag not in _BLOCKS:
+            if target is not None and target.tag not in _BLOCKS:
                 target = next((above for above in target.iterancestors() if above.tag in _BLOCKS), target)
-            text = "".join(anchor.itertext()).strip()
-            named = " ".join((href, target.get("class") or "", anchor.get("role") or "", anchor.get("class") or ""))
-            is_mark = _SHORT_MARK.fullmatch(text) or _NOTE.search(named)
-            if order[target] <= order[anchor] or target.tag in _NO_NOTES or not is_mark:
+            if target is None or order[target] <= order[anchor] or target.tag in _NO_NOTES:
+                continue
+            if not (_SHORT_MARK.fullmatch(text) or _NOTE.search(f"{href} {target.get('class')} {anchor.get('class')}")):
                 continue
             self._targets[anchor] = target
             if target not in self._names:
@@ -156,10 +134,6 @@ class _Page:
                 label = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
                 labels.add(label)
                 self._names[target] = label
-        for counted in {item.getparent() for item in self._targets.values() if item.tag == "li"}:
-            for number, item in enumerate(counted.iterchildren("li"), _first_number(counted)):  # [1]\u2013[3]
-                if counted.tag == "ol" and item not in self._names and str(number) not in labels:
-                    self._names[item] = str(number)
 
     def read(self) -> None:
         """Read the body, to blocks and the elements that they are of."""
@@ -169,9 +143,6 @@ class _Page:
         self._flush(body)
 
     def _add(self, element: Any, *blocks: TextBlock) -> None:
-        """Add blocks, and below them the footnotes within them, unless they become one part of a block."""
-        if not self._inside:
-            blocks, self._footnotes = (*blocks, *self._footnotes), []
         self.blocks += blocks
         self.elements += [element] * len(blocks)
 
@@ -194,15 +165,13 @@ class _Page:
     def _content(self, element: Any, line: int) -> None:
         self.draft.add("text", _SPACES.sub(" ", element.text or ""), line)
         for child in element:
-            if isinstance(child.tag, str) and child.tag not in ("head", "rt", "rp"):
+            if isinstance(child.tag, str) and child.tag not in ("head", "nav", "rt", "rp"):
                 self._walk(child)
             self.draft.add("text", _SPACES.sub(" ", child.tail or ""), max(child.sourceline or line, self._line))
 
     def _walk(self, element: Any) -> None:
         tag, line = str(element.tag), element.sourceline or 1
-        if tag == "nav":
-            self.navigation.append(" ".join(element.text_content().split()))
-        elif element in self._names:
+        if element in self._names:
             self._flush(element.getparent())
             if tag == "li":
                 self._count(element)
@@ -228,10 +197,7 @@ class _Page:
     def _block(self, element: Any, tag: str, line: int) -> None:
         outer = self._item
         self._flush(element.getparent())
-        roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
-        if tag in ("section", "div", "ol", "ul", "aside", "footer") and not _LISTS_OF_REFERENCES.isdisjoint(roles):
-            self._add(element, TextBlock("heading", line, [[Piece("text", "References", line)]], level=6, outside=True))
-        is_quote = tag == "blockquote" and "note" not in roles
+        is_quote = tag == "blockquote" and element.get("role") != "note"
         self._quoted += is_quote
         self._depth += tag == "li"
         if tag == "li":
@@ -268,11 +234,6 @@ class _Page:
             self._break(element)
         elif tag == MARK:
             self.draft.add("note", element.get("name", ""), line)
-        elif tag == FOOTNOTE:
-            name = element.get("name", "")
-            self.draft.add("note", name, line)
-            notes = [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [self._inner(element, line)], name=name)]
-            self._footnotes += notes
         elif tag == "a" and self._anchor(element, element.get("href") or "", line):
             return
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
@@ -333,9 +294,9 @@ class _Page:
             for row, own in zip(rows, cells, strict=True)
         ]
         n_heads = [*heads, False].index(False)
-        if not n_heads and any(span(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
-            n_heads = max(span(cell, "rowspan") for cell in cells[0]) % len(rows)
-            heads[:n_heads] = [True] * n_heads
+        if not n_heads and any(_span(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
+            n_heads = 2
+            heads[:2] = [True] * len(heads[:2])
         filled = list(self._filled(rows, cells, heads))
         if self._inside:  # a table in a cell
             self._add(table, *(TextBlock("row", row_line, row) for row_line, row in filled))
@@ -347,10 +308,7 @@ class _Page:
     ) -> Iterator[tuple[int, list[list[Piece]]]]:
         """Yield the cells of each row, those that reach down from rows above among them; a head names all of its columns."""
         below: dict[int, tuple[int, list[Piece]]] = {}
-        group = None
         for row, own, is_head in zip(rows, cells, heads, strict=True):
-            if row.getparent() is not group:
-                group, below = row.getparent(), {}
             line = row.sourceline or 1
             filled: list[list[Piece]] = []
             for cell in (*own, None):
@@ -360,10 +318,10 @@ class _Page:
                 if cell is None:
                     break
                 pieces = self._inner(cell, line)
-                rows_down = span(cell, "rowspan") - 1
+                rows_down = _span(cell, "rowspan") - 1
                 copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
                 copied = copied if sum(len(piece.text) for piece in copied) <= _LONGEST_SPANNED else []
-                for number in range(span(cell, "colspan")):
+                for number in range(_span(cell, "colspan")):
                     if rows_down and len(filled) < _MOST_SPANNED:
                         below[len(filled)] = rows_down, [] if number else copied
                     filled.append(pieces if not number else copied if is_head else [])
@@ -373,12 +331,10 @@ class _Page:
                 yield line, filled
 
 
-def span(cell: Any, name: str) -> int:
-    """Return how many rows or columns a cell takes up: 0 rows stand for all that follow, and what is absurd for 1."""
+def _span(cell: Any, name: str) -> int:
+    """Return how many rows or columns a cell takes up; what is absurd stands for 1."""
     text = cell.get(name) or ""
-    if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) > _MOST_SPANNED:
-        return 1
-    return int(text) or (_MOST_SPANNED if name == "rowspan" else 1)
+    return int(text) if re.fullmatch(r"[1-9][0-9]?", text) and int(text) <= _MOST_SPANNED else 1
 
 
 def _first_number(counted: Any) -> int:
@@ -419,16 +375,11 @@ def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any])
     holder = max(holding, key=lambda around: sum(1 for _ in around.iterancestors()))
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
     aside |= set(page.iter(*_NAVIGATION)) - {holder, *holder.iterancestors()}
-    return [
-        replace(block, outside=block.outside or not (is_chosen or _is_within(element, holder, aside)))
-        for block, element, is_chosen in zip(blocks, elements, chosen, strict=True)
-    ]
-
-
-def _is_within(element: Any, holder: Any, aside: set[Any]) -> bool:
-    """Return whether an element is in the main text, and in nothing that stands beside it."""
-    around = [element, *element.iterancestors()]
-    return holder in around and aside.isdisjoint(around)
+    marked = []
+    for block, element, is_chosen in zip(blocks, elements, chosen, strict=True):
+        around = [element, *element.iterancestors()]
+        marked.append(replace(block, outside=not is_chosen and (holder not in around or not aside.isdisjoint(around))))
+    return marked
 
 
 def _text_of(block: TextBlock) -> str:

@@ -20,47 +20,32 @@ from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
-from nlp_retrieval.documents.html import AT, FOOTNOTE, MARK, NOTE, document_of, parse_page, span, with_lines
+from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, parse_page, with_lines
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
 _DATA: dict[str, Any] = parse_yaml(Path(__file__).with_name("latex.yaml").read_text("utf-8"), "latex.yaml")
-_MACROS: dict[str, tuple[str, str]] = {
-    name: ("*" * (shown in ("-", "q", "term")) + arguments, shown)
-    for arguments, shown, names in ((*key.split(), names) for key, names in _DATA["macros"].items())
-    for name in names.split()
-}
-_ENVIRONMENTS: dict[str, str] = {
-    name: arguments for arguments, names in _DATA["environments"].items() for name in names.split()
-}
+
+
+def _table(kind: str) -> dict[str, tuple[str, str]]:
+    keys = [(*key.rpartition(" ")[::2], names.split()) for key, names in _DATA[kind].items()]
+    return {name: (arguments, shown) for arguments, shown, names in keys for name in names}
+
+
+_MACROS, _ENVIRONMENTS = _table("macros"), _table("environments")
 _SYMBOLS: dict[str, str] = _DATA["symbols"]
 _UNITS: dict[str, str] = dict(pair.split("=") for pair in _DATA["units"].split())
-_NO_TEXT = frozenset(
-    """verbatim Verbatim lstlisting minted comment equation align gather multline eqnarray displaymath math filecontents
-    tikzpicture algorithm algorithmic picture""".split()
-)
-_LISTS = {"itemize": "ul", "enumerate": "ol", "description": "ul"}
-_TABLES = frozenset(
-    "tabular tabularx tabulary xltabular longtable supertabular tblr longtblr talltblr NiceTabular array".split()
-)
-_QUOTES = ("quote", "quotation", "displayquote", "displaycquote")
-_TITLED = ("frame", "block", "alertblock", "exampleblock")
-_RULES = ("midrule", "hline", "endhead", "endfirsthead")
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
-_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+_PARAGRAPH = re.compile(r"(\n[ \t]*\n\s*)")
 _SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
 _OTHER_FILES = re.compile(
-    r"(?<!\\)\\(input|include|subfile|import)\b\s{0,5}(?:\{([^{}]{1,200})\}(?:\{([^{}]{1,200})\})?|([\w./-]+))"
+    r"(?<!\\)\\(input|include|subfile|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300})\}"
 )
-_BIBLIOGRAPHIES = re.compile(r"\\(?:bibliography|addbibresource(?:\[[^\]]{0,80}\])?)\s{0,5}\{([^{}]{1,300})\}")
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
 _NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
-_QUOTED = re.compile(r"\\((foreign|hyphen|hybrid)?(?:text|block)(c?)quote)\b")
-_POINTED = re.compile(
-    r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)(?:<[^<>\n]{0,200}>|(?<=cites)\([^()\n]{0,200}\)|(?<=\))\([^()\n]{0,200}\)){1,2}"
-)
-"""Notes of apacite, and those of several works together, before the groups with keys."""
+_OF_ALL = re.compile(r"(\\[A-Za-z]{0,30}cites\*?)(?:\([^()\n]{0,200}\)){1,2}")
+"""Notes of several works together, before the groups with keys."""
 
 _BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
@@ -76,10 +61,6 @@ _OWN = re.compile(
     r"(?:\[([1-9])\])?(?=([^\n]{0,200}))"
 )
 _CITED = re.compile(r"\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{([^{}]{1,400})\}")
-_TERMS = re.compile(
-    r"\\(?:newacronym|newabbreviation)\s*(?:\[[^\[\]]{0,200}\])?\s*\{([^{}]{1,100})\}\s*\{([^{}]{1,200})\}"
-    r"|\\(?:newglossaryentry|DeclareAcronym)\s*\{([^{}]{1,100})\}\s*\{[^{}]{0,200}?\b(?:name|short)\s*=\s*\{?([^{},]{1,200})"
-)
 _MOST_NAMED = 20
 
 
@@ -92,25 +73,24 @@ def read_latex(text: str, where: str) -> Document:
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
     body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
-    body = re.sub(r"\\input (?=[\w./-])([\w./-]+)", r"\\input{\1}", body)
-    reader = _Latex(_POINTED.sub(r"\1", body), source)
+    reader = _Latex(_OF_ALL.sub(r"\1", body), source)
     try:
         page = with_lines(parse_page(f"<html><body>{reader.read()}</body></html>", where))
     except (LatexWalkerError, IndexError) as error:  # \verb at the end of a text
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
-    for table in reversed(list(page.iter("table"))):  # a table in a cell before the one around it
-        _settle(table)
+    for spans in list(page.iter(_SPANS)):
+        spans.getparent().set("colspan", spans.get("colspan"))
     document = document_of(page, where)
-    files = dict.fromkeys((kind, "".join(name)) for kind, *name in _OTHER_FILES.findall(source))
-    notes = [f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too" for kind, name in files]
-    for match in _BIBLIOGRAPHIES.finditer(source):
-        notes += bibliography_notes(match[1])
+    notes = []
+    for kind, name in dict.fromkeys(_OTHER_FILES.findall(source)):
+        unread = f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too"
+        notes += bibliography_notes(name) if "bib" in kind else [unread]
     if reader.unknown:
         names = ", ".join(f"\\{name}" for name in list(reader.unknown)[:_MOST_NAMED])
         notes.append(f"{where}: macros that are not known, of which only what stands in their braces was read: {names}")
-    return replace(document, title=reader.title, removed=document.removed + removed, notes=notes)
+    return replace(document, removed=document.removed + removed, notes=notes)
 
 
 class _Latex:
@@ -122,34 +102,28 @@ class _Latex:
         own = {name: (int(n or "0"), _CITED.search(body)) for name, n, body in _OWN.findall(source)}
         self._macros = dict(_MACROS)
         for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)} - own.keys():
-            self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
-        for name, of_language, cites in _QUOTED.findall(text):
-            self._macros[name] = ("*" + "{" * bool(of_language) + ("[[{[{" if cites else "[{"), "quotation")
+            self._macros[name] = ("[{[{" if name.lower().endswith("volcite") else "[[{", "cite")
         self._macros |= {
-            name: ("*" + n * "{", f"cite {key[1][1:]}")
-            for name, (n, key) in own.items()
-            if key and re.fullmatch(r"#[1-9]", key[1])
+            name: (n * "{", f"cite {key[1][1:]}") for name, (n, key) in own.items() if key and re.fullmatch(r"#[1-9]", key[1])
         }
         self._own = own.keys() - self._macros.keys()
-        self._terms = {key or other: short or name for key, short, other, name in _TERMS.findall(source)}
         self._footnotes = count(1)
         self._is_in_note = self._is_in_table = False
         self._known: set[str] = set()
         self._written: list[str] = []
+        self._notes: list[str] = []
         self._line = 1
-        self.title = ""
         self.unknown: dict[str, None] = {}
 
     def read(self) -> str:
         """Return the document as HTML."""
         from pylatexenc.latex2text import get_default_latex_context_db as texts
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
-        from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, VerbatimArgsParser
+        from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
         context = get_default_latex_context_db()
-        macros = [MacroSpec(name, arguments) for name, (arguments, _) in self._macros.items() if name != "lstinline"]
-        macros.append(MacroSpec("lstinline", args_parser=VerbatimArgsParser(verbatim_arg_type="verb-macro")))
-        environments = [EnvironmentSpec(name, arguments) for name, arguments in _ENVIRONMENTS.items()]
+        macros = [MacroSpec(name, f"*{arguments}") for name, (arguments, _) in self._macros.items()]
+        environments = [EnvironmentSpec(name, arguments) for name, (arguments, _) in _ENVIRONMENTS.items() if arguments]
         context.add_context_category("documents", macros=macros, environments=environments, prepend=True)
         spoken = {spec.macroname for spec in texts().iter_macro_specs()} | _SYMBOLS.keys() | {*punctuation, " ", "\n", "\t"}
         self._known = {spec.macroname for spec in context.iter_macro_specs()} | spoken
@@ -163,7 +137,7 @@ class _Latex:
             if _macro(node) == "title":
                 self._read_macro(node, "title")
         self._walk(nodes if document is None else document.nodelist)
-        return "".join(self._written)
+        return "".join((*self._written, *self._notes))
 
     def _begin(self, tag: str, **attributes: str) -> None:
         named = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
@@ -194,21 +168,16 @@ class _Latex:
             self._line = bisect_right(self._starts, node.pos)
             self._read(node, kind)
 
-    def _shown(self, node: Any) -> str:
-        return self._macros.get(_macro(node), ("", ""))[1]
-
     def _cites(self, node: Any) -> bool:
-        return self._shown(node).startswith("cite")
+        return self._macros.get(_macro(node), ("", ""))[1].startswith("cite")
 
-    def _read(self, node: Any, kind: str) -> None:  # noqa: PLR0912 -- a branch for each kind of node
+    def _read(self, node: Any, kind: str) -> None:
         if kind == "LatexCharsNode":
             position = node.pos
             for number, part in enumerate(_PARAGRAPH.split(node.chars)):
-                if number:
-                    self._add("", "p")
-                    position = max(self._text.find(part[:40], position), 0)
-                    self._line = bisect_right(self._starts, position)
-                self._add(part)
+                self._line = bisect_right(self._starts, position)
+                self._add("", "p") if number % 2 else self._add(part)
+                position += len(part)
         elif kind == "LatexGroupNode":
             self._walk(node.nodelist)
         elif kind == "LatexMacroNode":
@@ -229,31 +198,23 @@ class _Latex:
                 self._add(_plain(node))
 
     def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912 -- a branch for each kind of macro
-        shown = self._shown(node)
+        shown = self._macros.get(name, ("", ""))[1]
         groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
         if shown == "cite":
             self._cite(last or f"\\{name}")
         elif not shown:
-            self._read_plain(node, name, groups, options)
+            self._read_other(node, name, groups, options)
         elif shown == "item":
             self._begin("li")
-            if options and re.search(r"[^\W\d_]{2}", _inner(options[0])):
-                self._walk(options)
-                self._add(" ")
+            self._walk(options)
+            self._add(" ")
         elif not groups or shown == "-":
             pass
-        elif shown == "title":
-            self.title = self._text_of(groups[0])
         elif shown.isdecimal():
-            if name in ("multicolumn", "multirow") and self._is_in_table:
-                self._add("", _SPANS, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
+            if name == "multicolumn" and self._is_in_table:
+                self._add("", _SPANS, colspan=_inner(groups[0]))
             self._walk(groups[int(shown) - 1 :][:1])
-        elif shown == "quotation":
-            self._within("blockquote" if "block" in name else "q", groups[-1:])
-            if "cquote" in name:
-                self._cite(_inner(groups[-2]))
-            self._cite_options(options)
         elif shown.startswith("cite "):  # a macro of the document's own
             key = int(shown[5:]) - 1
             for number, group in enumerate(groups):
@@ -262,22 +223,22 @@ class _Latex:
             self._footnote(groups[-1])
         elif shown == "link":
             url = re.sub(r"\\([%#&_{}~])", r"\1", _inner(groups[0]))
-            self._add(url if len(groups) == 1 else self._text_of(groups[-1]), "a", href="doi:" * (name == "doi") + url)
+            href = "doi:" * (name == "doi") + url
+            self._add(url, "a", href=href) if len(groups) == 1 else self._within("a", groups[1:], href=href)
         elif shown == "bibitem":
             self._written.append(f"</{NOTE}>")
             self._begin(NOTE, name=last)
-        elif shown == "term":
-            self._add(self._terms.get(last, last))
         elif shown == "/":
-            self._add("/".join(map(self._text_of, groups)))
-        elif shown == "code" and any(self._shown(each) == "link" for each in getattr(groups[-1], "nodelist", ())):
-            self._walk(groups[-1:])
+            self._walk(groups[:1])
+            self._add("/")
+            self._walk(groups[1:])
         elif shown in ("num", "unit"):
             self._add(_quantity(name, shown == "num", [_inner(group) for group in groups]))
         else:
             self._within(shown, groups[-1:])
+            self._walk(options if "q" in shown else ())  # who is quoted
 
-    def _read_plain(self, node: Any, name: str, groups: Sequence[Any], options: Sequence[Any]) -> None:
+    def _read_other(self, node: Any, name: str, groups: Sequence[Any], options: Sequence[Any]) -> None:
         """Read a macro that is not in the table: it changes how its argument looks, or nothing is known of it."""
         if name in ("par", "newpage", "clearpage"):
             self._add("", "p")
@@ -286,28 +247,18 @@ class _Latex:
             self._begin("td")
         elif name == "\\":
             self._begin("br")
-        elif name in _RULES:
-            self._add("", _RULE, name=name)
         elif name in _SYMBOLS:
             self._add(_SYMBOLS[name])
         else:
-            plain = "" if any(map(_holds_macro, groups)) else _plain(node)
-            self._add(plain)
-            if groups and not plain.strip():
+            if groups and len(name) > 1:
                 self._walk(groups[-1:])
+            else:  # a sign, or a letter with an accent
+                self._add(_plain(node))
             if node.macro_post_space and name not in self._known:  # "\\bee [1]"
                 for option in options:
                     self._add("[")
                     self._walk([option])
                     self._add("]")
-
-    def _text_of(self, group: Any) -> str:
-        """Return the text of a group, without its notes."""
-        outer, self._written = self._written, ["<html><body>"]
-        self._walk([group])
-        inner, self._written = "".join(self._written), outer
-        text = document_of(parse_page(inner, "a group"), "a group").text
-        return " ".join(text.partition("\n\n")[0].split())
 
     def _cite(self, keys: str) -> None:
         for key in filter(None, (key.strip() for key in _COMMENT.sub("", keys).split(","))):
@@ -316,12 +267,6 @@ class _Latex:
             else:
                 self._add("", MARK, name=key)
 
-    def _cite_options(self, options: Sequence[Any]) -> None:
-        r"""Cite what options do: ``\textquote[\cite{key}]{They dance}``; nothing else of them is text."""
-        for option in options:
-            for keys in _CITED.findall(option.latex_verbatim()):
-                self._cite(keys)
-
     def _footnote(self, group: Any) -> None:
         name = f"footnote {next(self._footnotes)}"
         nodes = getattr(group, "nodelist", ())
@@ -329,14 +274,18 @@ class _Latex:
         if cites and all(node in cites or not node.latex_verbatim().strip(" \n.;,~") for node in nodes):
             self._walk([group])  # \footnote{\cite{key}} cites the work itself
             return
-        outer, self._is_in_note = self._is_in_note, True
-        self._within(FOOTNOTE, [group], name=name)
-        self._is_in_note = outer
+        self._add("", MARK, name=name)
+        outer, self._written, was_in_note = self._written, [], self._is_in_note
+        self._is_in_note = True
+        self._within(NOTE, [group], name=name)
+        self._notes += self._written
+        self._written, self._is_in_note = outer, was_in_note
 
     def _read_environment(self, node: Any, name: str) -> None:
-        if name in _NO_TEXT:
+        tag = _ENVIRONMENTS.get(name, ("", "div"))[1]
+        if tag == "-":
             return
-        outer, self._is_in_table = self._is_in_table, name in _TABLES
+        outer, self._is_in_table = self._is_in_table, tag == "table"
         if self._is_in_table:
             caption = [each for each in node.nodelist if _macro(each) == "caption"]
             self._walk(caption)
@@ -345,51 +294,12 @@ class _Latex:
             self._within("td", [each for each in node.nodelist if each not in caption])
             self._written.append("</table>")
         else:
-            nodes, (groups, options) = list(node.nodelist), _arguments(node)
-            self._begin(tag := "blockquote" if name in _QUOTES else _LISTS.get(name, "div"))
-            if name in _TITLED and nodes and type(nodes[0]).__name__ == "LatexGroupNode":
-                self._within("h3", nodes[:1])
-                del nodes[:1]
-            self._walk(nodes)
-            if name == "displaycquote":
-                self._cite(_inner(groups[0]))
-            self._cite_options(options)
-            self._written.append(f"</{tag}>")
+            self._within(tag, node.nodelist)
         self._is_in_table = outer
 
 
-_RULE, _SPANS = "x-rule", "x-spans"
-"""Elements in a cell that tell of the line above its row, and of the rows and columns that it spans."""
-
-
-def _settle(table: Any) -> None:
-    """Make the rows above the first rule below a row the heads of a table, and leave out cells that one above covers."""
-    from lxml import etree
-
-    heads = dict.fromkeys(_RULES, 0)
-    rows: list[Any] = []
-    for row in [each for each in table.iter("tr") if next(each.iterancestors("table")) is table]:
-        for rule in row.iter(_RULE):
-            heads[rule.get("name", "")] = heads[rule.get("name", "")] or len(rows)
-        if "".join(row.itertext()).strip() or next(row.iter(MARK), None) is not None:
-            rows.append(row)
-        else:
-            row.getparent().remove(row)
-    n_heads = heads["endhead"] or heads["endfirsthead"] or heads["midrule"] or heads["hline"]
-    below: dict[int, int] = {}
-    for number, row in enumerate(rows):
-        column = 0
-        for cell in list(row):
-            for spans in cell.iter(_SPANS):
-                cell.attrib.update(spans.attrib)
-            if below.get(column, 0) and not "".join(cell.itertext()).strip():
-                below[column] -= 1
-                row.remove(cell)
-            elif (cell.get("rowspan") or "").isdecimal():
-                below[column] = span(cell, "rowspan") - 1
-            column += span(cell, "colspan")
-            cell.tag = "th" if number < n_heads else "td"
-    etree.strip_elements(table, _RULE, _SPANS, with_tail=False)
+_SPANS = "x-spans"
+"""An element in a cell that tells of the columns that it spans."""
 
 
 def _arguments(node: Any) -> tuple[list[Any], list[Any]]:
@@ -419,24 +329,12 @@ def _plain(node: Any) -> str:
         return re.sub(r"[\\{}]", " ", node.latex_verbatim())
 
 
-def _holds_macro(group: Any) -> bool:
-    """Return whether a group holds more than text, as a citation or a link."""
-    nodes = getattr(group, "nodelist", None) or ()
-    return type(group).__name__ == "LatexGroupNode" and any(type(node).__name__ != "LatexCharsNode" for node in nodes)
-
-
 def _quantity(name: str, is_number: bool, values: Sequence[str]) -> str:
     r"""Return a quantity of siunitx as it is printed: ``\SI{5}{\kilo\metre}`` is 5 km."""
     n_numbers = is_number * (2 if name.endswith("range") else 1)
-    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1")
+    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1").replace(";", ", ")
     numbers = re.sub(r"(?<=[0-9])e([0-9+-]+)", lambda power: f" \u00d7 10{as_raised(power[1])}", numbers)
-    numbers = re.sub(r"(?<=[0-9])x(?=[0-9])", " \u00d7 ", numbers)
-    if name == "ang":
-        return "".join(f"{part}{sign}" for part, sign in zip(numbers.split(";"), "°\u2032\u2033", strict=False) if part)
-    numbers = numbers.replace(";", ", ")
     unit = " ".join(values[n_numbers:]).replace("~", " ").replace(".", " ")
     unit = re.sub(r"\\(square|cubic)((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\\1", unit)
-    unit = re.sub(r"\\raiseto\s*\{([0-9+-]{1,4})\}((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\tothe{\1}", unit)
-    unit = re.sub(r"\s*\\tothe\s*\{([0-9+-]{1,4})\}", lambda power: as_raised(power[1]), unit)
     unit = re.sub(r"\\([A-Za-z]{1,20})\s*", lambda macro: _UNITS.get(macro[1], macro[1]), unit)
     return f"{numbers}{' ' * bool(numbers and unit and unit != '°')}{unit}"

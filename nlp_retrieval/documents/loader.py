@@ -1,37 +1,146 @@
-"""Files of text, Markdown, HTML, PDF and DOCX as items: what every system, and every search, reads documents with."""
+"""Files of text, Markdown, HTML, PDF and DOCX as items: what every system, and every search, reads documents with.
+
+A folder is read to any depth, in the order of its names. Links (they may lead out of it), devices and unsupported files
+are skipped and counted in a warning; names that begin with a dot, and lock files of office programs, without one. A manifest is
+a CSV file, which names files below its own folder only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nlp_retrieval.core import READS_FILE, BaseLoader, may_set
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.documents.folders import (
-    Described,
-    LeftOut,
-    described,
-    files_in,
-    is_json_lines,
-    is_manifest,
-    read_manifest,
-    refuse_faults,
-)
-from nlp_retrieval.documents.reading import read_document, read_file
-from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders import JsonObject, make_item
+from nlp_retrieval.documents.cleaning import clean_text, suspicious
+from nlp_retrieval.documents.reading import SUFFIXES, read_document, read_file
+from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.loaders import JsonObject, make_item, quoted, read_rows
+from nlp_retrieval.text import printable
 
-MANIFEST = "manifest.csv"
+JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""Ends of the names of files with a document per line."""
+
+MANIFESTS = (".csv", ".tsv")
+"""Ends of the names of files that list documents with their files or URLs."""
+
+UNREADABLE = "files skipped because they cannot be read"
+"""The reason for which sources are left out that could not be read."""
+
+_OWN_MANIFEST = "manifest.csv"
+_UNSEEN = (".", "~$")
+
+
+def files_in(folder: Path, left_out: dict[str, list[str]], known: Collection[Path] = ()) -> Iterator[Path]:
+    """Yield the files of a folder that can be read, but for those that are known, and note others under a reason.
+
+    Examples:
+        >>> Path("pages").mkdir()
+        >>> _ = Path("pages/krill.txt").write_text("Krill.")
+        >>> [path.name for path in files_in(Path("pages"), {})]
+        ['krill.txt']
+    """
+
+    def unreadable(error: OSError) -> None:
+        left_out.setdefault("folders skipped because they cannot be opened", []).append(printable(str(error)))
+
+    for current, folders, names in os.walk(folder, onerror=unreadable):
+        here = Path(current)
+        links = [name for name in folders if (here / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if not name.startswith(_UNSEEN) and name not in links)
+        for path in [here / name for name in (*links, *sorted(names))]:
+            if path.name.startswith(_UNSEEN) or path in known:
+                continue
+            if path.is_symlink() or not path.is_file():
+                left_out.setdefault("links, devices, pipes and sockets skipped", []).append(printable(str(path)))
+            elif path.name.lower().endswith(JSON_LINES) or path.suffix.lower() in SUFFIXES:
+                yield path
+            else:
+                left_out.setdefault("unsupported files skipped", []).append(printable(str(path)))
+
+
+# Manifests.
+
+_FIELDS = {name: name for name in ("file", "url", "canonical", "quality", "date", "title", "doi")}
+_FIELDS |= {"filename": "file", "canonicalurl": "canonical", "grade": "quality"}
+_FIELDS |= {"accessed": "fetch_date", "fetchdate": "fetch_date"}
+_LONGEST_VALUE = 2_000
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a row of a manifest says about a document.
+
+    Args:
+        where: the file, and its line.
+        fields: text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said.
+        metadata: other values.
+        file: the absolute path of the file that a row names.
+
+    Examples:
+        >>> Described("sources.csv, line 2", {"title": "Krill"}).fields["title"]
+        'Krill'
+    """
+
+    where: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    file: Path | None = None
+
+
+def _field_of(name: str) -> str:
+    return _FIELDS.get("".join(char for char in name.casefold() if char.isalnum()), "")
+
+
+def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
+    """Return the rows of a manifest, and what is wrong with the files that they name.
+
+    Columns are ``file`` or ``url``, ``canonical url``, ``grade``, ``date``, ``title`` and ``doi``, with spaces and case as
+    people write them; others become metadata.
+
+    Raises:
+        SourceError: a column is missing, or it has no rows.
+
+    Examples:
+        >>> _ = Path("krill.txt").write_text("Krill.")
+        >>> _ = Path("sources.csv").write_text(chr(10).join(["file,year", "krill.txt,2020"]))
+        >>> [(row.file.name, row.metadata) for row in read_manifest(Path("sources.csv"))[0]]
+        [('krill.txt', {'year': '2020'})]
+    """
+    folder = path.parent.resolve()
+    rows: list[Described] = []
+    faults: list[str] = []
+    for number, (where, row) in enumerate(read_rows(path)):
+        if not number and not {"file", "url", "canonical", "doi"} & set(map(_field_of, row)):
+            raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(row)})')
+        fields, metadata, file = dict[str, str](), dict[str, str](), None
+        for column, value in row.items():
+            known = _field_of(column)
+            if cleaned := " ".join(clean_text(str(value))[0].split())[:_LONGEST_VALUE]:
+                (fields if known else metadata)[known or column] = cleaned
+        if name := fields.get("file", ""):
+            file = Path(os.path.realpath(folder / name))
+            if Path(name).is_absolute() or not file.is_relative_to(folder):
+                faults.append(f"{where}: '{printable(name)[:120]}' leads out of the folder of the manifest; copy it there")
+            elif not os.path.isfile(file):  # noqa: PTH113 -- Path's own raises for a name that is too long
+                faults.append(f"{where}: '{printable(name)[:120]}' is no file in {printable(str(folder))}; check its name")
+        if fields or metadata:
+            rows.append(Described(where, fields, metadata, file))
+    if not rows:
+        raise SourceError(f"{path}: it lists no source")
+    return rows, faults
 
 
 class DocumentsLoader(BaseLoader):
     """Items from documents, one for each: text, Markdown, HTML, PDF and DOCX, as their readers see them.
 
     An item's id is the path of its file relative to the folder. Its metadata are ``document`` (the name of the file), ``title``
-    (if it has one), ``page_starts`` (of a PDF: each page with text, from 1, and where it begins in the text), the values of the
-    front matter of text and Markdown, and those of a manifest, which count first. ``ChunkingLoader`` cuts documents into
-    passages, each with its ``page``.
+    (if it has one), ``page_starts`` (of a PDF: each page with text, from 1, and where it begins in the text), and what a
+    manifest says. ``ChunkingLoader`` cuts documents into passages, each with its ``page``.
 
     Files of a folder that cannot be read are skipped with a warning.
 
@@ -59,14 +168,14 @@ class DocumentsLoader(BaseLoader):
             DependencyError: a package for a kind of file is not installed.
         """
         path = expanded(self.path)
-        left_out = LeftOut()
+        left_out: dict[str, list[str]] = {}
         folder, is_listed = path.parent, True
         if path.is_dir():
-            own = path / MANIFEST
+            own = path / _OWN_MANIFEST
             rows = {row.file: row for row in _rows(own)} if own.is_file() else {}
-            files = [file for file in files_in(path, left_out, known=(own,)) if not is_json_lines(file)]
+            files = [file for file in files_in(path, left_out, (own,)) if not file.name.lower().endswith(JSON_LINES)]
             wanted, folder = [(file, rows.get(file.resolve())) for file in files], path
-        elif is_manifest(path):
+        elif path.suffix.lower() in MANIFESTS:
             wanted = [(row.file, row) for row in _rows(path) if row.file is not None]
         else:
             wanted, is_listed = [(path, None)], False
@@ -76,35 +185,34 @@ class DocumentsLoader(BaseLoader):
             except SourceError as error:
                 if not is_listed:
                     raise
-                left_out.fail("files skipped because they cannot be read", str(error))
-        left_out.warn()
+                left_out.setdefault(UNREADABLE, []).append(str(error))
+        for reason, cases in left_out.items():
+            warnings.warn(f"{reason}: {len(cases):,} (first: {cases[0]})", RetrievalWarning, stacklevel=2)
 
 
 def _rows(path: Path) -> list[Described]:
     rows, faults = read_manifest(path)
-    refuse_faults(
-        path, faults + [f"{row.where}: it names no file; remove the row" for row in rows if not row.fields.get("file")]
-    )
+    faults += [f"{row.where}: it names no file; remove the row" for row in rows if row.file is None]
+    if faults:
+        raise SourceError("\n".join(faults))
     return rows
 
 
-def _item_of(file: Path, folder: Path, row: Described | None, left_out: LeftOut, *, follow_link: bool) -> SearchableItem:
+def _item_of(
+    file: Path, folder: Path, row: Described | None, left_out: dict[str, list[str]], *, follow_link: bool
+) -> SearchableItem:
     shown = str(file)
     read = read_document(read_file(file, follow_link), name=shown)
     for note in read.notes:
-        left_out.add("notes on how files were read", note)
-    if read.removed.suspicious:
-        left_out.add("documents with text that readers do not see, which was omitted", f"{shown}: {read.removed.describe()}")
-    said = [described(dict(read.metadata), shown), *([row] if row is not None else [])]
-    relative = file.resolve().relative_to(folder.resolve()) if row is not None else file.relative_to(folder)
+        left_out.setdefault("notes on how files were read", []).append(note)
+    if hidden := suspicious(read.removed):
+        left_out.setdefault("documents with text that readers do not see, which was omitted", []).append(f"{shown}: {hidden}")
+    relative = file.relative_to(folder) if row is None else file.resolve().relative_to(folder.resolve())
+    fields = row.fields if row is not None else {}
     metadata: JsonObject = {"document": relative.as_posix()}
-    if title := next(filter(None, (one.fields.get("title") for one in reversed(said))), read.title):
+    if title := fields.get("title") or read.title:
         metadata["title"] = title
     if read.pages:
         metadata["page_starts"] = [list(page) for page in read.pages]
-    for one in said:
-        metadata |= one.metadata
-        for name, fields in (("date", ("fetch_date", "date")), ("url", ("canonical", "url")), ("doi", ("doi",))):
-            if value := next(filter(None, map(one.fields.get, fields)), ""):
-                metadata[name] = value
-    return make_item(shown, relative.as_posix(), read.text, metadata)
+    metadata |= {name: value for name, value in fields.items() if name not in ("file", "title")}
+    return make_item(shown, relative.as_posix(), read.text, metadata | (row.metadata if row is not None else {}))

@@ -1,13 +1,13 @@
 """Reading Markdown: it becomes a page of HTML, of which each block has the line that it is on.
 
-Beyond CommonMark the parser knows tables, struck-out text and footnotes. Addresses are kept as written. Struck text and images
-are left out.
+Beyond CommonMark the parser knows tables, struck-out text, lists of tasks and footnotes. Addresses are kept as written. Struck
+text and images are left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape
@@ -15,40 +15,26 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from nlp_retrieval.core import parse_yaml
-from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_address
+from nlp_retrieval.documents.addresses import web_address
 from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import AT, FOOTNOTE, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
+from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
-    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 _LONGEST_INLINE = 4_000
 """Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may be quadratic."""
 
-_MOST_UNCLOSED = 9
 _DEEPEST = 100
 """Depth of nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones."""
 
-_BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
-_SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
-_RAISED_NUMBERS = r"[0-9][0-9, \u2013-]{0,40}"
-_ONLY_NUMBERS = re.compile(rf"\^?{_RAISED_NUMBERS}")
-_RAISED_BEFORE = re.compile(rf"\^{_RAISED_NUMBERS}\Z")
-_NEVER_CLOSED = re.compile(
-    r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
-    re.IGNORECASE | re.DOTALL,
-)
-_TASK = re.compile(r"\A\[[ xX]\]\s+")
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10
-_LONGEST_VALUE = 2_000
-_WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
 
 
 @cache
@@ -57,20 +43,17 @@ def markdown_parser() -> MarkdownIt:
     try:
         from markdown_it import MarkdownIt
         from mdit_py_plugins.footnote import footnote_plugin
-        from mdit_py_plugins.myst_role import myst_role_plugin
+        from mdit_py_plugins.tasklists import tasklists_plugin
     except ImportError as error:
         raise DependencyError(f"reading Markdown needs a parser: {install('evidence')} ({error})") from None
     options = {"store_labels": True, "inline_definitions": True, "maxNesting": _DEEPEST}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
-    parser.use(myst_role_plugin)
-    parser.inline.ruler.before("myst_role", "inline_note", _inline_note)
+    parser.use(tasklists_plugin)
     # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
-    parser.inline.ruler.before("escape", "bare_link", _bare_link)
     parser.add_render_rule("footnote_ref", _mark)
-    parser.add_render_rule("myst_role", _role)
     parser.add_render_rule("softbreak", _break)
     parser.add_render_rule("hardbreak", _break)
     parser.add_render_rule("html_block", lambda _, tokens, at, *__: _balanced("div", tokens[at], tokens[at].content))
@@ -95,38 +78,6 @@ def _parts(content: str) -> Iterator[str]:
     yield content
 
 
-def _inline_note(state: StateInline, silent: bool) -> bool:
-    """Parse a footnote within a sentence, ``^[See Frisch.]``."""
-    end = state.md.helpers.parseLinkLabel(state, state.pos + 1) if state.src.startswith("^[", state.pos) else -1
-    before = max(0, state.pos - 42)  # as long as a raised mark may be
-    if end < 0 or state.src[end + 1 : end + 2] in ("^", "(", "[") or _RAISED_BEFORE.search(state.src, before, state.pos):
-        return False  # a raised mark, ^[2]^, or a link after one, ^2^[Frisch](https://a.example)
-    if _ONLY_NUMBERS.fullmatch(state.src, state.pos + 2, end):
-        return False  # ^[1]
-    if not silent:
-        state.env["notes"] = state.env.get("notes", 0) + 1
-        state.push("inline_note_open", FOOTNOTE, 1).attrSet("name", f"note {state.env['notes']} within the text")
-        state.md.inline.parse(state.src[state.pos + 2 : end], state.md, state.env, state.tokens)
-        state.push("inline_note_close", FOOTNOTE, -1)
-    state.pos = end + 1
-    return True
-
-
-def _bare_link(state: StateInline, silent: bool) -> bool:
-    """Parse a bare address in the text, in which nothing is a mark of Markdown."""
-    if not state.src.startswith("://", state.pos) or state.linkLevel:
-        return False
-    scheme = _SCHEME.search(state.src[max(0, state.pos - 6) : state.pos])
-    match = _BARE.match(state.src, state.pos, state.posMax)
-    if scheme is None or match is None:
-        return False
-    rest = trimmed(match[0])
-    if not silent:
-        state.pending += rest
-    state.pos += len(rest)
-    return True
-
-
 def read_markdown(text: str, where: str) -> Document:
     """Return the text of a Markdown document; its title is that of the front matter, else its first heading.
 
@@ -142,11 +93,11 @@ def read_markdown(text: str, where: str) -> Document:
         ['item']
     """
     cleaned, removed = clean_text(text)
-    fields, cleaned, notes = split_front_matter(normalize("NFC", cleaned), where)
-    tokens = _parsed(_unwrapped(cleaned))
+    title, cleaned, notes = _front_matter(normalize("NFC", cleaned), where)
+    tokens = markdown_parser().parse(cleaned)
     read = document_of(with_lines(parse_page(_page_of(tokens), where)), where)
-    title = " ".join(str(fields.get("title") or "").split())
     headings = (block.pieces[0] for block in read.blocks if block.kind == "heading")
+    heading = next(("".join(piece.text for piece in one if piece.kind not in ("note", "raised")) for one in headings), "")
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
     definitions = [
@@ -156,78 +107,32 @@ def read_markdown(text: str, where: str) -> Document:
     ]
     return replace(
         read,
-        title=clean_title(title or next(map(_as_line, headings), ""))[0],
+        title=clean_title(title or heading)[0],
         definitions=definitions,
         removed=read.removed + removed,
-        metadata=_metadata(fields),
-        notes=[*bibliography_notes(fields.get("bibliography")), *notes],
+        notes=notes,
     )
 
 
-def _parsed(text: str) -> list[Token]:
-    """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
-    lines = text.split("\n")
-    for _ in range(_MOST_UNCLOSED):
-        tokens = markdown_parser().parse("\n".join(lines), {})
-        if tokens and tokens[-1].map and tokens[-1].type == "html_block" and _NEVER_CLOSED.match(tokens[-1].content):
-            begin = tokens[-1].map[0]
-            lines[begin] = lines[begin].replace("<", "\\<", 1)
-            continue
-        if not tokens or tokens[-1].type != "fence" or tokens[-1].map is None:
-            break
-        begin, end = tokens[-1].map
-        if end - 1 > begin and not lines[end - 1].strip().strip(tokens[-1].markup[0]) and lines[end - 1].strip():
-            break
-        lines[begin] = ""
-    return tokens
-
-
-def read_plain(text: str, where: str) -> Document:
-    """Return plain text as it is, without the front matter before it."""
+def read_plain(text: str, _where: str) -> Document:
+    """Return plain text as it is."""
     cleaned, removed = clean_text(text)
-    fields, body, notes = split_front_matter(cleaned, where)
-    block = TextBlock("other", 1, [[Piece("code", body.strip(), 1)]])
-    title = clean_title(str(fields.get("title") or ""))[0]
-    return Document([block], title, removed=removed, metadata=_metadata(fields), notes=notes)
+    return Document([TextBlock("other", 1, [[Piece("code", cleaned.strip(), 1)]])], removed=removed)
 
 
-def _as_line(pieces: Sequence[Piece]) -> str:
-    return " ".join("".join(piece.text for piece in pieces if piece.kind not in ("note", "raised")).split())
-
-
-def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str, list[str]]:
-    """Return the YAML before a text by its keys, the text after it, whose lines keep their numbers, and notes."""
+def _front_matter(text: str, where: str) -> tuple[str, str, list[str]]:
+    """Return the title in the YAML before a text, the text after it, whose lines keep their numbers, and notes."""
     block = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT_MATTER)
     if block is None:
-        return {}, text, []
+        return "", text, []
     try:
         values = parse_yaml(block[1], "front matter")
     except (ConfigurationError, ValueError) as error:
-        return {}, text, [f"{where}: the front matter at its beginning is taken for text ({error}); correct or remove it"]
+        return "", text, [f"{where}: the front matter at its beginning is taken for text ({error}); correct or remove it"]
     if not isinstance(values, dict):
-        return {}, text, []
-    return values, "\n" * block[0].count("\n") + text[block.end() :], []
-
-
-def _metadata(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the values of front matter that are text, by lower-case names."""
-    found = {str(name).strip().lower()[:100]: _as_text(value) for name, value in fields.items()}
-    return [(name, value) for name, value in found.items() if name and value]
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, list):
-        value = "; ".join(str(each) for each in value if not isinstance(each, list | dict))
-    return "" if value is None or isinstance(value, dict) else str(value)[:_LONGEST_VALUE]
-
-
-def _unwrapped(text: str) -> str:
-    """Return a document without the code fence around all of it; its lines keep their numbers."""
-    opened, body = _WRAPPED.match(text), text.rstrip()
-    last = body[body.rfind("\n") + 1 :]
-    if opened is None or last.strip() != opened[1]:
-        return text
-    return "\n" * text.count("\n", 0, opened.end()) + body[opened.end() : -len(last)]
+        return "", text, []
+    rest = "\n" * block[0].count("\n") + text[block.end() :]
+    return str(values.get("title") or ""), rest, bibliography_notes(values.get("bibliography"))
 
 
 # The page of HTML.
@@ -242,8 +147,6 @@ def _page_of(tokens: Sequence[Token]) -> str:
         token.attrSet(AT, str(line))
         if token.type == "list_item_open":
             token.attrSet(NUMBER, token.info or "-")
-            for text in [child for inline in tokens[at + 2 : at + 3] for child in (inline.children or ())[:1]]:
-                text.content = _TASK.sub("", text.content)
         elif token.type.startswith("footnote_reference"):
             token.tag = NOTE
             token.attrSet("name", str(token.meta.get("label", "")))
@@ -273,13 +176,6 @@ def _mark(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
     return f'<{MARK} name="{escape(str(tokens[at].meta["label"]))}"></{MARK}>'
 
 
-def _role(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
-    if "cite" not in tokens[at].meta["name"]:
-        return escape(tokens[at].content)
-    keys = filter(None, map(str.strip, re.split("[,;]", tokens[at].content)))
-    return "".join(f'<{MARK} name="{escape(key)}"></{MARK}>' for key in keys)
-
-
 def _break(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
     tag = LINE if tokens[at].type == "softbreak" else "br"
     return f'<{tag} {AT}="{tokens[at].attrGet(AT)}"></{tag}>'
@@ -291,7 +187,7 @@ def _balanced(tag: str, token: Token, content: str) -> str:
 
     page = parse_page(f"<html><body>{content}</body></html>", "HTML")
     etree.strip_elements(page, "style", "link", with_tail=False)
-    body = page.find("body")
+    body: Any = page.find("body")
     body = page if body is None else body
     body.tag = tag
     body.set(AT, str(token.attrGet(AT)))

@@ -30,7 +30,6 @@ _AFTER_HYPHEN = re.compile(r"(?:and|or|to|und|oder|bis|et|ou)\b")
 
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
 _IN_ADDRESS = re.compile(r"(?:https?://|doi\.org/|\bdoi: ?10\.|www\.)\S{0,2000}\Z", re.IGNORECASE)
-_BEFORE_NAME = re.compile(r"\b(?:doi|arxiv|pmid):\Z", re.IGNORECASE)
 _ADDRESS_GOES_ON = re.compile(r"[\w/._~%#?=&+()-]{1,2000}")
 _RAISED = re.compile(r"[0-9]{1,3}(?: ?[,\u2013-] ?[0-9]{1,3}){0,9},?")
 _SMALL = 0.87
@@ -40,15 +39,6 @@ _SHORT = 0.75
 """A line shorter than this share of the longest ones ends a paragraph if it ends a sentence."""
 
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
-_MOST_ON_A_PAGE = 60
-_PRINTED = re.compile(
-    r"\W*(?:page|seite|p\.) ?[0-9]{1,4}(?: ?(?:/|of|von) ?[0-9]{1,4})?\W*|\W*[0-9]{1,4} ?(?:/|of|von) ?[0-9]{1,4}\W*"
-    r"|[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4},? [0-9]{1,2}[:.][0-9]{2}(?: ?[AP]M)?(?: .{0,300})?"
-    r"|(?:https?|file)://\S{1,2000} [0-9]{1,4}/[0-9]{1,4}",
-    re.IGNORECASE,
-)
-"""A page number in words, and what a browser prints above and below each page."""
-
 _REPEATED = 3
 _NUMBER = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}\Z")
 
@@ -111,15 +101,11 @@ def read_pdf(data: bytes, where: str) -> Document:
 def _lines_of(page: PageObject, number: int) -> list[_Line]:
     """Return the lines of a page, with numbers apart that are smaller and higher than the text before them."""
     lines: list[list[tuple[str, bool]]] = [[]]
-    turned: list[list[tuple[str, bool]]] = []
     base_size = base_height = 0.0
 
     def add(text: str, cm: list[float], tm: list[float], _font: object, size: float) -> None:
         nonlocal base_size, base_height
         printed = text.strip()
-        if printed and abs(tm[1]) > abs(tm[0]):  # along the margin, or a table across the page
-            turned.extend([(part, False)] for part in text.translate(_LIGATURES).split("\n"))
-            return
         if printed:
             size, height = abs(size * tm[3] * cm[3]), tm[5] * cm[3] + cm[5]
             rise = height - base_height
@@ -134,10 +120,7 @@ def _lines_of(page: PageObject, number: int) -> list[_Line]:
         lines.extend([(other, False)] for other in others)
 
     page.extract_text(visitor_text=add)
-    return [
-        _Line(number, "".join(text for text, _ in line), line)
-        for line in map(_spaced, [*lines, *([[], *turned] if turned else [])])
-    ]
+    return [_Line(number, "".join(text for text, _ in line), line) for line in map(_spaced, lines)]
 
 
 def _spaced(line: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
@@ -162,9 +145,7 @@ def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
             if 2 <= at < len(page) - 2
             or not line.text
             or not (
-                _PRINTED.fullmatch(line.text)
-                or line.text.strip("\u2013\u2014-|. ") == str(line.page)
-                or any(edges[key] >= _REPEATED for key in _counted(line))
+                line.text.strip("\u2013\u2014-|. ") == str(line.page) or any(edges[key] >= _REPEATED for key in _counted(line))
             )
         ]
 
@@ -229,8 +210,6 @@ def _add(draft: Draft, lines: Sequence[_Line]) -> None:
 
 
 def _address_goes_on(line: str, following: str) -> bool:
-    if _BEFORE_NAME.search(line) and following[0].isdigit():
-        return True
     if not _IN_ADDRESS.search(line[-2100:]) or (goes_on := _ADDRESS_GOES_ON.match(following)) is None:
         return False
     is_rest = goes_on[0] == following and not following[0].isupper()
@@ -239,33 +218,20 @@ def _address_goes_on(line: str, following: str) -> bool:
 
 def _without_footnotes(lines: Sequence[_Line]) -> tuple[Sequence[_Line], list[tuple[str, list[_Line]]]]:
     """Return the lines of a page without the footnotes below it, and these by their numbers."""
-    begins = _footnotes(lines)
-    ends = [*(at for at, _ in begins), len(lines)][1:]
-    notes = []
-    for (at, number), end in zip(begins, ends, strict=True):
-        rest = lines[at].text[len(number) :].lstrip(" .)")
-        first = _Line(lines[at].page, rest, [(rest, False)])
-        notes.append((number, [first, *(line for line in lines[at + 1 : end] if line.text)]))
-    return lines[: begins[0][0] if begins else len(lines)], notes
-
-
-def _footnotes(lines: Sequence[_Line]) -> list[tuple[int, str]]:
-    """Return which lines of a page begin a footnote, and their numbers; none if most raised numbers have no such line."""
     first_marks: dict[int, int] = {}
     for at, line in enumerate(lines):
         for mark in [text for text, is_raised in line.stretches[1:] if is_raised]:
             for number in re.findall("[0-9]{1,3}", mark):
                 first_marks.setdefault(int(number), at)
-    if not first_marks or max(first_marks) - min(first_marks) > _MOST_ON_A_PAGE:
-        return []
-    begins: list[tuple[int, str]] = []
+    notes: list[tuple[str, list[_Line]]] = []
     end = len(lines)
-    for number in range(max(first_marks), min(first_marks) - 1, -1):
-        marked = first_marks.get(number, min(first_marks.values()))
-        for at in range(end - 1, marked, -1):
+    for mark in sorted(first_marks, reverse=True):
+        for at in range(end - 1, first_marks[mark], -1):
             start = _FOOTNOTE.match(lines[at].text)
-            if start and int(start[1]) == number:
-                begins.insert(0, (at, start[1]))
+            if start and int(start[1]) == mark:
+                rest = lines[at].text[start.end() :]
+                first = _Line(lines[at].page, rest, [(rest, False)])
+                notes.insert(0, (start[1], [first, *(line for line in lines[at + 1 : end] if line.text)]))
                 end = at
                 break
-    return begins if 2 * len(begins) > len(first_marks) else []
+    return (lines[:end], notes) if 2 * len(notes) > len(first_marks) else (lines, [])

@@ -9,13 +9,13 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import stat
 from importlib.util import find_spec
 from pathlib import Path, PurePath
 
-from nlp_retrieval.documents.bibliography import Bibliography, read_bibliography
-from nlp_retrieval.documents.blocks import Document
-from nlp_retrieval.documents.child import CHILD_SECONDS, read_as, read_in_child
+from nlp_retrieval.core.files.opening import open_regular
+from nlp_retrieval.documents.bibliography import read_bibliography
+from nlp_retrieval.documents.blocks import Document, Reference
+from nlp_retrieval.documents.child import read_as, read_in_child
 from nlp_retrieval.errors import DependencyError, SourceError, install
 from nlp_retrieval.text import printable
 
@@ -28,11 +28,8 @@ LARGEST_TEXT = 20 * 2**20
 LARGEST_MARKUP = 10 * 2**20
 """Bytes of HTML or Markdown: the time to find its main text is quadratic in its size."""
 
-_CHILD_FROM = 100_000
-"""Characters from which a bibliography is read in a child process."""
-
-READ_HERE = {"text": LARGEST_FILE, "html": 2**18, "markdown": 2**15}
-"""Bytes of a page that this process reads itself, since even a malicious one takes only seconds."""
+READ_HERE = {"text": LARGEST_FILE, "html": 2**18, "markdown": 2**15, "bibliography": 100_000}
+"""Bytes of a text that this process reads itself, since even a malicious one takes only seconds."""
 
 SUFFIXES = {
     **dict.fromkeys((".txt", ".text"), "text"),
@@ -55,7 +52,6 @@ MEDIA_TYPES = {
 }
 """Media types, and the kinds of documents that they mean."""
 
-_SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
 _NEEDED = ("lxml", "trafilatura", "w3lib", "cssselect2", "markdown_it", "mdit_py_plugins", "pylatexenc", "pypdf", "mammoth")
 _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an old Word file, or a DOCX with a password; save it as DOCX without one",
@@ -70,12 +66,8 @@ _DECLARED_WITHIN = 4096
 def decode_text(data: bytes, declared: str = "", where: str = "this source") -> str:
     """Return the text of some bytes, without a byte order mark.
 
-    A byte order mark decides, then UTF-8 if the bytes are valid, then what the source declares; nothing is guessed.
-
-    Args:
-        data: the bytes.
-        declared: the encoding that the source or its server names, as browsers know it; may be empty.
-        where: the source's name, for messages.
+    A byte order mark decides, then UTF-8 if the bytes are valid, then the encoding that the source or its server declares;
+    nothing is guessed.
 
     Raises:
         SourceError: no encoding fits; the message names the first byte that does not.
@@ -92,8 +84,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
             return data.decode(tried).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
             place = f"byte 0x{data[min(error.start, len(data) - 1)]:02x} at {error.start:,} is not {encoding.upper()}"
-    declaration = f", and {declared[:40]!r} is not accepted" if declared and not _known(declared) else ""
-    raise SourceError(f"{where}: {place}{declaration}; save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8")
+    raise SourceError(f"{where}: {place}; save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8")
 
 
 def _known(label: str) -> str:
@@ -106,24 +97,19 @@ def _known(label: str) -> str:
     return "" if encoding is None or encoding.name in ("replacement", "x-user-defined") else str(encoding.codec_info.name)
 
 
-def read_document(
-    data: bytes, name: str = "", media_type: str = "", seconds: float = CHILD_SECONDS, kind: str = ""
-) -> Document:
+def read_document(data: bytes, name: str = "", media_type: str = "", kind: str = "") -> Document:
     """Return what a document says, as its readers see it.
 
-    The media type decides its kind, or else the suffix of its name; bytes that begin as a PDF are always one. Visible text is
-    kept as it is; text that readers would not see is removed and counted.
+    Visible text is kept as it is; text that readers would not see is removed and counted.
 
     Args:
         data: all bytes of the document.
-        name: of the file, or the URL; used for messages too.
-        media_type: from a server, with its charset if there is one.
-        seconds: limit of time for a child process.
-        kind: "text", "markdown", "html", "latex", "pdf" or "docx"; empty: by media type and name.
+        name: of the file, or the URL.
+        media_type: from a server, with its charset if there is one; it decides the kind, or else the suffix of the name.
+        kind: "text", "markdown", "html", "latex", "pdf" or "docx", which overrules both.
 
     Raises:
-        SourceError: it is of an unsupported kind, empty, too large, damaged, encrypted, in a wrong encoding, nested too
-            deeply, or holds no text.
+        SourceError: it cannot be read, exceeds a limit, or holds no text.
         DependencyError: a package for this kind is not installed.
 
     Examples:
@@ -145,7 +131,7 @@ def read_document(
     if kind not in ("pdf", "docx"):
         data = decode_text(data, _declared(kind, data, media_type), where).encode("utf-8", "replace")
     in_child = len(data) > READ_HERE.get(kind, 0)
-    read: Document = read_in_child(kind, data, where, Document, seconds) if in_child else read_as(kind, data, where)
+    read: Document = read_in_child(kind, data, where, Document) if in_child else read_as(kind, data, where)
     if not read.text:
         raise SourceError(f"{where}: it has no visible text")
     if len(read.text) > LARGEST_TEXT:
@@ -153,19 +139,19 @@ def read_document(
     return read
 
 
-def bibliography_of(text: str, where: str = "the bibliography") -> Bibliography:
+def bibliography_of(text: str, where: str = "the bibliography") -> list[Reference]:
     """Return the entries of a bibliography; a large one is read in a child process with limits.
 
     Raises:
         InputError: it cannot be read.
 
     Examples:
-        >>> bibliography_of('[{"id": "frisch1965", "title": "The dance", "DOI": "10.1000/dance"}]').entries[0].url
+        >>> bibliography_of('[{"id": "frisch1965", "title": "The dance", "DOI": "10.1000/dance"}]')[0].url
         'https://doi.org/10.1000/dance'
     """
-    if len(text) < _CHILD_FROM:
+    if len(text) < READ_HERE["bibliography"]:
         return read_bibliography(text, where)
-    return read_in_child("bibliography", text.encode("utf-8", "replace"), where, Bibliography)
+    return read_in_child("bibliography", text.encode("utf-8", "replace"), where, list[Reference])
 
 
 def _kind_of(data: bytes, name: str, media_type: str, where: str) -> str:
@@ -175,7 +161,7 @@ def _kind_of(data: bytes, name: str, media_type: str, where: str) -> str:
     if stated in MEDIA_TYPES:
         return MEDIA_TYPES[stated]
     suffix = PurePath(name.partition("?")[0].partition("#")[0] if "://" in name else name).suffix.lower()
-    if stated in _SAYS_NOTHING and suffix in SUFFIXES:
+    if stated in ("", "application/octet-stream") and suffix in SUFFIXES:
         return SUFFIXES[suffix]
     description = f"media type {printable(stated)[:80]!r}" if stated else f"name ending {printable(suffix)[:20]!r}"
     raise SourceError(f"{where}: {description} is not read; convert it to one of {', '.join(SUFFIXES)}")
@@ -196,8 +182,7 @@ def read_file(path: Path, follow_link: bool) -> bytes:
     """Return the bytes of a file.
 
     Raises:
-        SourceError: it is missing, not a regular file, cannot be opened or is too large; or it is a symbolic link, unless
-            ``follow_link``.
+        SourceError: it is no regular file, cannot be opened or is too large; or it is a link, unless ``follow_link``.
 
     Examples:
         >>> _ = Path("krill.txt").write_text("Krill.")
@@ -205,20 +190,13 @@ def read_file(path: Path, follow_link: bool) -> bytes:
         b'Krill.'
     """
     shown = printable(str(path))
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe without a writer would wait for ever
     try:
-        descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
-        with os.fdopen(descriptor, "rb") as file:
-            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            data = file.read(LARGEST_FILE + 1) if is_file else b""
+        with open_regular(path, 0 if follow_link else os.O_NOFOLLOW) as file:
+            data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        is_address = shown.startswith(("http:/", "https:/"))
-        cure = "list its URL in a CSV file, and add that with --fetch http" if is_address else "check the path"
-        raise SourceError(f"{shown}: no such file; {cure}") from None
+        raise SourceError(f"{shown}: no such file; check the path, or list a URL in a CSV file") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{shown}: cannot be opened ({error}); make it a file that this user may read") from None
-    if not is_file:
-        raise SourceError(f"{shown}: neither a file nor a folder; a device, a pipe or a socket is not read")
     if len(data) > LARGEST_FILE:
         raise SourceError(f"{shown}: larger than {LARGEST_FILE >> 20} MiB; split it up")
     return data

@@ -30,13 +30,10 @@ DOCUMENTS = {
     "documents/latex.py": in_prose(
         "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
         "from nlp_retrieval.documents import latex\n"
-        "NAMES = 'ADDRESS BEFORE_NEXT BIBLIOGRAPHIES CITE CITED COMMENT OTHER_FILES OWN PARAGRAPH POWER SCRIPT TERMS UNREAD'\n"
+        "NAMES = 'ADDRESS BEFORE_NEXT CITE CITED COMMENT OF_ALL OTHER_FILES OWN PARAGRAPH POWER SCRIPT UNREAD'\n"
         "PATTERNS = [getattr(latex, '_' + name) for name in NAMES.split()]\n"
-        "MACROS = 'url{ input{ bibliography{ cite{ def{ newcommand{ newacronym{ iffalse'.split()\n"
+        "MACROS = 'url{ input{ bibliography{ cite{ def{ newcommand{ iffalse'.split()\n"
         "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",
     ),
     "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
-    "documents/folders.py": in_prose(
-        "described({'date': text, text: text}, 'a.csv')", "from nlp_retrieval.documents.folders import described"
-    ),
 }

@@ -51,7 +51,7 @@ def test_a_byte_that_does_not_fit_the_declared_encoding_is_named() -> None:
 
 @pytest.mark.parametrize("declared", ["utf-7", "unicode_escape", "zlib", "\x00", "../os"])
 def test_what_is_no_encoding_of_pages_is_not_accepted(declared: str) -> None:
-    with pytest.raises(SourceError, match=r"is not UTF-8, and .* is not accepted"):
+    with pytest.raises(SourceError, match="is not UTF-8"):
         decode_text(b"+ADw-script\xff", declared)
     assert decode_text(b"+ADw-script+AD4-", declared) == "+ADw-script+AD4-"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import shutil
+from collections import Counter
 
 import pytest
 
-from nlp_retrieval.documents import Piece, Removed, read_document
+from nlp_retrieval.documents import Piece, read_document
 from nlp_retrieval.errors import SourceError
 
 TEXT = "SECRETWORDS are written here."
@@ -108,8 +109,8 @@ def page(sheet: str, element: str, text: str = TEXT, filler: str = "") -> str:
 
 
 def test_hidden_text_is_left_out_and_counted(subtests: pytest.Subtests) -> None:
-    every = [(*case, Removed(hidden=1)) for case in HIDDEN]
-    every += [("", element, None) for element in UNRENDERED] + [("", element, Removed()) for element in NO_TEXT]
+    every = [(*case, Counter(hidden=1)) for case in HIDDEN]
+    every += [("", element, None) for element in UNRENDERED] + [("", element, Counter()) for element in NO_TEXT]
     for sheet, element, removed in every:
         for filler in (FILLER, ""):
             with subtests.test(sheet=sheet, element=element):
@@ -117,7 +118,7 @@ def test_hidden_text_is_left_out_and_counted(subtests: pytest.Subtests) -> None:
                 assert "SECRETWORDS" not in read.text + read.title
                 assert "Before it." in read.text
                 assert "After it." in read.text
-                assert read.removed.unrendered if removed is None else read.removed == removed
+                assert read.removed["unrendered"] if removed is None else read.removed == removed
 
 
 def test_what_a_browser_shows_is_read(subtests: pytest.Subtests) -> None:
@@ -125,7 +126,7 @@ def test_what_a_browser_shows_is_read(subtests: pytest.Subtests) -> None:
         with subtests.test(sheet=sheet, element=element):
             read = read_document(page(sheet, element).encode(), "page.html")
             assert TEXT in read.text
-            assert not read.removed.hidden
+            assert not read.removed["hidden"]
     read = read_document(page("", "").replace("<body>", '<body style="opacity:0" hidden>').encode(), "page.html")
     assert read.text == "Before it.\n\nAfter it."
 
@@ -193,7 +194,7 @@ def test_characters_that_nobody_sees_are_left_out_of_every_kind_of_source(name: 
     text = f"Mean rain{hidden}fall rose."
     read = read_document((page("", "<p>%s</p>", text) if name == "a.html" else text).encode(), name)
     assert "Mean rainfall rose." in read.text
-    assert read.removed == Removed(**{kind: len(characters) for kind, characters in INVISIBLE.items()})
+    assert read.removed == Counter(**{kind: len(characters) for kind, characters in INVISIBLE.items()})
 
 
 def test_markdown_hides_nothing_either() -> None:
@@ -203,7 +204,7 @@ def test_markdown_hides_nothing_either() -> None:
     )
     read = read_document(text.encode(), "rain.md")
     assert (read.title, read.text) == ("Rain", "Rain\n\nIt rose.\n\nA link and .")
-    assert read.removed == Removed(hidden=1, unrendered=1)
+    assert read.removed == Counter(hidden=1, unrendered=1)
     read = read_document(b"<ol><li number='SECRET' line='9'>It</li></ol>\n\nIt <x-mark></x-mark> rose.", "rain.md")
     assert read.text == "1. It\n\nIt rose."
     read = read_document(b"It rose.\n\n<p line='9000'><a label='x' href='https://a.example'>It</a></p>", "rain.md")

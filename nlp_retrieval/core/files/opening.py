@@ -47,9 +47,9 @@ def expanded(path: str | Path) -> Path:
     return Path(expanduser(path))  # noqa: PTH111 -- Path's own raises where there is no such user
 
 
-def open_regular(path: Path) -> io.BufferedReader:
+def open_regular(path: Path, flags: int = 0) -> io.BufferedReader:
     """Open a regular file; OSError for a pipe or a device at its place, which is not waited for."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, JsonValue, StringConstraints, create_mode
 
 from nlp_retrieval import verify_index
 from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, DatabaseFile, collected_notes, record_steps
-from nlp_retrieval.documents import Bibliography, bibliography_of, clean_text, clean_title
+from nlp_retrieval.documents import bibliography_of, clean_text, clean_title
 from nlp_retrieval.errors import IndexDamagedError, InputError, QueryError
 from nlp_retrieval.service import (
     BaseService,
@@ -372,9 +372,8 @@ class ProjectService(BaseService):
         return _json(VerifyAnswer.model_validate(self._claims.verify(body.claim, body.claim_type).as_dict()))
 
     def _audit(self, body: AuditBody) -> bytes:
-        works = bibliography_of(body.bibliography) if body.bibliography.strip() else Bibliography([])
-        read = read_report(read_text(body.report, body.format), works.entries)
-        read.notes.extend(works.notes)
+        works = bibliography_of(body.bibliography) if body.bibliography.strip() else []
+        read = read_report(read_text(body.report, body.format), works)
         if len(read.citations) > _MOST_CITATIONS:
             raise InputError(
                 f"the report has {len(read.citations):,} citations, and at most {_MOST_CITATIONS:,} are audited at a time; "

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from nlp_retrieval.core import expanded
 from nlp_retrieval.documents import (
+    JSON_LINES,
     LARGEST_TEXT,
+    MANIFESTS,
+    UNREADABLE,
     Described,
     Document,
-    LeftOut,
-    Removed,
     clean_text,
     clean_title,
     files_in,
-    is_date,
-    is_json_lines,
-    is_manifest,
     read_document,
     read_file,
     read_manifest,
-    refuse_faults,
+    suspicious,
 )
 from nlp_retrieval.errors import DependencyError, FetchError, InputError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders import JsonObject, as_text, quoted, read_json_lines
 from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
-from nlp_retrieval.text import printable
+from nlp_retrieval.text import counted, printable
+
+_SHOWN_FAULTS = 30
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def read_sources(
     quality: str = "",
     fetch_date: str = "",
     url: str = "",
-    left_out: LeftOut | None = None,
+    left_out: dict[str, list[str]] | None = None,
     fetch: Callable[[str], FetchedPage] | None = None,
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
@@ -93,15 +95,21 @@ def read_sources(
     for_all = SourceDocument("", url, "", quality, fetch_date)
     _check("these sources", for_all)
     several = [expanded(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-    manifests = {path: _manifest(path, fetches=fetch is not None) for path in several if is_manifest(path) and path.is_file()}
-    return _Reading(for_all, left_out or LeftOut(), fetch, manifests).read(several)
+    manifests = {
+        path: _manifest(path, fetches=fetch is not None)
+        for path in several
+        if path.suffix.lower() in MANIFESTS and path.is_file()
+    }
+    return _Reading(for_all, {} if left_out is None else left_out, fetch, manifests).read(several)
 
 
 def _check(where: str, source: SourceDocument) -> None:
     """Refuse a grade or date that is none."""
-    if source.fetch_date and not is_date(source.fetch_date):
+    try:
+        _ = source.fetch_date and datetime.fromisoformat(source.fetch_date)
+    except ValueError:
         shown = repr(source.fetch_date[:40])
-        raise SourceError(f"{where}: fetch_date={shown} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z")
+        raise SourceError(f"{where}: fetch_date={shown} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z") from None
     if source.quality and source.quality not in GRADES:
         raise SourceError(f"{where}: quality={source.quality[:40]!r} is not a grade; grades are A, B, C, D and E")
 
@@ -111,7 +119,7 @@ class _Reading:
     """One reading of files and folders; what manifests say of a source is a source without content."""
 
     for_all: SourceDocument
-    left_out: LeftOut
+    left_out: dict[str, list[str]]
     fetch: Callable[[str], FetchedPage] | None
     manifests: Mapping[Path, Sequence[tuple[Described, SourceDocument]]]
     outside: int = 0
@@ -129,7 +137,8 @@ class _Reading:
         if self.outside:
             words = f"{self.outside:,} words outside the main text of pages, as navigation"
             warnings.warn(f"left out: {words}", RetrievalWarning, stacklevel=2)
-        self.left_out.warn()
+        for reason, cases in self.left_out.items():
+            warnings.warn(f"{reason}: {len(cases):,} (first: {cases[0]})", RetrievalWarning, stacklevel=2)
 
     def _skipping(self, sources: Iterator[SourceDocument]) -> Iterator[SourceDocument]:
         """Yield sources up to one that cannot be read."""
@@ -138,7 +147,7 @@ class _Reading:
         except DependencyError:
             raise
         except (InputError, FetchError) as error:
-            self.left_out.fail("files skipped because they cannot be read", str(error))
+            self.left_out.setdefault(UNREADABLE, []).append(str(error))
 
     def _listed(self, row: Described, said: SourceDocument) -> Iterator[SourceDocument]:
         if row.file is not None:
@@ -159,7 +168,7 @@ class _Reading:
         return self._document(read, f"{row.where}, {printable(page.url)}", said)
 
     def _sources(self, path: Path, follow_link: bool, said: SourceDocument | None = None) -> Iterator[SourceDocument]:
-        if said is None and is_json_lines(path) and path.is_file():
+        if said is None and path.name.lower().endswith(JSON_LINES) and path.is_file():
             for where, row in read_json_lines(path):
                 sources = self._row(where, row)
                 yield from sources if follow_link else self._skipping(sources)  # in a folder, the lines after it are read
@@ -171,18 +180,18 @@ class _Reading:
 
     def _document(self, read: Document, shown: str, said: SourceDocument) -> SourceDocument:
         """Return a source with the values of a manifest, else of its page."""
-        for why, text in read.left_out:
-            self.outside += len(text.split()) if why == "outside the main text" else 0
-            self.left_out.detail(shown, why, text)
+        outside = [cell for block in read.blocks if block.outside for cell in block.pieces]
+        self.outside += sum(len("".join(piece.text for piece in cell).split()) for cell in outside)
         for note in read.notes:
-            self.left_out.add("notes on how files were read", note)
+            self.left_out.setdefault("notes on how files were read", []).append(note)
         title = clean_title(said.title or read.title)[0]
         return self._graded(replace(said, content=read.text, title=title, pages=read.pages), shown, read.removed)
 
-    def _graded(self, source: SourceDocument, where: str, removed: Removed) -> SourceDocument:
+    def _graded(self, source: SourceDocument, where: str, removed: Counter[str]) -> SourceDocument:
         """Return a source with the grade and the date of all sources, or that of its address, if it has no own."""
-        if removed.suspicious:
-            self.left_out.add("sources with text that readers do not see, which was omitted", f"{where}: {removed.describe()}")
+        if hidden := suspicious(removed):
+            reason = "sources with text that readers do not see, which was omitted"
+            self.left_out.setdefault(reason, []).append(f"{where}: {hidden}")
         try:
             grade = assess_source_quality(source.url)  # even if it is not needed: this detects a wrong URL
         except DependencyError:
@@ -269,5 +278,7 @@ def _manifest(path: Path, *, fetches: bool) -> list[tuple[Described, SourceDocum
         if len(same) > 1 and (len(set(dates)) < len(same) or not all(dates)):
             lines = " and ".join(row.where.rpartition(", ")[2] for row, _ in same[:5])
             faults.append(f"{lines}: both are {url}; keep one, or give each the date of its version")
-    refuse_faults(path, faults)
+    if faults:
+        listed = "".join(f"\n  {fault}" for fault in faults[:_SHOWN_FAULTS])
+        raise SourceError(f"{path}: nothing was added, since {counted(len(faults), 'thing')} must be mended:{listed}")
     return rows

@@ -1,7 +1,7 @@
 """Plans from their files: passages of PDF, DOCX, HTML and text, with page, country, and edition.
 
-Documents are read by the loader ``documents``. Their country and edition come from a manifest, else from their own front
-matter, else from the names of file and folder; files whose country nothing says are refused.
+Documents are read by the loader ``documents``. Their country and edition come from a manifest, else from the names of
+file and folder; files whose country nothing says are refused.
 """
 
 from __future__ import annotations

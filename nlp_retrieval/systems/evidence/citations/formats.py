@@ -7,8 +7,8 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from nlp_retrieval.documents import (
-    Bibliography,
     Document,
+    Reference,
     bibliography_of,
     decode_text,
     read_document,
@@ -50,11 +50,11 @@ def _headed(report: Document, kind: str) -> Document:
     if kind != "html":
         return report
     has_heading = any(block.kind == "heading" and not block.outside for block in report.blocks)
-    hidden = [f"{report.removed.hidden:,} hidden elements with text were left out"] if report.removed.hidden else []
+    hidden = [f"{n:,} hidden elements with text were left out"] if (n := report.removed["hidden"]) else []
     return replace(report, title="" if has_heading else report.title, notes=[*report.notes, *hidden])
 
 
-def read_bibliography_file(path: Path) -> Bibliography:
+def read_bibliography_file(path: Path) -> list[Reference]:
     """Return the entries of a bibliography that the user named."""
     where = printable(str(path))
     return bibliography_of(decode_text(read_file(path, follow_link=True), where=where), where)

@@ -186,8 +186,7 @@ def read_cited_report(report: Path, bibliography: Path | None = None) -> CitedRe
     if bibliography is None:
         return read_report(text)
     works = read_bibliography_file(bibliography)
-    read = read_report(replace(text, notes=[note for note in text.notes if "--bibliography" not in note]), works.entries)
-    read.notes.extend(works.notes)
+    read = read_report(replace(text, notes=[note for note in text.notes if "--bibliography" not in note]), works)
     cited = {citation.title for citation in read.citations if citation.title}
-    read.references.extend(work for work in works.entries if work.title in cited)
+    read.references.extend(work for work in works if work.title in cited)
     return read

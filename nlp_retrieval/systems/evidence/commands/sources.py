@@ -44,10 +44,6 @@ def add(
         str | None,
         typer.Option("--fetch", help="Fetcher of the URLs in a .csv, as of research: http."),
     ] = None,
-    list_left_out: Annotated[
-        bool,
-        typer.Option("--left-out", help="List everything that was skipped: files, and text of pages that readers do not see."),
-    ] = False,
     build: Annotated[bool, typer.Option(help="Build the index now.")] = True,
     retriever: Retrievers = None,
 ) -> None:
@@ -60,35 +56,32 @@ def add(
     folder.
     """
     from nlp_retrieval.core import progress
-    from nlp_retrieval.documents import LeftOut, is_json_lines, is_manifest
+    from nlp_retrieval.documents import JSON_LINES, MANIFESTS, UNREADABLE
     from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.systems.evidence.source_files import read_sources
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
     from nlp_retrieval.text import counted, visible
 
-    if url and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0]) or is_manifest(sources[0])):
+    if url and (len(sources) > 1 or sources[0].is_dir() or sources[0].name.lower().endswith((*JSON_LINES, *MANIFESTS))):
         raise ConfigurationError(
             "--url is for a single file; omit it for folders, several files, JSON lines and .csv, which have their own URLs"
         )
     index = open_project(project, retriever)
     new = known = 0
-    left_out = LeftOut()
+    left_out: dict[str, list[str]] = {}
     fetch = None if fetcher is None else partial(fetch_page, built(BaseFetcher, "--fetch", fetcher))
     with progress("reading", None) as advance:
         for document in read_sources(sources, quality, fetch_date, url, left_out, fetch):
             added = index.add_source(document)
             new, known = new + added, known + (not added)
             advance(1)
-    if list_left_out:
-        for line in left_out.lines():
-            typer.echo(visible(line))
     if build:
         index.build_index()
     stats = index.stats()
     note = f", {known:,} known before" if known else ""
     contents = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
-    failures = left_out.failures
-    for failure in failures[1:_SHOWN_FAILURES] if not list_left_out else ():  # the first is in a warning
+    failures = left_out.get(UNREADABLE, [])
+    for failure in failures[1:_SHOWN_FAILURES]:  # the first is in a warning
         say(visible(f"note: left out: {failure}"))
     failed = f", {len(failures):,} could not be read" if failures else ""
     say(f"{counted(new, 'source')} added{note}{failed}; {contents} in {project}")

@@ -146,7 +146,6 @@ def test_numbers_in_round_brackets_cite_where_no_others_do():
         ("doi.org/10.1000/x", "https://doi.org/10.1000/x"),
         ("arXiv:2101.00001v2", "https://arxiv.org/abs/2101.00001v2"),
         ("www.a.example/x", "https://www.a.example/x"),
-        ("PMID: 123", "https://pubmed.ncbi.nlm.nih.gov/123"),
     ],
 )
 def test_what_names_a_page_is_its_address(written, url):
