@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
-"""Characters that end a bare address, for a set in a pattern."""
-
+_ENDS = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
 _TRAILING = ".,;:!?*_~'\u2019\u201d)"
 _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
 _WRAPPED = re.compile(
@@ -18,17 +16,15 @@ _WRAPPED = re.compile(
 )
 """Addresses that Google Docs and Outlook put around those of links."""
 
-_REST = rf"[^{NOT_IN_ADDRESSES}]"
-_UNMARKED = re.compile(
-    rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
-    rf"|(?<![\w./@-])(?:(?:www|dx)\.)?doi\.org/(?P<path>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+_REST = rf"[^{_ENDS}]"
+_ADDRESS = re.compile(
+    rf"(?<![a-z0-9])(?P<url>https?://{_REST}{{1,4000}})"
+    rf"|(?<![\w./@-])(?:doi ?[:=]? ?|(?:(?:www|dx)\.)?doi\.org/)(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
     r"|(?:\barxiv(?: (?:e-?)?preprints?)? ?:? ?(?:arxiv: ?)?|(?<![\w./])abs/)"
     r"(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
     rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})",
     re.IGNORECASE,
 )
-_HINTS = ("10.", "arxiv", "abs/", "www.")
-_BARE_ADDRESS = re.compile(rf"(?<![a-z0-9])https?://[^{NOT_IN_ADDRESSES}]{{1,4000}}", re.IGNORECASE)
 
 
 def trimmed(url: str) -> str:
@@ -55,35 +51,25 @@ def web_address(url: str) -> str:
         return unquote(wrapped[1])
     if _WEB.match(url):
         return url
-    match = _UNMARKED.match(url.strip())
-    return _named_page(match) if match is not None else ""
+    match = _ADDRESS.match(url.strip())
+    return _page_of(match) if match is not None else ""
 
 
-def _named_page(match: re.Match[str]) -> str:
-    if doi := match["doi"] or match["path"]:
-        return "https://doi.org/" + trimmed(doi)
+def _page_of(match: re.Match[str]) -> str:
+    if match["doi"]:
+        return "https://doi.org/" + trimmed(match["doi"])
     if match["arxiv"]:
         return "https://arxiv.org/abs/" + match["arxiv"]
-    return "https://" + trimmed(match["site"])
+    return trimmed(match["url"] or "https://" + match["site"])
 
 
 def plain_links(text: str) -> Iterator[tuple[str, str]]:
     """Yield the stretches of plain text, each with an empty URL, and the addresses and names of pages in it, as URLs alone."""
     begin = 0
-    for match in _BARE_ADDRESS.finditer(text):
-        url = trimmed(match[0])
-        yield from _named_links(text[begin : match.start()])
-        yield "", url
-        begin = match.start() + len(url)
-    yield from _named_links(text[begin:])
-
-
-def _named_links(text: str) -> Iterator[tuple[str, str]]:
-    begin, lower = 0, text.lower()
-    for match in _UNMARKED.finditer(text) if any(hint in lower for hint in _HINTS) else ():
+    for match in _ADDRESS.finditer(text):
         if match.start() > begin:
             yield text[begin : match.start()], ""
-        yield "", _named_page(match)
+        yield "", _page_of(match)
         begin = match.start() + len(trimmed(match[0]))
     if begin < len(text):
         yield text[begin:], ""

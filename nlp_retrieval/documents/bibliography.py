@@ -22,7 +22,6 @@ from nlp_retrieval.text import printable
 _ENTRY = re.compile(r"@[ \t]{0,20}[A-Za-z]{1,40}\s{0,20}[{(]\s{0,20}([^\s,{}()]{1,200})")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
 _PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "extra")
-"""Fields that may hold the address of a work, among other things."""
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:
@@ -81,20 +80,16 @@ def _read_bibtex(text: str, where: str) -> list[Reference]:
 def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Reference:
     from pybtex.bibtex.utils import split_name_list
 
-    fields = _fields_of(entry)
-    other = entries.get(fields.get("crossref", ""))  # the volume that a chapter is in
-    if other is not None and other is not entry:
-        fields = {key: value for key, value in _fields_of(other).items() if key not in ("author", "title")} | fields
+    fields: dict[str, str] = {name.lower(): value.strip() for name, value in entry.fields.items()}
+    if (other := entries.get(fields.get("crossref", ""))) is not None:  # the volume that a chapter is in
+        of_other = {name.lower(): value.strip() for name, value in other.fields.items()}
+        fields = {key: value for key, value in of_other.items() if key not in ("author", "title")} | fields
     surnames = [_surname(name) for name in split_name_list(fields.get("author") or fields.get("editor", ""))]
     surnames = [name for name in surnames if name and name.casefold() != "others"]
     surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
     year = _YEAR.search(fields.get("year", "") or fields.get("date", ""))
     title = _plain_text(fields.get("title", ""))
     return _entry_of(entry.key, surnames, year[0] if year else "", title, _addresses(fields), line)
-
-
-def _fields_of(entry: Any) -> dict[str, str]:
-    return {name.lower(): value.strip() for name, value in entry.fields.items()}
 
 
 def _surname(name: str) -> str:

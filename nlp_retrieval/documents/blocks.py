@@ -43,11 +43,6 @@ class Piece:
     label: str = ""
     title: str = ""
 
-    @property
-    def is_shown(self) -> bool:
-        """Return whether it is visible text, and no mark."""
-        return self.kind not in ("note", "raised", "break") and bool(self.text.strip() or self.url)
-
 
 @dataclass(frozen=True)
 class TextBlock:
@@ -137,7 +132,8 @@ class Document:
     def _written(self) -> tuple[str, tuple[tuple[int, int], ...]]:
         text, pages, before = "", dict[int, int](), None
         for block in self.blocks:
-            if block.outside or not has_text([block]):
+            written, begun = _written(block)
+            if block.outside or not begun:
                 continue
             is_next = before is not None and before.kind == block.kind and (block.kind == "item" or block.heads == before.heads)
             goes_on = is_next and block.kind in ("item", "row")
@@ -147,7 +143,6 @@ class Document:
                 text += f"{heads}\n" if heads else ""
             elif block.kind == "item" and block.name:
                 text += f"{block.name}. " if block.name.isdecimal() else f"{block.name} "
-            written, begun = _written(block)
             for page, at in begun.items():
                 pages.setdefault(page, len(text) + at)
             text += written
@@ -183,11 +178,6 @@ def _written(block: TextBlock) -> tuple[str, dict[int, int]]:
                 text += part
             after_mark = is_mark
     return text.rstrip(), begun
-
-
-def has_text(blocks: Sequence[TextBlock]) -> bool:
-    """Return whether some block has visible text."""
-    return any(piece.is_shown for block in blocks for cell in block.pieces for piece in cell)
 
 
 class Draft:

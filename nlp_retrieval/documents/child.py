@@ -19,9 +19,7 @@ from nlp_retrieval.errors import EngineError, InputError, SourceError
 
 Answer = TypeVar("Answer")
 
-CHILD_SECONDS = 60
-"""Seconds that a child process may read one document."""
-
+CHILD_SECONDS = 60  # that a child process may read one document
 _MEMORY = 2 * 2**30
 _LARGEST_REPLY = 100 * 2**20
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
@@ -43,6 +41,10 @@ def read_as(kind: str, data: bytes, where: str) -> Any:
 
 def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer]) -> Answer:
     """Read a document or bibliography in a process of its own, and return it as a value of a type."""
+    from pydantic import TypeAdapter
+
+    from nlp_retrieval.core import parse_json
+
     # files instead of pipes: no deadlock, and the system itself stops a reply that grows too long
     with TemporaryFile() as order, TemporaryFile() as reply, TemporaryFile() as faults:
         order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)
@@ -68,27 +70,19 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer]) -> A
             last_line = " ".join(faults.read().decode("utf-8", "replace").strip().splitlines()[-1:])[:200]
             raise EngineError(f"{where}: the process that reads it failed (status {done.returncode}): {last_line}")
         reply.seek(0)
-        return _answer(reply.read(), where, answer)
+        try:
+            read = parse_json(reply.read(), max_bytes=_LARGEST_REPLY)
+            if not isinstance(read, dict) or "error" not in read:
+                return TypeAdapter(answer).validate_python(read)
+        except ValueError:
+            raise EngineError(f"{where}: the process that reads it gave no valid answer") from None
+    raise SourceError(str(read["error"]))
 
 
 def _environment() -> dict[str, str]:
     paths = [str(Path(__file__).parents[2]), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return kept | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _answer(raw: bytes, where: str, answer: type[Answer]) -> Answer:
-    from pydantic import TypeAdapter
-
-    from nlp_retrieval.core import parse_json
-
-    try:
-        reply = parse_json(raw, max_bytes=_LARGEST_REPLY)
-        if not (isinstance(reply, dict) and isinstance(reply.get("error"), str)):
-            return TypeAdapter(answer).validate_python(reply)
-    except ValueError:
-        raise EngineError(f"{where}: the process that reads it gave no valid answer") from None
-    raise SourceError(reply["error"])
 
 
 def _limit() -> None:

@@ -6,9 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 
-LONGEST_TITLE = 300
-"""Characters of a title; a longer one is cut at a word."""
-
+LONGEST_TITLE = 300  # characters; a longer one is cut at a word
 
 _WORDS = {
     "hidden": "hidden element",
@@ -49,8 +47,7 @@ _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028]")
 _JOINING = re.compile("[\u0620-\u0fff\u1000-\u109f\u1780-\u1c4f\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff]")
 """Scripts whose letters change their form at a joiner: Arabic, Syriac, Mongolian, those of India and beyond."""
 
-_TAKE_SELECTORS = ("Lo", "Nd", "Po", "So", "Sm", "Sk")
-"""Categories of the characters of which a selector chooses a form: emoji, keys, Chinese and Mongolian letters."""
+_TAKE_SELECTORS = ("Lo", "Nd", "Po", "So", "Sm", "Sk")  # emoji, keys, Chinese and Mongolian letters
 
 
 def clean_text(text: str) -> tuple[str, Counter[str]]:
@@ -75,19 +72,16 @@ def clean_text(text: str) -> tuple[str, Counter[str]]:
     return cleaned, Counter({name: n for name, kind in _KINDS.items() if (n := len(re.findall(f"[{kind}]", removed)))})
 
 
-def clean_title(text: str) -> tuple[str, Counter[str]]:
-    """Return a title as one line of at most 300 characters, cleaned, and what was removed.
+def clean_title(text: str) -> str:
+    """Return a title as one line of at most 300 characters, without those that nobody sees.
 
     Examples:
-        >>> clean_title("  A title   on one line ")[0]
+        >>> clean_title("  A title   on one line ")
         'A title on one line'
     """
-    cleaned, removed = clean_text(text.lstrip()[: 20 * LONGEST_TITLE])
-    title = " ".join(cleaned.split())
-    if len(title) <= LONGEST_TITLE:
-        return title, removed
+    title = " ".join(clean_text(text.lstrip()[: 20 * LONGEST_TITLE])[0].split())
     cut = title[: LONGEST_TITLE - 1]
-    return f"{cut.rpartition(' ')[0] or cut}…", removed
+    return title if len(title) <= LONGEST_TITLE else f"{cut.rpartition(' ')[0] or cut}…"
 
 
 def _needed(before: str, run: str, after: str) -> str:

@@ -11,18 +11,14 @@ from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
-from nlp_retrieval.documents.blocks import Document, has_text
+from nlp_retrieval.documents.blocks import Document
 from nlp_retrieval.documents.html import document_of, parse_page, set_line
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders import READ_ERRORS
 
-_DAMAGED = (*READ_ERRORS, BadZipFile, NotImplementedError, SyntaxError, ValueError, LookupError, AttributeError, TypeError)
 _LARGEST_PART = 100 * 2**20
-_MOST_UNPACKED = 200
-"""Times its packed size that a part of more than ten million bytes may have; text has about ten."""
-
+_MOST_UNPACKED = 200  # times its packed size, of a part of more than ten million bytes; text has about ten
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _STRICT = {
@@ -57,11 +53,11 @@ def read_docx(data: bytes, where: str) -> Document:
         html = mammoth.convert_to_html(
             packed, style_map="\n".join(_STYLES), include_embedded_style_map=False, convert_image=lambda _: []
         ).value
-    except SourceError:
+    except (SourceError, MemoryError):
         raise
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
-    except _DAMAGED as error:
+    except Exception as error:  # a damaged file can make mammoth raise any kind of error
         shown = f"{type(error).__name__}: {str(error)[:80]}"
         raise SourceError(f"{where}: it is no DOCX, or a damaged one ({shown}); save it again in a word processor") from None
     page = parse_page(f"<html><body>{html}</body></html>", where)
@@ -74,8 +70,6 @@ def read_docx(data: bytes, where: str) -> Document:
     for row in page.iter("tr"):
         row.sourceline = next((each.sourceline for each in row.iter("p")), 1)
     document = document_of(page, where)
-    if not has_text(document.blocks):
-        raise SourceError(f"{where}: the DOCX has no text; if it holds scans, recognise their text first")
     return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 

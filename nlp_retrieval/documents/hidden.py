@@ -40,12 +40,8 @@ _KEYWORDS = {
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}
 _LETTER, _WIDTH = 16.0, 1280.0
 _TINY, _FAINT, _FAR = 3.0, 0.05, 500.0
-_NEAR = 12
-"""Largest difference, of 255, in each component of two colours that look the same."""
-
-_MOST_STEPS = 20_000_000
-"""Elements and selectors that matching a page's style sheets may examine."""
-
+_NEAR = 12  # of 255: the largest difference in each component of two colours that look the same
+_MOST_STEPS = 20_000_000  # elements and selectors that matching a page's style sheets may examine
 Colour = tuple[float, float, float, float]
 _WHITE, _BLACK, _BLUE = (255.0, 255.0, 255.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 238.0, 1.0)
 

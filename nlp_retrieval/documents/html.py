@@ -93,9 +93,8 @@ def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
     titles = (element.text_content().strip() for path in ("head/title", "body//h1") for element in page.findall(path)[:1])
-    title, removed_there = clean_title(next(filter(None, titles), ""))
     blocks = _with_main_text(page, reader.blocks, reader.elements) if is_of_web else reader.blocks
-    return Document(blocks, title, removed=removed + removed_there + reader.draft.removed)
+    return Document(blocks, clean_title(next(filter(None, titles), "")), removed=removed + reader.draft.removed)
 
 
 class _Page:
@@ -213,7 +212,7 @@ class _Page:
     def _count(self, item: Any) -> int:
         """Return the number of an item in its list, which may begin with any; 0 if its list does not count."""
         parent = item.getparent()
-        self._counts[parent] = self._counts.get(parent, _first_number(parent) - 1) + 1 if parent.tag == "ol" else 0
+        self._counts[parent] = self._counts.get(parent, _number(parent, "start", 10**9) - 1) + 1 if parent.tag == "ol" else 0
         return self._counts[parent]
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
@@ -294,7 +293,7 @@ class _Page:
             for row, own in zip(rows, cells, strict=True)
         ]
         n_heads = [*heads, False].index(False)
-        if not n_heads and any(_span(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
+        if not n_heads and any(_number(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
             n_heads = 2
             heads[:2] = [True] * len(heads[:2])
         filled = list(self._filled(rows, cells, heads))
@@ -318,10 +317,10 @@ class _Page:
                 if cell is None:
                     break
                 pieces = self._inner(cell, line)
-                rows_down = _span(cell, "rowspan") - 1
+                rows_down = _number(cell, "rowspan") - 1
                 copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
                 copied = copied if sum(len(piece.text) for piece in copied) <= _LONGEST_SPANNED else []
-                for number in range(_span(cell, "colspan")):
+                for number in range(_number(cell, "colspan")):
                     if rows_down and len(filled) < _MOST_SPANNED:
                         below[len(filled)] = rows_down, [] if number else copied
                     filled.append(pieces if not number else copied if is_head else [])
@@ -331,23 +330,15 @@ class _Page:
                 yield line, filled
 
 
-def _span(cell: Any, name: str) -> int:
-    """Return how many rows or columns a cell takes up; what is absurd stands for 1."""
-    text = cell.get(name) or ""
-    return int(text) if re.fullmatch(r"[1-9][0-9]?", text) and int(text) <= _MOST_SPANNED else 1
-
-
-def _first_number(counted: Any) -> int:
-    """Return the number of the first item of a list."""
-    start = counted.get("start") or ""
-    return int(start) if re.fullmatch(r"[0-9]{1,9}", start) else 1
+def _number(element: Any, name: str, most: int = _MOST_SPANNED) -> int:
+    """Return the value of an attribute that is a number; what is absurd stands for 1."""
+    text = element.get(name) or ""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= most else 1
 
 
 # Blocks of a page that belong to its main text.
 
-_LEAST_MAIN_TEXT = 250
-"""Characters; with fewer, the main text may not have been found. Trafilatura's own default for the same question."""
-
+_LEAST_MAIN_TEXT = 250  # characters; with fewer, the main text may not have been found
 _MOST_OF_IT = 0.9
 _NAVIGATION = ("aside", "footer", "form", "menu", "search")
 

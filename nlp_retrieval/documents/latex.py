@@ -44,10 +44,11 @@ _OTHER_FILES = re.compile(
 )
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
 _NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
-_OF_ALL = re.compile(r"(\\[A-Za-z]{0,30}cites\*?)(?:\([^()\n]{0,200}\)){1,2}")
-"""Notes of several works together, before the groups with keys."""
+_SEVERAL = re.compile(
+    r"(\\[A-Za-z]{0,30}cites)\*?(?:\s*\([^()\n]{0,200}\)){0,2}((?:\s*(?:\[[^\]]{0,200}\]\s*){0,2}\{[^{}]{0,400}\}){1,50})"
+)
+"""A citation of several works, with notes of each and of all together."""
 
-_BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 _UNREAD = re.compile(
     r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
@@ -73,7 +74,7 @@ def read_latex(text: str, where: str) -> Document:
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
     body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
-    reader = _Latex(_OF_ALL.sub(r"\1", body), source)
+    reader = _Latex(_SEVERAL.sub(_cited_together, body), source)
     try:
         page = with_lines(parse_page(f"<html><body>{reader.read()}</body></html>", where))
     except (LatexWalkerError, IndexError) as error:  # \verb at the end of a text
@@ -91,6 +92,11 @@ def read_latex(text: str, where: str) -> Document:
         names = ", ".join(f"\\{name}" for name in list(reader.unknown)[:_MOST_NAMED])
         notes.append(f"{where}: macros that are not known, of which only what stands in their braces was read: {names}")
     return replace(document, removed=document.removed + removed, notes=notes)
+
+
+def _cited_together(several: re.Match[str]) -> str:
+    keys = ",".join(re.findall(r"\{([^{}]*)\}", several[2]))
+    return f"{several[1]}{{{keys}}}" + "\n" * (several[0].count("\n") - keys.count("\n"))
 
 
 class _Latex:
@@ -153,20 +159,12 @@ class _Latex:
         self._written.append(f"</{tag}>")
 
     def _walk(self, nodes: Sequence[Any]) -> None:
-        several = False
         for node, following in pairwise([*filter(None, nodes or ()), None]):
-            kind = type(node).__name__
-            if several and kind == "LatexGroupNode":  # \cites{a}{b}
-                self._cite(_inner(node))
-                continue
-            if several and kind == "LatexCharsNode" and _BEFORE_NEXT.fullmatch(node.chars):
-                continue
             name = _macro(node)
-            several = name.endswith("cites") and self._cites(node)
             if name and name not in self._known and (name in self._own or type(following).__name__ == "LatexGroupNode"):
                 self.unknown[name] = None
             self._line = bisect_right(self._starts, node.pos)
-            self._read(node, kind)
+            self._read(node, type(node).__name__)
 
     def _cites(self, node: Any) -> bool:
         return self._macros.get(_macro(node), ("", ""))[1].startswith("cite")
@@ -298,8 +296,7 @@ class _Latex:
         self._is_in_table = outer
 
 
-_SPANS = "x-spans"
-"""An element in a cell that tells of the columns that it spans."""
+_SPANS = "x-spans"  # an element in a cell that tells of the columns that it spans
 
 
 def _arguments(node: Any) -> tuple[list[Any], list[Any]]:

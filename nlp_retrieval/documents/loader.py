@@ -208,11 +208,11 @@ def _item_of(
     if hidden := suspicious(read.removed):
         left_out.setdefault("documents with text that readers do not see, which was omitted", []).append(f"{shown}: {hidden}")
     relative = file.relative_to(folder) if row is None else file.resolve().relative_to(folder.resolve())
-    fields = row.fields if row is not None else {}
+    said = row or Described(shown)
     metadata: JsonObject = {"document": relative.as_posix()}
-    if title := fields.get("title") or read.title:
+    if title := said.fields.get("title") or read.title:
         metadata["title"] = title
     if read.pages:
         metadata["page_starts"] = [list(page) for page in read.pages]
-    metadata |= {name: value for name, value in fields.items() if name not in ("file", "title")}
-    return make_item(shown, relative.as_posix(), read.text, metadata | (row.metadata if row is not None else {}))
+    metadata |= {name: value for name, value in said.fields.items() if name not in ("file", "title")}
+    return make_item(shown, relative.as_posix(), read.text, {**metadata, **said.metadata})

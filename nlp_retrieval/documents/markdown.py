@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
 
-_LONGEST_INLINE = 4_000
-"""Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may be quadratic."""
-
-_DEEPEST = 100
-"""Depth of nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones."""
-
+_LONGEST_INLINE = 4_000  # characters that are parsed together: a parser's work on brackets and emphasis may be quadratic
+_DEEPEST = 100  # nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10
 
@@ -107,7 +103,7 @@ def read_markdown(text: str, where: str) -> Document:
     ]
     return replace(
         read,
-        title=clean_title(title or heading)[0],
+        title=clean_title(title or heading),
         definitions=definitions,
         removed=read.removed + removed,
         notes=notes,

@@ -19,25 +19,16 @@ from nlp_retrieval.errors import SourceError
 if TYPE_CHECKING:
     from pypdf import PageObject
 
-MOST_PAGES = 5000
-"""Pages of a PDF."""
-
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl"})
 _BULLET = re.compile(r"[•‣◦▪●·] ?")
 _HYPHENS = ("-", "\u00ad", "\u2010")
-_AFTER_HYPHEN = re.compile(r"(?:and|or|to|und|oder|bis|et|ou)\b")
-"""Words after a hyphen that stands for the rest of a word: "Vor- und Nachteile"."""
-
+_AFTER_HYPHEN = re.compile(r"(?:and|or|to|und|oder|bis|et|ou)\b")  # "Vor- und Nachteile"
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
 _IN_ADDRESS = re.compile(r"(?:https?://|doi\.org/|\bdoi: ?10\.|www\.)\S{0,2000}\Z", re.IGNORECASE)
 _ADDRESS_GOES_ON = re.compile(r"[\w/._~%#?=&+()-]{1,2000}")
 _RAISED = re.compile(r"[0-9]{1,3}(?: ?[,\u2013-] ?[0-9]{1,3}){0,9},?")
-_SMALL = 0.87
-"""Share of the size of the text that a raised number has at most."""
-
-_SHORT = 0.75
-"""A line shorter than this share of the longest ones ends a paragraph if it ends a sentence."""
-
+_SMALL = 0.87  # share of the size of the text that a raised number has at most
+_SHORT = 0.75  # a line shorter than this share of the longest ones ends a paragraph if it ends a sentence
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
 _REPEATED = 3
 _NUMBER = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}\Z")
@@ -63,8 +54,6 @@ def read_pdf(data: bytes, where: str) -> Document:
         if reader.is_encrypted and not reader.decrypt(""):
             raise FileNotDecryptedError  # noqa: TRY301
         title, n_pages = str((reader.metadata.title if reader.metadata else None) or ""), len(reader.pages)
-        if n_pages > MOST_PAGES:
-            raise SourceError(f"{where}: {n_pages:,} pages; at most {MOST_PAGES:,} are read, split it up")  # noqa: TRY301
         for number in range(n_pages):
             try:
                 pages.append(_lines_of(reader.pages[number], number + 1))
@@ -82,7 +71,7 @@ def read_pdf(data: bytes, where: str) -> Document:
             f"{where}: a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); "
             "save it again as a plain PDF, or omit it"
         ) from None
-    except (SourceError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
@@ -94,8 +83,7 @@ def read_pdf(data: bytes, where: str) -> Document:
     notes = [without] * bool(empty) + [f"{where}: {len(damaged):,} damaged pages could not be read"] * bool(damaged)
     draft = Draft()
     blocks = list(_blocks(_without_edges(pages), draft))
-    title, removed = clean_title(title)
-    return Document(blocks, title, "page", removed=removed + draft.removed, notes=notes)
+    return Document(blocks, clean_title(title), "page", removed=draft.removed, notes=notes)
 
 
 def _lines_of(page: PageObject, number: int) -> list[_Line]:

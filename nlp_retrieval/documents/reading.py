@@ -19,28 +19,15 @@ from nlp_retrieval.documents.child import read_as, read_in_child
 from nlp_retrieval.errors import DependencyError, SourceError, install
 from nlp_retrieval.text import printable
 
-LARGEST_FILE = 50 * 2**20
-"""Bytes of a file."""
-
+LARGEST_FILE = 50 * 2**20  # bytes
 LARGEST_TEXT = 20 * 2**20
 """Characters of text of one document."""
-
-LARGEST_MARKUP = 10 * 2**20
-"""Bytes of HTML or Markdown: the time to find its main text is quadratic in its size."""
 
 READ_HERE = {"text": LARGEST_FILE, "html": 2**18, "markdown": 2**15, "bibliography": 100_000}
 """Bytes of a text that this process reads itself, since even a malicious one takes only seconds."""
 
-SUFFIXES = {
-    **dict.fromkeys((".txt", ".text"), "text"),
-    **dict.fromkeys((".md", ".markdown"), "markdown"),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
-    **dict.fromkeys((".tex", ".latex"), "latex"),
-    ".pdf": "pdf",
-    **dict.fromkeys((".docx", ".docm"), "docx"),
-}
-"""Suffixes of file names, and the kinds of documents that they mean."""
-
+SUFFIXES = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".xhtml": "html"}
+SUFFIXES |= {".tex": "latex", ".latex": "latex", ".pdf": "pdf", ".docx": "docx", ".docm": "docx"}
 MEDIA_TYPES = {
     "text/plain": "text",
     "text/markdown": "markdown",
@@ -50,8 +37,6 @@ MEDIA_TYPES = {
     "application/pdf": "pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 }
-"""Media types, and the kinds of documents that they mean."""
-
 _NEEDED = ("lxml", "trafilatura", "w3lib", "cssselect2", "markdown_it", "mdit_py_plugins", "pylatexenc", "pypdf", "mammoth")
 _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an old Word file, or a DOCX with a password; save it as DOCX without one",
@@ -59,8 +44,6 @@ _OTHERS = {
 }
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32"}  # before UTF-16, whose mark begins with the same bytes
 _MARKS |= {codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_DECLARED_WITHIN = 4096
-"""Bytes at the beginning of a page in which it may declare its encoding."""
 
 
 def decode_text(data: bytes, declared: str = "", where: str = "this source") -> str:
@@ -125,9 +108,8 @@ def read_document(data: bytes, name: str = "", media_type: str = "", kind: str =
         raise DependencyError(f"reading {kind} needs {', '.join(missing)}: {install('evidence')}")
     if not data or data.isspace():
         raise SourceError(f"{where}: it is empty; there is nothing to read")
-    most = LARGEST_MARKUP if kind in ("html", "markdown") else LARGEST_FILE
-    if len(data) > most:
-        raise SourceError(f"{where}: {len(data) >> 20} MiB; at most {most >> 20} MiB of {kind} are read, split it up")
+    if len(data) > LARGEST_FILE:
+        raise SourceError(f"{where}: larger than {LARGEST_FILE >> 20} MiB; split it up")
     if kind not in ("pdf", "docx"):
         data = decode_text(data, _declared(kind, data, media_type), where).encode("utf-8", "replace")
     in_child = len(data) > READ_HERE.get(kind, 0)
@@ -175,7 +157,7 @@ def _declared(kind: str, data: bytes, media_type: str) -> str:
         return ""
     from w3lib.encoding import html_body_declared_encoding
 
-    return html_body_declared_encoding(data[:_DECLARED_WITHIN]) or ""
+    return html_body_declared_encoding(data[:4096]) or ""
 
 
 def read_file(path: Path, follow_link: bool) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nlp_retrieval.documents import read_document
-from nlp_retrieval.documents.reading import LARGEST_FILE, LARGEST_MARKUP, READ_HERE
+from nlp_retrieval.documents.reading import READ_HERE
 from nlp_retrieval.errors import SourceError
 
 ARTICLE = """<!doctype html><html lang="en"><head><title> Rain in the
@@ -165,12 +165,6 @@ def test_deep_markdown_is_read_as_far_as_people_write_it_and_never_ends_in_a_rec
     read = read_document(f"Before.\n\n{mark * 5000}deep\n\nAfter.".encode(), "deep.md")
     assert (read.text[:7], "deep" in read.text) == ("Before.", False)
     assert read.notes == ["deep.md: what is nested in more than 50 lists or quotes was left out; flatten it"]
-
-
-def test_a_page_of_fifty_mebibytes_is_refused_before_it_is_parsed() -> None:
-    assert LARGEST_MARKUP < 50 * 2**20 <= LARGEST_FILE
-    with pytest.raises(SourceError, match=r"big\.html: 50 MiB; at most 10 MiB of html are read, split it up"):
-        read_document(b"<p>" + b"x" * (50 * 2**20 - 3), "big.html")
 
 
 def test_a_large_page_is_read_in_a_child_process_with_the_same_result() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from nlp_retrieval.documents import Document, read_document
 from nlp_retrieval.documents.child import _environment, read_in_child
-from nlp_retrieval.documents.pdf import MOST_PAGES, read_pdf
+from nlp_retrieval.documents.pdf import read_pdf
 from nlp_retrieval.errors import SourceError
 
 from .pdfs import bomb, content, encrypted, pdf_of
@@ -57,11 +57,6 @@ def test_a_scan_is_an_error_that_says_what_to_do() -> None:
 def test_two_hundred_mebibytes_of_zeros_are_an_error() -> None:
     with pytest.raises(SourceError, match=r"^bomb\.pdf: a part of the PDF unpacks to far more than the text of a document"):
         read_document(pdf_of(bomb(200), filtered="FlateDecode"), "bomb.pdf")
-
-
-def test_a_pdf_of_too_many_pages_is_refused() -> None:
-    message = error_of(pdf_of(*[b""] * (MOST_PAGES + 1)))
-    assert message == f"a.pdf: {MOST_PAGES + 1:,} pages; at most {MOST_PAGES:,} are read, split it up"
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ class ProjectService(BaseService):
     def _add(self, body: IndexBody) -> bytes:
         sources = []
         for number, given in enumerate(body.documents, start=1):
-            content, title = clean_text(given.content)[0].strip(), clean_title(given.title)[0]
+            content, title = clean_text(given.content)[0].strip(), clean_title(given.title)
             try:
                 sources.append(source_of(content, given.url, title, given.quality, given.fetch_date))
             except InputError as error:

@@ -184,7 +184,7 @@ class _Reading:
         self.outside += sum(len("".join(piece.text for piece in cell).split()) for cell in outside)
         for note in read.notes:
             self.left_out.setdefault("notes on how files were read", []).append(note)
-        title = clean_title(said.title or read.title)[0]
+        title = clean_title(said.title or read.title)
         return self._graded(replace(said, content=read.text, title=title, pages=read.pages), shown, read.removed)
 
     def _graded(self, source: SourceDocument, where: str, removed: Counter[str]) -> SourceDocument:
@@ -212,7 +212,7 @@ class _Reading:
         names = ("content", "url", "title", "quality", "fetch_date")
         values = {name: "" if row.get(name) is None else as_text(where, name, row[name]) for name in names}
         content, removed = clean_text(values["content"])
-        title, removed_there = clean_title(values["title"])
+        title = clean_title(values["title"])
         if not content.strip():
             raise SourceError(f'{where}: "content" has no visible text; remove the line')
         if len(content) > LARGEST_TEXT:
@@ -222,7 +222,7 @@ class _Reading:
         url = resolved_doi(values["url"])
         source = _given(SourceDocument(content.strip(), url, title, values["quality"], values["fetch_date"]))
         _check(where, source)
-        yield self._graded(source, where, removed + removed_there)
+        yield self._graded(source, where, removed)
 
 
 # What a row of a manifest says of a source.

@@ -76,7 +76,7 @@ class Crossref(BaseWorkRegister):
         agency = (self._message(f"{path}/agency") or {}).get("agency")
         if agency is None:
             return None
-        label = clean_title(str(agency.get("label") if isinstance(agency, dict) else agency))[0]
+        label = clean_title(str(agency.get("label") if isinstance(agency, dict) else agency))
         raise FetchError(f"the DOI {shown(doi)} is registered with {label or 'another agency'}, which was not asked")
 
     def matching(self, entry: str) -> Sequence[PublishedWork]:
@@ -138,7 +138,7 @@ def _work(record: dict[str, Any]) -> PublishedWork:
         shown(str(record.get("DOI", ""))),
         _RETRACTED.sub("", title),
         _first_line(record.get("subtitle")),
-        tuple(clean_title(name)[0] for name in authors if isinstance(name, str)),
+        tuple(clean_title(name) for name in authors if isinstance(name, str)),
         tuple(dict.fromkeys(day[0] for day in days if isinstance(day[0], int))),
         bool(_RETRACTED.match(title)) or any(notice in _WITHDRAWS for notice in notices),
     )
@@ -151,4 +151,4 @@ def _list(value: object) -> list[Any]:
 def _first_line(value: object) -> str:
     """Return the first of some titles, without the tags of formulas and italics."""
     first = next((title for title in _list(value) if isinstance(title, str)), "")
-    return clean_title(html.unescape(_TAG.sub("", first)))[0]
+    return clean_title(html.unescape(_TAG.sub("", first)))

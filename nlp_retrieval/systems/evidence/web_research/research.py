@@ -210,7 +210,7 @@ def _read(index: EvidenceIndex, fetcher: BaseFetcher | Fetch, result: WebResult)
     try:
         page = fetch_page(fetcher, result.url)
         read = read_document(page.content, name=page.url, media_type=page.media_type)
-        source_url, title = page.url, clean_title(read.title or page.title)[0] or result.title
+        source_url, title = page.url, clean_title(read.title or page.title) or result.title
         if index.was_deleted(page.url):
             return ResearchedPage(result.url, "refused", _DELETED, source_url, title)
         quality = assess_source_quality(page.url)

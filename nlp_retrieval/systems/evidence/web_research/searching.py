@@ -97,7 +97,7 @@ def find_pages(engine: BaseWebSearch | Search, query: str, k: int = 10) -> list[
             RetrievalWarning,
             stacklevel=2,
         )
-    return [WebResult(result.url.strip(), clean_title(result.title)[0]) for result in kept.values()][:cut]
+    return [WebResult(result.url.strip(), clean_title(result.title)) for result in kept.values()][:cut]
 
 
 # Searching the web through a SearXNG server, or any other with its JSON format.
