@@ -166,12 +166,3 @@ def _issued(item: Mapping[str, Any]) -> str:
     found = _YEAR.search(str(issued or _text(item, "date", "year"))[:200])
     suffix = str(item.get("year-suffix") or "")[:2] if issued else ""
     return found[0] + suffix if found else ""
-
-
-def bibliography_notes(named: object) -> list[str]:
-    """Return what to say of the bibliographies that a report names: they are read only if the user names them."""
-    names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
-    return [
-        f"the report names the bibliography {printable(str(name))[:80]!r}, which is read only if given (--bibliography FILE)"
-        for name in names[:5]
-    ]

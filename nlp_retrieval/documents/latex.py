@@ -1,7 +1,7 @@
 r"""Reading LaTeX: sections, lists, tables, footnotes, links, ``\cite`` and its kin, quantities, and ``thebibliography``.
 
-Nothing is compiled and no other file is read (``\input``, ``.bib``). Of the macros that a document defines those that cite are
-understood; the others, and unknown ones, are named in a note, and the text in their braces is read.
+Nothing is compiled and no other file is read (``\input``, ``.bib``). Macros that a document defines, and unknown ones, are
+named in a note, and the text in their braces is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from string import punctuation
 from typing import Any
 
 from nlp_retrieval.core import parse_yaml
-from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, parse_page, with_lines
@@ -57,11 +56,7 @@ _UNREAD = re.compile(
 )
 """What is no text, and what the parser does not tell from text."""
 
-_OWN = re.compile(
-    r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})\}?"
-    r"(?:\[([1-9])\])?(?=([^\n]{0,200}))"
-)
-_CITED = re.compile(r"\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{([^{}]{1,400})\}")
+_OWN = re.compile(r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})")
 _MOST_NAMED = 20
 
 
@@ -86,8 +81,8 @@ def read_latex(text: str, where: str) -> Document:
     document = document_of(page, where)
     notes = []
     for kind, name in dict.fromkeys(_OTHER_FILES.findall(source)):
-        unread = f"{where}: \\{kind}{{{printable(name)}}} was not followed; audit that file too"
-        notes += bibliography_notes(name) if "bib" in kind else [unread]
+        cure = "was not read; give it by --bibliography FILE" if "bib" in kind else "was not followed; audit that file too"
+        notes.append(f"{where}: \\{kind}{{{printable(name)}}} {cure}")
     if reader.unknown:
         names = ", ".join(f"\\{name}" for name in list(reader.unknown)[:_MOST_NAMED])
         notes.append(f"{where}: macros that are not known, of which only what stands in their braces was read: {names}")
@@ -105,14 +100,10 @@ class _Latex:
     def __init__(self, text: str, source: str) -> None:
         self._text = text
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        own = {name: (int(n or "0"), _CITED.search(body)) for name, n, body in _OWN.findall(source)}
         self._macros = dict(_MACROS)
-        for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)} - own.keys():
-            self._macros[name] = ("[{[{" if name.lower().endswith("volcite") else "[[{", "cite")
-        self._macros |= {
-            name: (n * "{", f"cite {key[1][1:]}") for name, (n, key) in own.items() if key and re.fullmatch(r"#[1-9]", key[1])
-        }
-        self._own = own.keys() - self._macros.keys()
+        for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)}:
+            self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
+        self._own = set(_OWN.findall(source)) - self._macros.keys()
         self._footnotes = count(1)
         self._is_in_note = self._is_in_table = False
         self._known: set[str] = set()
@@ -128,7 +119,7 @@ class _Latex:
         from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
         context = get_default_latex_context_db()
-        macros = [MacroSpec(name, f"*{arguments}") for name, (arguments, _) in self._macros.items()]
+        macros = [MacroSpec(name, arguments) for name, (arguments, _) in self._macros.items()]
         environments = [EnvironmentSpec(name, arguments) for name, (arguments, _) in _ENVIRONMENTS.items() if arguments]
         context.add_context_category("documents", macros=macros, environments=environments, prepend=True)
         spoken = {spec.macroname for spec in texts().iter_macro_specs()} | _SYMBOLS.keys() | {*punctuation, " ", "\n", "\t"}
@@ -167,7 +158,7 @@ class _Latex:
             self._read(node, type(node).__name__)
 
     def _cites(self, node: Any) -> bool:
-        return self._macros.get(_macro(node), ("", ""))[1].startswith("cite")
+        return self._macros.get(_macro(node), ("", ""))[1] == "cite"
 
     def _read(self, node: Any, kind: str) -> None:
         if kind == "LatexCharsNode":
@@ -195,7 +186,7 @@ class _Latex:
             else:
                 self._add(_plain(node))
 
-    def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912 -- a branch for each kind of macro
+    def _read_macro(self, node: Any, name: str) -> None:
         shown = self._macros.get(name, ("", ""))[1]
         groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
@@ -213,10 +204,6 @@ class _Latex:
             if name == "multicolumn" and self._is_in_table:
                 self._add("", _SPANS, colspan=_inner(groups[0]))
             self._walk(groups[int(shown) - 1 :][:1])
-        elif shown.startswith("cite "):  # a macro of the document's own
-            key = int(shown[5:]) - 1
-            for number, group in enumerate(groups):
-                self._cite(_inner(group)) if number == key else self._walk([group])
         elif shown == "note":
             self._footnote(groups[-1])
         elif shown == "link":
@@ -253,10 +240,7 @@ class _Latex:
             else:  # a sign, or a letter with an accent
                 self._add(_plain(node))
             if node.macro_post_space and name not in self._known:  # "\\bee [1]"
-                for option in options:
-                    self._add("[")
-                    self._walk([option])
-                    self._add("]")
+                self._add("".join(option.latex_verbatim() for option in options))
 
     def _cite(self, keys: str) -> None:
         for key in filter(None, (key.strip() for key in _COMMENT.sub("", keys).split(","))):

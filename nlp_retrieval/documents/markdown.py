@@ -16,7 +16,6 @@ from unicodedata import normalize
 
 from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.addresses import web_address
-from nlp_retrieval.documents.bibliography import bibliography_notes
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
 from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
@@ -128,7 +127,8 @@ def _front_matter(text: str, where: str) -> tuple[str, str, list[str]]:
     if not isinstance(values, dict):
         return "", text, []
     rest = "\n" * block[0].count("\n") + text[block.end() :]
-    return str(values.get("title") or ""), rest, bibliography_notes(values.get("bibliography"))
+    note = f"{where}: the bibliography that it names was not read; give it by --bibliography FILE"
+    return str(values.get("title") or ""), rest, [note] * bool(values.get("bibliography"))
 
 
 # The page of HTML.

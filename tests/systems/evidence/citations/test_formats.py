@@ -134,7 +134,7 @@ def test_front_matter_is_no_text_and_names_no_file() -> None:
     report = read_report(f"---\ntitle: On Bees\nbibliography: /etc/passwd\n---\n\nBees dance ({DANCE}).\n")
     assert (report.title, urls(report), report.citations[0].line) == ("On Bees", [DANCE], 6)
     (note,) = report.notes
-    assert note.startswith("the report names the bibliography '/etc/passwd', which is read only if given")
+    assert note == "the report: the bibliography that it names was not read; give it by --bibliography FILE"
 
 
 LATEX = r"""\documentclass{article}
