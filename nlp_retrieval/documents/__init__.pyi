@@ -8,9 +8,7 @@ from nlp_retrieval.documents.blocks import TextBlock as TextBlock
 from nlp_retrieval.documents.cleaning import clean_text as clean_text
 from nlp_retrieval.documents.cleaning import clean_title as clean_title
 from nlp_retrieval.documents.cleaning import suspicious as suspicious
-from nlp_retrieval.documents.loader import JSON_LINES as JSON_LINES
 from nlp_retrieval.documents.loader import MANIFESTS as MANIFESTS
-from nlp_retrieval.documents.loader import UNREADABLE as UNREADABLE
 from nlp_retrieval.documents.loader import Described as Described
 from nlp_retrieval.documents.loader import files_in as files_in
 from nlp_retrieval.documents.loader import read_manifest as read_manifest

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
@@ -234,19 +234,17 @@ def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
     if paper is not None and paper[3] < 1:  # what shines through
         paper = around.paper if paper[3] <= _FAINT else None
     is_cut_out = "text" in style.get("background-clip", ())
-    look = replace(
-        around,
+    is_root = node.tag in ("html", "body")
+    shown = "inherit" if is_root else style.get("visibility", "inherit")
+    return _Look(
         letter=letter,
         ink=_BLACK if is_cut_out else style.get("color", own),
         paper=None if is_cut_out else paper,
+        opacity=around.opacity * (1.0 if is_root else style.get("opacity", 1.0)),
         indent=_pixels(style, "text-indent", letter, _WIDTH, default=around.indent),
+        is_visible=around.is_visible if shown == "inherit" else shown in ("visible", "initial"),
         is_struck=around.is_struck or node.tag in _STRUCK or "line-through" in style.get("text-decoration", ()),
     )
-    if node.tag in ("html", "body"):
-        return look
-    shown = style.get("visibility", "inherit")
-    is_visible = around.is_visible if shown == "inherit" else shown in ("visible", "initial")
-    return replace(look, opacity=around.opacity * style.get("opacity", 1.0), is_visible=is_visible)
 
 
 def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:

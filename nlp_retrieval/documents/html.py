@@ -93,7 +93,7 @@ def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
     titles = (element.text_content().strip() for path in ("head/title", "body//h1") for element in page.findall(path)[:1])
-    blocks = _with_main_text(page, reader.blocks, reader.elements) if is_of_web else reader.blocks
+    blocks = _with_main_text(page, reader.blocks) if is_of_web else [block for _, block in reader.blocks]
     return Document(blocks, clean_title(next(filter(None, titles), "")), removed=removed + reader.draft.removed)
 
 
@@ -103,8 +103,7 @@ class _Page:
     def __init__(self, page: Any) -> None:
         self._page = page
         self.draft = Draft()
-        self.blocks: list[TextBlock] = []
-        self.elements: list[Any] = []
+        self.blocks: list[tuple[Any, TextBlock]] = []
         self._line = 1
         self._quoted = self._depth = self._inside = 0
         self._item = self._note = ""
@@ -142,8 +141,7 @@ class _Page:
         self._flush(body)
 
     def _add(self, element: Any, *blocks: TextBlock) -> None:
-        self.blocks += blocks
-        self.elements += [element] * len(blocks)
+        self.blocks += [(element, block) for block in blocks]
 
     def _flush(self, element: Any) -> None:
         is_empty, pieces, quoted = not self.draft, self.draft.take(), self._quoted > 0
@@ -217,16 +215,16 @@ class _Page:
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
-        kept = self.draft, self.blocks, self.elements, self._item
-        self.draft, self.blocks, self.elements = Draft(), [], []
+        kept = self.draft, self.blocks, self._item
+        self.draft, self.blocks = Draft(), []
         self._inside += 1
         self._content(element, line)
         self._flush(element)
         self._inside -= 1
         inner, removed = self.blocks, self.draft.removed
-        self.draft, self.blocks, self.elements, self._item = kept
+        self.draft, self.blocks, self._item = kept
         self.draft.removed += removed
-        return [piece for block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
+        return [piece for _, block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
     def _inline(self, element: Any, tag: str, line: int) -> None:
         if tag in ("br", LINE):
@@ -343,38 +341,34 @@ _MOST_OF_IT = 0.9
 _NAVIGATION = ("aside", "footer", "form", "menu", "search")
 
 
-def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any]) -> list[TextBlock]:
+def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[TextBlock]:
     """Return blocks, those marked that are outside the main text: navigation, comments of readers, advertisements."""
     from lxml import etree
     from trafilatura import bare_extraction
     from trafilatura.xpaths import OVERALL_DISCARD_XPATH, REMOVE_COMMENTS_XPATH
 
     etree.strip_attributes(page, "colspan", "rowspan")  # trafilatura fills the cells that a made-up number spans
-    texts = [_text_of(block) for block in blocks]
+    texts = ["".join(piece.text for cell in block.pieces for piece in cell) for _, block in blocks]
     extracted: Any = bare_extraction(page, favor_recall=True, include_comments=False, include_tables=True, deduplicate=False)
     parts = [] if extracted is None or extracted.body is None else ["".join(part.itertext()) for part in extracted.body.iter()]
     wholes = set(map(_letters, parts)) - {""}
     chosen = [_letters(text) in wholes for text in texts]
     weights: Counter[Any] = Counter()
-    for element, text, is_chosen in zip(elements, texts, chosen, strict=True):
+    for (element, _), text, is_chosen in zip(blocks, texts, chosen, strict=True):
         for around in (element, *element.iterancestors()) if is_chosen else ():
             weights[around] += len(text)
     whole = max(weights.values(), default=0)
     if whole < _LEAST_MAIN_TEXT:
-        return blocks
+        return [block for _, block in blocks]
     holding = [around for around, weight in weights.items() if weight >= _MOST_OF_IT * whole]
     holder = max(holding, key=lambda around: sum(1 for _ in around.iterancestors()))
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
     aside |= set(page.iter(*_NAVIGATION)) - {holder, *holder.iterancestors()}
     marked = []
-    for block, element, is_chosen in zip(blocks, elements, chosen, strict=True):
+    for (element, block), is_chosen in zip(blocks, chosen, strict=True):
         around = [element, *element.iterancestors()]
         marked.append(replace(block, outside=not is_chosen and (holder not in around or not aside.isdisjoint(around))))
     return marked
-
-
-def _text_of(block: TextBlock) -> str:
-    return " ".join("".join(piece.text for cell in block.pieces for piece in (*cell, Piece("break", " ", 1))).split())
 
 
 def _letters(text: str) -> str:

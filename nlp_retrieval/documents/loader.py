@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,21 +22,15 @@ from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders import JsonObject, make_item, quoted, read_rows
 from nlp_retrieval.text import printable
 
-JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-"""Ends of the names of files with a document per line."""
-
 MANIFESTS = (".csv", ".tsv")
 """Ends of the names of files that list documents with their files or URLs."""
-
-UNREADABLE = "files skipped because they cannot be read"
-"""The reason for which sources are left out that could not be read."""
 
 _OWN_MANIFEST = "manifest.csv"
 _UNSEEN = (".", "~$")
 
 
-def files_in(folder: Path, left_out: dict[str, list[str]], known: Collection[Path] = ()) -> Iterator[Path]:
-    """Yield the files of a folder that can be read, but for those that are known, and note others under a reason.
+def files_in(folder: Path, left_out: dict[str, list[str]], others: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Yield the documents of a folder, and files whose names end in another way; note what else there is under a reason.
 
     Examples:
         >>> Path("pages").mkdir()
@@ -53,11 +47,11 @@ def files_in(folder: Path, left_out: dict[str, list[str]], known: Collection[Pat
         links = [name for name in folders if (here / name).is_symlink()]
         folders[:] = sorted(name for name in folders if not name.startswith(_UNSEEN) and name not in links)
         for path in [here / name for name in (*links, *sorted(names))]:
-            if path.name.startswith(_UNSEEN) or path in known:
+            if path.name.startswith(_UNSEEN) or path.name == _OWN_MANIFEST:
                 continue
             if path.is_symlink() or not path.is_file():
                 left_out.setdefault("links, devices, pipes and sockets skipped", []).append(printable(str(path)))
-            elif path.name.lower().endswith(JSON_LINES) or path.suffix.lower() in SUFFIXES:
+            elif path.name.lower().endswith((*SUFFIXES, *others)):
                 yield path
             else:
                 left_out.setdefault("unsupported files skipped", []).append(printable(str(path)))
@@ -173,8 +167,7 @@ class DocumentsLoader(BaseLoader):
         if path.is_dir():
             own = path / _OWN_MANIFEST
             rows = {row.file: row for row in _rows(own)} if own.is_file() else {}
-            files = [file for file in files_in(path, left_out, (own,)) if not file.name.lower().endswith(JSON_LINES)]
-            wanted, folder = [(file, rows.get(file.resolve())) for file in files], path
+            wanted, folder = [(file, rows.get(file.resolve())) for file in files_in(path, left_out)], path
         elif path.suffix.lower() in MANIFESTS:
             wanted = [(row.file, row) for row in _rows(path) if row.file is not None]
         else:
@@ -185,7 +178,7 @@ class DocumentsLoader(BaseLoader):
             except SourceError as error:
                 if not is_listed:
                     raise
-                left_out.setdefault(UNREADABLE, []).append(str(error))
+                left_out.setdefault("files skipped because they cannot be read", []).append(str(error))
         for reason, cases in left_out.items():
             warnings.warn(f"{reason}: {len(cases):,} (first: {cases[0]})", RetrievalWarning, stacklevel=2)
 

@@ -12,10 +12,8 @@ from pathlib import Path
 
 from nlp_retrieval.core import expanded
 from nlp_retrieval.documents import (
-    JSON_LINES,
     LARGEST_TEXT,
     MANIFESTS,
-    UNREADABLE,
     Described,
     Document,
     clean_text,
@@ -32,6 +30,8 @@ from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.text import counted, printable
 
+JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+UNREADABLE = "files skipped because they cannot be read"
 _SHOWN_FAULTS = 30
 
 
@@ -127,7 +127,7 @@ class _Reading:
     def read(self, paths: list[Path]) -> Iterator[SourceDocument]:
         for path in paths:
             if path.is_dir():
-                for file in files_in(path, self.left_out):
+                for file in files_in(path, self.left_out, JSON_LINES):
                     yield from self._skipping(self._sources(file, follow_link=False))
             elif path in self.manifests:
                 for row, said in self.manifests[path]:

@@ -56,9 +56,9 @@ def add(
     folder.
     """
     from nlp_retrieval.core import progress
-    from nlp_retrieval.documents import JSON_LINES, MANIFESTS, UNREADABLE
+    from nlp_retrieval.documents import MANIFESTS
     from nlp_retrieval.errors import ConfigurationError
-    from nlp_retrieval.systems.evidence.source_files import read_sources
+    from nlp_retrieval.systems.evidence.source_files import JSON_LINES, UNREADABLE, read_sources
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
     from nlp_retrieval.text import counted, visible
 
