@@ -111,7 +111,8 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     for number, (where, row) in enumerate(read_rows(path)):
         if not number and not {"file", "url", "canonical", "doi"} & set(map(_field_of, row)):
             raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(row)})')
-        fields, metadata, file = dict[str, str](), dict[str, str](), None
+        fields, metadata = dict[str, str](), dict[str, str]()
+        file: Path | None = None
         for column, value in row.items():
             known = _field_of(column)
             if cleaned := " ".join(clean_text(str(value))[0].split())[:_LONGEST_VALUE]:
