@@ -66,8 +66,7 @@ def _read_bibtex(text: str, where: str) -> list[Reference]:
     for problem in problems:
         if not isinstance(problem, UndefinedMacro | DuplicateField):
             place = f", line {problem.lineno}" if getattr(problem, "lineno", None) else ""
-            what = str(problem).partition(": ")[2] or str(problem)
-            raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces, commas and keys")
+            raise InputError(f"{where}{place}: broken BibTeX ({printable(str(problem))[:120]}); check its braces and keys")
     entries = []
     for key, entry in data.entries.items():
         read = _bibtex_entry(entry, data.entries, lines.get(key.casefold(), 1))

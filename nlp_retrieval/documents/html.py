@@ -92,9 +92,15 @@ def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
         raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
-    titles = (element.text_content().strip() for path in ("head/title", "body//h1") for element in page.findall(path)[:1])
+    titles = [each.text_content().strip() for each in page.findall("head/title")[:1]]
+    titles += [text_of(block) for _, block in reader.blocks if block.kind == "heading" and block.level == 1]
     blocks = _with_main_text(page, reader.blocks) if is_of_web else [block for _, block in reader.blocks]
     return Document(blocks, clean_title(next(filter(None, titles), "")), removed=removed + reader.draft.removed)
+
+
+def text_of(heading: TextBlock) -> str:
+    """Return the text of a heading, without marks."""
+    return "".join(piece.text for piece in heading.pieces[0] if piece.kind not in ("note", "raised")).strip()
 
 
 class _Page:

@@ -18,7 +18,7 @@ from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.addresses import web_address
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
+from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, text_of, with_lines
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def read_markdown(text: str, where: str) -> Document:
     title, cleaned, notes = _front_matter(normalize("NFC", cleaned), where)
     tokens = markdown_parser().parse(cleaned)
     read = document_of(with_lines(parse_page(_page_of(tokens), where)), where)
-    headings = (block.pieces[0] for block in read.blocks if block.kind == "heading")
-    heading = next(("".join(piece.text for piece in one if piece.kind not in ("note", "raised")) for one in headings), "")
+    heading = next((text_of(block) for block in read.blocks if block.kind == "heading"), "")
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
     definitions = [

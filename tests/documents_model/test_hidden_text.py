@@ -50,7 +50,6 @@ HIDING_SHEETS = [
 ]
 HIDING_MARKUP = [
     '<p hidden="until-found">%s</p>',
-    "<div popover>%s</div>",
     '<div style="display:none"><ul><li style="display:block">%s</li></ul></div>',
     '<p>Nothing <span style="font-size:0px">%s</span>was found.</p>',
 ]
