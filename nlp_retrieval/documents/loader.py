@@ -118,11 +118,13 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
             if cleaned := " ".join(clean_text(str(value))[0].split())[:_LONGEST_VALUE]:
                 (fields if known else metadata)[known or column] = cleaned
         if name := fields.get("file", ""):
-            file = Path(os.path.realpath(folder / name))
-            if Path(name).is_absolute() or not file.is_relative_to(folder):
+            found = Path(os.path.realpath(folder / name))
+            if Path(name).is_absolute() or not found.is_relative_to(folder):
                 faults.append(f"{where}: '{printable(name)[:120]}' leads out of the folder of the manifest; copy it there")
-            elif not os.path.isfile(file):  # noqa: PTH113 -- Path's own raises for a name that is too long
+            elif not os.path.isfile(found):  # noqa: PTH113 -- Path's own raises for a name that is too long
                 faults.append(f"{where}: '{printable(name)[:120]}' is no file in {printable(str(folder))}; check its name")
+            else:
+                file = found
         if fields or metadata:
             rows.append(Described(where, fields, metadata, file))
     if not rows:
@@ -186,7 +188,7 @@ class DocumentsLoader(BaseLoader):
 
 def _rows(path: Path) -> list[Described]:
     rows, faults = read_manifest(path)
-    faults += [f"{row.where}: it names no file; remove the row" for row in rows if row.file is None]
+    faults += [f"{row.where}: it names no file; remove the row" for row in rows if not row.fields.get("file")]
     if faults:
         raise SourceError("\n".join(faults))
     return rows

@@ -66,7 +66,6 @@ STYLES = {
         ],
     ),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
-    "below a comment that is never closed": ("<!-- a draft\n\nBees dance [1].", [("1", "Bees dance.")]),
     "of tasks": ("- [x] Bees dance [1].\n- [ ] Ants do not [2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "raised by carets": (
         f"Bees dance^1^. Ants do not ^[2]^. Nor do wasps^3^[Frisch, 1965]({C}).",
