@@ -213,10 +213,10 @@ def _without_footnotes(lines: Sequence[_Line]) -> tuple[Sequence[_Line], list[tu
                 first_marks.setdefault(int(number), at)
     notes: list[tuple[str, list[_Line]]] = []
     end = len(lines)
-    for mark in sorted(first_marks, reverse=True):
-        for at in range(end - 1, first_marks[mark], -1):
+    for marked in sorted(first_marks, reverse=True):
+        for at in range(end - 1, first_marks[marked], -1):
             start = _FOOTNOTE.match(lines[at].text)
-            if start and int(start[1]) == mark:
+            if start and int(start[1]) == marked:
                 rest = lines[at].text[start.end() :]
                 first = _Line(lines[at].page, rest, [(rest, False)])
                 notes.insert(0, (start[1], [first, *(line for line in lines[at + 1 : end] if line.text)]))

@@ -279,6 +279,6 @@ def _manifest(path: Path, *, fetches: bool) -> list[tuple[Described, SourceDocum
             lines = " and ".join(row.where.rpartition(", ")[2] for row, _ in same[:5])
             faults.append(f"{lines}: both are {url}; keep one, or give each the date of its version")
     if faults:
-        listed = "".join(f"\n  {fault}" for fault in faults[:_SHOWN_FAULTS])
-        raise SourceError(f"{path}: nothing was added, since {counted(len(faults), 'thing')} must be mended:{listed}")
+        first = "".join(f"\n  {fault}" for fault in faults[:_SHOWN_FAULTS])
+        raise SourceError(f"{path}: nothing was added, since {counted(len(faults), 'thing')} must be mended:{first}")
     return rows
