@@ -194,7 +194,7 @@ def test_other_files_of_a_model_and_other_versions_are_other_stages(
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_bytes(
     index: Path, plain: dict[str, bytes], tmp_path: Path
 ) -> None:
-    tests = Path(__file__).parents[2]
+    tests = Path(__file__).parents[1]
     script = (
         f"import sys; sys.path[:0] = [{str(tests)!r}]\n"
         "from pathlib import Path\n"

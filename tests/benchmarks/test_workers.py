@@ -60,6 +60,7 @@ def test_the_nodes_of_a_cluster_change_no_byte(tmp_path: Path) -> None:
     }
     _, alone = ran(tmp_path / "alone", searchers)
     with ray_cluster(cores_of_head=0, n_nodes=2) as cluster:
-        run, spread = ran(tmp_path / "spread", searchers, ray=cluster.address)
+        address = cluster.address
+        run, spread = ran(tmp_path / "spread", searchers, ray=address)
     assert alone == spread
-    assert run.report.manifest["searched_by"] == {"workers": None, "ray": cluster.address, "here": {}}
+    assert run.report.manifest["searched_by"] == {"workers": None, "ray": address, "here": {}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
@@ -24,6 +26,7 @@ from nlp_retrieval import (
 from nlp_retrieval.core.search.searcher import SearcherRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
+from nlp_retrieval.retrievers.servers.embedded import TRUSTED
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
@@ -57,7 +60,12 @@ class Searching(EverythingMatches, AnswerRules, FilterRules, UpdateRules):
 
 
 class Embedded(EverythingMatches, AnswerRules, FilterRules):
-    """Of engines whose server is started for them."""
+    """Of engines whose server is started for them: it is of this class, whose tests have caches of their own."""
+
+    @pytest.fixture(autouse=True)
+    def trusted(self, monkeypatch):
+        index = self.index_into("main")
+        monkeypatch.setenv(TRUSTED, os.pathsep.join(str(index / name) for name in (".postgres", ".milvus")))
 
 
 def words():
@@ -142,14 +150,6 @@ def pgvector(**settings):
 TestPgvectorExact = configured(Ranking, **pgvector())
 TestPgvectorHnsw = soak(configured(Searching, **pgvector(index_type="hnsw")))
 TestPgvectorHalves = soak(configured(Searching, **pgvector(index_type="hnsw", precision="halfvec")))
-TestPgvectorOld = soak(
-    configured(
-        Searching,
-        PgvectorRetriever,
-        lambda _: PgvectorRetriever(words(), url=env_url("old"), index_type="hnsw"),
-        **ROUNDED,
-    )
-)
 TestPgvectorEmbedded = soak(configured(Embedded, PgvectorRetriever, lambda _: PgvectorRetriever(words()), **ROUNDED))
 
 TestMilvus = configured(Searching, MilvusRetriever, lambda _: MilvusRetriever(words(), url=milvus_url()), **ROUNDED)
