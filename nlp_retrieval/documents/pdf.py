@@ -198,6 +198,8 @@ def _add(draft: Draft, lines: Sequence[_Line]) -> None:
 
 
 def _address_goes_on(line: str, following: str) -> bool:
+    if following[0].isdigit() and re.search(r"\b(?:doi|arxiv):\Z", line, re.IGNORECASE):
+        return True
     if not _IN_ADDRESS.search(line[-2100:]) or (goes_on := _ADDRESS_GOES_ON.match(following)) is None:
         return False
     is_rest = goes_on[0] == following and not following[0].isupper()
