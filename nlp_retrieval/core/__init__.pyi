@@ -89,8 +89,6 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher as BaseSearcher
 from nlp_retrieval.core.search.base_searcher import retrievers_of as retrievers_of
 from nlp_retrieval.core.search.joining import RRF_K as RRF_K
 from nlp_retrieval.core.search.joining import BaseFusion as BaseFusion
-from nlp_retrieval.core.search.joining import CombMNZ as CombMNZ
-from nlp_retrieval.core.search.joining import CombSUM as CombSUM
 from nlp_retrieval.core.search.joining import FusionPool as FusionPool
 from nlp_retrieval.core.search.joining import MergeRule as MergeRule
 from nlp_retrieval.core.search.joining import RawScore as RawScore

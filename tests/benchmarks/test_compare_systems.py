@@ -12,10 +12,10 @@ import pytest
 from nlp_retrieval import (
     Benchmarker,
     Bm25Retriever,
-    CombSUM,
     OverlapReranker,
     Searcher,
     TrecRun,
+    WeightedSum,
     compare_systems,
 )
 from nlp_retrieval.benchmarks.grid import named_searchers
@@ -81,13 +81,13 @@ def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_the
     ]
     several = [
         Searcher([bm25, "faiss"]),
-        Searcher([bm25, "faiss"], fusion=CombSUM()),
+        Searcher([bm25, "faiss"], fusion=WeightedSum()),
         Searcher([bm25], processor="clauses", reranker=OverlapReranker()),
         bm25 >> OverlapReranker() % 20 >> OverlapReranker() % 5,
     ]
     assert list(named_searchers(several)) == [
         "bm25+faiss fusion=rrf",
-        "bm25+faiss fusion=combsum",
+        "bm25+faiss fusion=weighted_sum",
         "clauses >> bm25 >> overlap",
         "bm25 >> overlap >> overlap",
     ]

@@ -11,7 +11,6 @@ import yaml
 from nlp_retrieval import (
     BeirLoader,
     Bm25Retriever,
-    CombSUM,
     FaissRetriever,
     HoverLoader,
     PyseriniRetriever,
@@ -19,6 +18,7 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
     WandbSettings,
+    WeightedSum,
 )
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, InputError
@@ -76,16 +76,16 @@ def test_the_file_of_the_design_builds_what_python_builds(tmp_path: Path) -> Non
 
 GRID = {
     "searcher": {"retrievers": {"lexical": {"name": "bm25"}, "dense": {"name": "faiss"}}, "depth": 50},
-    "vary": {"fusion": ["rrf", "combsum"], "retrievers.lexical.k1": [0.9, 1.6]},
+    "vary": {"fusion": ["rrf", "weighted_sum"], "retrievers.lexical.k1": [0.9, 1.6]},
 }
-GRID_NAMES = ["rrf, k1=0.9", "rrf, k1=1.6", "combsum, k1=0.9", "combsum, k1=1.6"]
+GRID_NAMES = ["rrf, k1=0.9", "rrf, k1=1.6", "weighted_sum, k1=0.9", "weighted_sum, k1=1.6"]
 
 
 def test_the_configurations_of_a_grid_stand_behind_the_searchers_that_are_written_out(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
     config = read_benchmark_config(written(tmp_path, design | {"grid": GRID}))
     assert list(config.searchers) == ["bm25", "dense", "hybrid", *GRID_NAMES]
-    assert config.searchers["combsum, k1=1.6"] == Searcher(
-        {"lexical": Bm25Retriever(k1=1.6), "dense": FaissRetriever()}, fusion=CombSUM(), depth=50
+    assert config.searchers["weighted_sum, k1=1.6"] == Searcher(
+        {"lexical": Bm25Retriever(k1=1.6), "dense": FaissRetriever()}, fusion=WeightedSum(), depth=50
     )
     assert config.grid is not None
     assert config.grid.combinations == 4

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from nlp_retrieval import (
     Benchmarker,
     Bm25Retriever,
-    CombSUM,
     FaissRetriever,
     OverlapReranker,
     ReciprocalRankFusion,
     Searcher,
+    WeightedSum,
 )
 from nlp_retrieval.benchmarks import grid as grid_room
 from nlp_retrieval.benchmarks.grid import build_grid, labels_of
@@ -32,10 +32,10 @@ vary:
   retrievers:
     both: {lexical: {name: bm25}, dense: {name: faiss}}
     lexical only: {lexical: {name: bm25}}
-  fusion: [{name: rrf, k: 10}, {name: rrf, k: 60}, {name: combsum}]
+  fusion: [{name: rrf, k: 10}, {name: rrf, k: 60}, {name: weighted_sum}]
   retrievers.lexical.k1: [0.9, 1.6]
   reranker: [null, {name: overlap}]
-skip: [{retrievers: lexical only, fusion: combsum}]
+skip: [{retrievers: lexical only, fusion: weighted_sum}]
 """
 
 
@@ -52,10 +52,10 @@ def test_the_example_is_expanded_as_by_hand() -> None:
     fusions = [
         ("rrf k=10", {"name": "rrf", "k": 10}),
         ("rrf k=60", {"name": "rrf", "k": 60}),
-        ("combsum", {"name": "combsum"}),
+        ("weighted_sum", {"name": "weighted_sum"}),
     ]
     for dense, (fused, fusion), k1, reranker in itertools.product((True, False), fusions, (0.9, 1.6), (None, "overlap")):
-        if not dense and fused == "combsum":
+        if not dense and fused == "weighted_sum":
             continue
         retrievers = {"lexical": {"name": "bm25", "k1": k1}} | ({"dense": {"name": "faiss"}} if dense else {})
         name = f"{'both' if dense else 'lexical only'}, {fused}, k1={k1}, {reranker or 'reranker=none'}"
@@ -152,7 +152,7 @@ def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, pat
     [
         ([None, {"name": "overlap"}], ["none", "overlap"]),
         ([10, 0.5, 1e-6], ["10", "0.5", "1e-06"]),
-        (["rrf", {"name": "rrf", "k": 10}, "combsum"], ["rrf", "rrf k=10", "combsum"]),
+        (["rrf", {"name": "rrf", "k": 10}, "weighted_sum"], ["rrf", "rrf k=10", "weighted_sum"]),
         ([{"name": "f", "a": 1, "b": 2}, {"name": "f", "a": 1, "b": 3}, {"name": "f", "a": 1}], ["f b=2", "f b=3", "f"]),
         ([{"name": "w", "e": {"name": "m"}}, {"name": "w", "e": {"name": "n"}}], ["w e=m", "w e=n"]),
         ([[{"name": "f", "a": 1}, "g"], [{"name": "f", "a": 2}, "g"]], ["f a=1+g", "f a=2+g"]),
@@ -202,7 +202,7 @@ def test_skips_may_name_numbers_truth_values_null_and_labels() -> None:
 def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> None:
     grid = build_grid(
         {"retrievers": ["bm25", FaissRetriever(HashedWords())]},
-        {"fusion": [None, "rrf", CombSUM()], "retrievers.bm25.k1": [0.9, 1.6], "reranker": [None, OverlapReranker()]},
+        {"fusion": [None, "rrf", WeightedSum()], "retrievers.bm25.k1": [0.9, 1.6], "reranker": [None, OverlapReranker()]},
     )
     dense = FaissRetriever(HashedWords())
     assert grid.searchers == {
@@ -210,7 +210,7 @@ def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> Non
             [Bm25Retriever(k1=k1), dense], fusion=fusion, reranker=OverlapReranker() if reranked == "overlap" else None
         )
         for (label, fusion), k1, reranked in itertools.product(
-            (("fusion=none", ReciprocalRankFusion()), ("combsum", CombSUM())), (0.9, 1.6), ("reranker=none", "overlap")
+            (("fusion=none", ReciprocalRankFusion()), ("weighted_sum", WeightedSum())), (0.9, 1.6), ("reranker=none", "overlap")
         )
     }
     assert grid.combinations == 12

@@ -17,8 +17,6 @@ from hashed_words import HashedWords, InMemory
 from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
     Bm25Retriever,
-    CombMNZ,
-    CombSUM,
     FaissRetriever,
     OverlapReranker,
     ReciprocalRankFusion,
@@ -42,8 +40,11 @@ def sweep() -> dict[str, Searcher]:
     lexical, tuned, dense = Bm25Retriever, lambda: Bm25Retriever(k1=1.6), lambda: FaissRetriever(HashedWords())
     sets = {"lexical and dense": (lexical, dense), "tuned and dense": (tuned, dense), "two lexical": (lexical, tuned)}
     fusions = {
-        "rrf": ReciprocalRankFusion, "weighted": lambda: WeightedSum([0.3, 0.7]), "sum": CombSUM, "mnz": CombMNZ,
-    }  # fmt: skip
+        "rrf": ReciprocalRankFusion,
+        "weighted": lambda: WeightedSum([0.3, 0.7]),
+        "sum": WeightedSum,
+        "ranked": lambda: WeightedSum(normalization="rank"),
+    }
     rerankers = {
         "overlap": lambda: OverlapReranker(blend="rank"),
         "entities": lambda: OverlapReranker(entity_weight=1.0, blend="score"),

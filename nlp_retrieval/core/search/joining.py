@@ -156,7 +156,7 @@ def _values(
 # A fusion works on a pool: per candidate, its score and rank from each retriever, NaN if the retriever did not find it.
 # Scores of different engines are not comparable, so all but `RawScore` use ranks or normalised scores.
 
-Normalization = Literal["minmax", "zscore", "rank"]
+Normalization = Literal["minmax", "rank"]
 _Weight = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
 Weights = Sequence[_Weight] | Mapping[str, _Weight]
 
@@ -168,20 +168,18 @@ class FusionPool:
     Args:
         labels: labels of the retrievers.
         owner: ``[candidates]`` ascending, the list of each.
-        n_lists: how many lists there are.
         scores: ``[candidates, retrievers]``, NaN if a retriever did not find the candidate.
         ranks: the same, from 1.
 
     Examples:
         >>> scores, ranks = np.array([[2.0, np.nan], [1.0, 0.9]]), np.array([[1.0, np.nan], [2.0, 1.0]])
-        >>> pool = FusionPool(["bm25", "faiss"], np.array([0, 0]), 1, scores, ranks)
+        >>> pool = FusionPool(["bm25", "faiss"], np.array([0, 0]), scores, ranks)
         >>> ReciprocalRankFusion(k=60).combine(pool).round(4).tolist()
         [0.0164, 0.0325]
     """
 
     labels: list[str]
     owner: Rows
-    n_lists: int
     scores: Scores
     ranks: Scores
 
@@ -213,7 +211,7 @@ class BaseFusion(Component, ABC):
             position[number, columns] = np.arange(len(columns))
             scores[columns, number], ranks[columns, number] = batch.scores, batch.ranks
         owner, rows = pooled // width, pooled % width
-        fused = self.combine(FusionPool(labels, owner, n_lists, scores, ranks))
+        fused = self.combine(FusionPool(labels, owner, scores, ranks))
         kept = ~np.isnan(fused)
         owner, rows, fused, position = owner[kept], rows[kept], fused[kept], position[:, kept]
         order = sort_lists(owner, fused, rows)
@@ -279,11 +277,11 @@ class ReciprocalRankFusion(BaseFusion):
 
 
 class WeightedSum(BaseFusion):
-    """Weighted sum of normalised scores; an item that a retriever did not find gets 0, or the lowest z-score of its list.
+    """Weighted sum of normalised scores (CombSUM with equal weights: Fox and Shaw, TREC-2, 1994); what was not found gets 0.
 
     Args:
         weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
-        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
+        normalization: ``minmax`` to 0..1, or ``rank`` to 1 for the first down to 1/n.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=WeightedSum([0.3, 0.7]))
@@ -299,50 +297,6 @@ class WeightedSum(BaseFusion):
 
     def combine(self, pool: FusionPool) -> Scores:
         return _summed(normalized(pool, self.normalization) * weights_for(self.weights, pool.labels))
-
-
-class CombSUM(BaseFusion):
-    """Sum of normalised scores (Fox and Shaw, TREC-2, 1994).
-
-    Args:
-        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
-
-    Examples:
-        >>> Searcher(["bm25", "faiss"], fusion=CombSUM()).config["fusion"]
-        {'name': 'combsum', 'normalization': 'minmax'}
-    """
-
-    name = "combsum"
-    manifest_may_set = may_set("normalization")
-
-    def __init__(self, normalization: Normalization = "minmax") -> None:
-        self.normalization: Normalization = normalization
-
-    def combine(self, pool: FusionPool) -> Scores:
-        return _summed(normalized(pool, self.normalization))
-
-
-class CombMNZ(BaseFusion):
-    """Sum of normalised scores times the number of retrievers that found the item (Fox and Shaw, TREC-2, 1994).
-
-    Args:
-        normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into penalties.
-
-    Examples:
-        >>> Searcher(["bm25", "faiss"], fusion=CombMNZ("rank"))
-        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=CombMNZ(normalization='rank'))
-    """
-
-    name = "combmnz"
-    manifest_may_set = may_set("normalization")
-
-    def __init__(self, normalization: Literal["minmax", "rank"] = "minmax") -> None:
-        self.normalization: Literal["minmax", "rank"] = normalization
-
-    def combine(self, pool: FusionPool) -> Scores:
-        n_found = np.isfinite(pool.scores).sum(axis=1)
-        summed: Scores = _summed(normalized(pool, self.normalization)) * n_found
-        return summed
 
 
 def _summed(parts: Scores) -> Scores:
@@ -365,21 +319,11 @@ def normalized(pool: FusionPool, rule: Normalization) -> Scores:
         if rule == "rank":
             values[finite, column] = 1.0 - (ranks - 1.0) / count[group]
             continue
-        # by powers of two, which is exact, so that no difference overflows and no square underflows
+        # by powers of two, which is exact, so that no difference overflows
         scores = np.ldexp(scores, -np.frexp(np.maximum.reduceat(np.abs(scores), begins))[1][group])
         low, high = np.minimum.reduceat(scores, begins)[group], np.maximum.reduceat(scores, begins)[group]
         spread = np.where(high > low, high - low, 1.0)
-        scaled = (scores - low) / spread
-        if rule == "minmax":
-            values[finite, column] = np.where(high > low, scaled, 1.0)
-            continue
-        mean = (np.add.reduceat(scaled, begins) / count)[group]
-        deviation = np.sqrt(np.add.reduceat((scaled - mean) ** 2, begins) / count)[group]
-        z = np.where(high > low, (scaled - mean) / np.where(high > low, deviation, 1.0), 0.0)
-        lowest = np.zeros(pool.n_lists)
-        lowest[owner[begins]] = np.minimum.reduceat(z, begins)
-        values[:, column] = lowest[pool.owner]
-        values[finite, column] = z
+        values[finite, column] = np.where(high > low, (scores - low) / spread, 1.0)
     return values
 
 

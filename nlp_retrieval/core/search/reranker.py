@@ -179,7 +179,7 @@ class BaseReranker(Component, Expression, ABC):
             return scores
         both = np.stack([batch.scores, scores], axis=1)
         ranks = np.stack([batch.ranks.astype(np.float64), _shared_ranks(batch, scores)], axis=1)
-        pool = FusionPool(["incoming", "own"], batch.owner, batch.n_lists, both, ranks)
+        pool = FusionPool(["incoming", "own"], batch.owner, both, ranks)
         if self.blend == "rank":
             return ReciprocalRankFusion().combine(pool)
         blended: Scores = normalized(pool, "minmax").sum(axis=1)

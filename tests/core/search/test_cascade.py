@@ -12,7 +12,7 @@ from core.engines import Brief, TermCount, TermShare, documents
 from core.ranked import batch_of, ranked_lists
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.joining import CombSUM
+from nlp_retrieval.core.search.joining import WeightedSum
 from nlp_retrieval.errors import ConfigurationError
 
 random = np.random.default_rng(3)
@@ -138,18 +138,19 @@ def test_a_searcher_gives_what_it_finds_alone(path):
 
 
 def test_it_is_written_and_read_as_a_retriever():
-    outer = Searcher([Searcher(["bm25"], reranker="overlap", depth=7), "bm25"], fusion="combsum")
+    outer = Searcher([Searcher(["bm25"], reranker="overlap", depth=7), "bm25"], fusion="weighted_sum")
     assert outer.config["retrievers"][0] == Searcher(["bm25"], reranker="overlap", depth=7).config
     config = yaml.safe_load(yaml.safe_dump(outer.to_config()))
     assert Searcher.from_config(config) == outer
     by_hand = Searcher(
-        [{"name": "searcher", "retrievers": ["bm25"], "reranker": ["overlap"], "depth": {"bm25": 7}}, "bm25"], fusion=CombSUM()
+        [{"name": "searcher", "retrievers": ["bm25"], "reranker": ["overlap"], "depth": {"bm25": 7}}, "bm25"],
+        fusion=WeightedSum(),
     )
     assert by_hand == outer
     assert by_hand.fingerprint == outer.fingerprint
     assert repr(outer) == (
         "Searcher(retrievers=[Searcher(retrievers=[Bm25Retriever()], reranker=OverlapReranker(), depth=7), Bm25Retriever()], "
-        "fusion=CombSUM())"
+        "fusion=WeightedSum())"
     )
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher
-from nlp_retrieval.core.search.joining import CombSUM, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.errors import ConfigurationError
 
 random = np.random.default_rng(5)
@@ -27,7 +27,7 @@ WRITTEN_OUT = {
     "a % 9 + c % 5": (a % 9 + c % 5, Searcher([a, c], depth={"terms": 9, "terms-2": 5})),
     "(a + b) % 50": ((a + b) % 50, Searcher([Searcher([a, b])], depth=50)),
     "labels are kept": (Searcher({"words": a}) % 5 + b, Searcher({"words": a, "share": b}, depth={"words": 5})),
-    "another fusion": (Searcher([a, b], fusion=CombSUM()) + c, Searcher([Searcher([a, b], fusion=CombSUM()), c])),
+    "another fusion": (Searcher([a, b], fusion=WeightedSum()) + c, Searcher([Searcher([a, b], fusion=WeightedSum()), c])),
     "a | b": (a | b, Searcher([a, b])),
     "a % 9 & b": (a % 9 & b, Searcher([a, b], fusion=ReciprocalRankFusion(found_by=2), depth={"terms": 9})),
     # weights
