@@ -94,7 +94,6 @@ from nlp_retrieval.core.search.joining import MergeRule as MergeRule
 from nlp_retrieval.core.search.joining import RawScore as RawScore
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.joining import WeightedSum as WeightedSum
-from nlp_retrieval.core.search.reranker import BaseListReranker as BaseListReranker
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
 from nlp_retrieval.core.search.results import RankedList as RankedList
 from nlp_retrieval.core.search.results import RankedLists as RankedLists

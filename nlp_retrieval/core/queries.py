@@ -58,10 +58,7 @@ def synthetic_note(synthetic: int, queries: int) -> str:
 
 
 def check_k(k: object, name: str = "k") -> int:
-    """Return ``k`` if it is an integer of at least 1.
-
-    Raises:
-        QueryError: it is not such an integer.
+    """Return ``k`` if it is an integer of at least 1; else raise a QueryError.
 
     Examples:
         >>> check_k(10)
@@ -76,15 +73,12 @@ def check_k(k: object, name: str = "k") -> int:
 
 
 def check_queries(queries: object, what: str = "query", plural: str = "queries") -> list[str]:
-    """Return ``queries`` if it is a sequence of texts; a bare string counts as a sequence of one.
+    """Return ``queries`` if it is a sequence of texts; else raise a QueryError. A bare string counts as a sequence of one.
 
     Args:
         queries: the argument.
         what: word for one of them in messages.
         plural: word for several of them in messages.
-
-    Raises:
-        QueryError: it is not; the message names the first position that is wrong.
 
     Examples:
         >>> check_queries("who eats krill")
@@ -104,13 +98,10 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
 
 def check_results(results: object) -> list[RetrievalResult]:
     """Return ``results`` if it is a list of results."""
-    if isinstance(results, str | bytes) or not isinstance(results, Sequence):
-        raise QueryError(f"results must be a list of results, not {type(results).__name__}")
-    if wrong := [result for result in results if not isinstance(result, RetrievalResult)]:
-        raise QueryError(
-            f"results must be a list of results, and one is a {type(wrong[0]).__name__}; pass a list that search returned"
-        )
-    return list(results)
+    given = results if isinstance(results, Sequence) else [results]
+    if wrong := [type(result).__name__ for result in given if not isinstance(result, RetrievalResult)]:
+        raise QueryError(f"results must be a list of results, as search returns it, and hold a {wrong[0]}")
+    return list(given)
 
 
 def check_processed(processed: object, n_queries: int | None = None) -> list[list[str]]:

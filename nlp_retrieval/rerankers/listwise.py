@@ -9,14 +9,13 @@ from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import CandidateBatch
+from nlp_retrieval.core.candidates import CandidateBatch, Scores
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import has_no_words
-from nlp_retrieval.core.search.reranker import BaseListReranker, Blend
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER
@@ -63,7 +62,7 @@ def _numbers(text: str) -> list[int]:
 _MOST_QUERY = 2000
 
 
-class ListwiseReranker(BaseListReranker):
+class ListwiseReranker(BaseReranker):
     """Lets a language model order windows of passages (RankGPT: Sun et al., EMNLP 2023, https://arxiv.org/abs/2304.09542).
 
     The first window is the last ``window`` of the candidates; each next one begins half a window nearer to the front, so that a
@@ -109,9 +108,14 @@ class ListwiseReranker(BaseListReranker):
     def calls_per_query(self) -> int:
         return len(self._windows(self.depth))
 
-    def score_lists(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem]
-    ) -> Mapping[str, NDArray[np.floating]]:
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, Scores]:
+        """A pair is a list of one."""
+        del queries
+        return {"score": np.ones(len(items))}
+
+    def rerank_batch(
+        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
+    ) -> CandidateBatch:
         shown = [fenced(query[:_MOST_QUERY]) for query in queries]
         orders = [list(range(begin, end)) for begin, end in pairwise(batch.offsets.tolist())]
         windows = [
@@ -123,7 +127,7 @@ class ListwiseReranker(BaseListReranker):
         scores = np.zeros(len(items))
         for order in orders:
             scores[order] = 1.0 - np.arange(len(order)) / max(len(order), 1)
-        return {"score": scores}
+        return self.reordered(batch, {"score": scores}, label) if items else batch
 
     def _slide(
         self, queries: list[str], orders: list[list[int]], windows: list[list[slice]], items: list[SearchableItem]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
+from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Component, is_abstract
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
@@ -73,20 +72,9 @@ class BaseReranker(Component, Expression, ABC):
         """
 
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
-        """Reorder results and cut them to the best k.
-
-        Args:
-            nlqs: the original queries.
-            results: one list per query.
-            k: at most this many results per query are returned.
-
-        Raises:
-            QueryError: the lists do not match the queries or hold something other than results, or k is not positive.
-        """
+        """Reorder the results of each query, and cut them to the best k; a QueryError if the lists do not match the queries."""
         queries, depth = check_queries(nlqs), check_k(k)
-        if isinstance(results, str) or not isinstance(results, Sequence):
-            raise QueryError(f"results must be a list of lists, one for each query, not {type(results).__name__}")
-        lists = [check_results(hits) for hits in results]
+        lists = [check_results(hits) for hits in results] if isinstance(results, Sequence) else []
         if len(lists) != len(queries):
             raise QueryError(f"{len(lists)} result lists are given for {len(queries)} queries")
         flat = [result for hits in lists for result in hits]
@@ -99,15 +87,7 @@ class BaseReranker(Component, Expression, ABC):
             {key: np.array([result.signals.get(key, np.nan) for result in flat]) for key in keys},
         )
         ranked = self.rerank_batch(queries, batch, [result.item for result in flat]).head(depth)
-        reranked = [
-            RetrievalResult(
-                item=flat[row].item,
-                score=float(ranked.scores[position]),
-                signals={key: float(col[position]) for key, col in ranked.signals.items() if np.isfinite(col[position])},
-            )
-            for position, row in enumerate(ranked.rows.tolist())
-        ]
-        return [reranked[begin:end] for begin, end in pairwise(ranked.offsets.tolist())]
+        return ranked.results(lambda rows: [flat[row].item for row in rows.tolist()])
 
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
@@ -127,12 +107,9 @@ class BaseReranker(Component, Expression, ABC):
         """Score pairs, one query with one object once, and return the columns."""
         use_one_thread_after_fork()
         number_of: dict[tuple[str, int], int] = {}
-        first: list[int] = []
-        numbers = []
-        for at, (query, item) in enumerate(zip(queries, items, strict=True)):
-            number = number_of.setdefault((query, id(item)), len(first))
-            first += [at] * (number == len(first))
-            numbers.append(number)
+        pairs = zip(queries, items, strict=True)
+        numbers = [number_of.setdefault((query, id(item)), len(number_of)) for query, item in pairs]
+        first = np.unique(numbers, return_index=True)[1].tolist()
         columns = self._score_by_length([queries[at] for at in first], [items[at] for at in first])
         return {key: column[numbers] for key, column in columns.items()}
 
@@ -152,22 +129,15 @@ class BaseReranker(Component, Expression, ABC):
         if not isinstance(scored, Mapping) or "score" not in scored:
             shown = f"columns {list(scored)}" if isinstance(scored, Mapping) else type(scored).__name__
             raise EngineError(f'{self!r} returned {shown} and no column "score"; return {{"score": scores}}')
-        columns = {}
-        for key, values in scored.items():
-            column = np.asarray(values)
-            if column.shape != (n_pairs,) or column.dtype.kind not in "fiub":
+        columns = {key: np.asarray(values) for key, values in scored.items()}
+        for key, column in columns.items():
+            is_one_each = column.shape == (n_pairs,) and column.dtype.kind in "fiub"
+            if not is_one_each or not (np.abs(column.astype(np.float64)) <= _LARGEST).all():
+                shown = f"{column}" if is_one_each else f"an array {list(column.shape)} of {column.dtype}"
                 raise EngineError(
-                    f"{self!r} returned an array {list(column.shape)} of {column.dtype} as {key!r} for {n_pairs} pairs; one "
-                    "real number for each was expected"
+                    f"{self!r} returned {shown:.200} as {key!r} for {n_pairs} pairs; expected one finite number of 32 bits each"
                 )
-            columns[key] = column.astype(np.float64)
-            wrong = columns[key][~(np.abs(columns[key]) <= _LARGEST)]
-            if len(wrong):
-                raise EngineError(
-                    f"{self!r} returned {wrong[0]} as {key!r} for {len(wrong)} of {n_pairs} pairs; scores are finite numbers "
-                    "of 32 bits"
-                )
-        return columns
+        return {key: column.astype(np.float64) for key, column in columns.items()}
 
     def reordered(self, batch: CandidateBatch, columns: Mapping[str, Scores], label: str | None = None) -> CandidateBatch:
         """Reorder candidates by columns as :meth:`scored` returns them, which become signals under the label."""
@@ -199,43 +169,6 @@ def _shared_ranks(batch: CandidateBatch, scores: Scores) -> Scores:
     return ranks
 
 
-# Rerankers of whole lists: a candidate's score depends on the other candidates in its list.
-
-
-class BaseListReranker(BaseReranker):
-    """Reorders lists, each as a whole. A subclass implements ``score_lists``; a single pair is a list of one."""
-
-    @abstractmethod
-    def score_lists(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem]
-    ) -> Mapping[str, NDArray[np.floating]]:
-        """Score the candidates of lists, at least one.
-
-        Args:
-            queries: one per list of the batch.
-            batch: the candidates, each list best first.
-            items: ``[candidates]``.
-
-        Returns:
-            Columns ``[candidates]``: ``"score"``, higher is better, and optionally its parts. Each becomes a signal,
-            ``<label>.<column>``.
-        """
-
-    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
-        n_pairs = len(items)
-        single = CandidateBatch(offsets_of([1] * n_pairs), np.arange(n_pairs), np.zeros(n_pairs), np.zeros(n_pairs, np.int32))
-        return self.score_lists(queries, single, items)
-
-    def rerank_batch(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
-    ) -> CandidateBatch:
-        if len(items) == 0:
-            return batch
-        use_one_thread_after_fork()
-        columns = self.checked_columns(self.score_lists(queries, batch, items), len(items))
-        return self.reordered(batch, columns, label)
-
-
 # Rerankers that define ``rerank`` alone.
 
 
@@ -253,21 +186,15 @@ class AdaptedReranker(BaseReranker):
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
     ) -> CandidateBatch:
-        columns = {key: column.tolist() for key, column in batch.signals.items()}
-        results = [
-            RetrievalResult.trusted(
-                item, score, {key: column[at] for key, column in columns.items() if np.isfinite(column[at])}
-            )
-            for at, (item, score) in enumerate(zip(items, batch.scores.tolist(), strict=True))
-        ]
-        spans = [(number, begin, end) for number, (begin, end) in enumerate(pairwise(batch.offsets.tolist())) if begin < end]
-        if not spans:
+        results = batch.results(lambda _: items)
+        asked = [number for number, hits in enumerate(results) if hits]
+        if not asked:
             return batch
-        said, lists = f"{type(self).__name__}.rerank", [results[begin:end] for _, begin, end in spans]
-        returned = self.rerank([queries[number] for number, _, _ in spans], lists, max(map(len, lists)))
-        places_of = [{items[place].item_id: place for place in range(begin, end)} for _, begin, end in spans]
-        counts, positions, scores = np.zeros(batch.n_lists, np.int64), [np.zeros(0, np.int64)], [np.zeros(0)]
-        for (number, _, _), (places, given) in zip(spans, read_lists(returned, places_of, said), strict=True):
+        said, lists = f"{type(self).__name__}.rerank", [results[number] for number in asked]
+        returned = self.rerank([queries[number] for number in asked], lists, max(map(len, lists)))
+        places_of = [{hit.item.item_id: int(batch.offsets[n]) + at for at, hit in enumerate(results[n])} for n in asked]
+        counts, positions, scores = np.zeros(batch.n_lists, np.int64), list[Rows](), list[Scores]()
+        for number, (places, given) in zip(asked, read_lists(returned, places_of, said), strict=True):
             if len(np.unique(places)) < len(places):
                 raise EngineError(f"{said} returned a result twice for one query")
             is_sorted = (np.lexsort((batch.rows[places], -given)) == np.arange(len(places))).all()
