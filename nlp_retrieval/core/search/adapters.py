@@ -6,9 +6,8 @@ The three signatures::
     def retrieve(self, processed_queries: list[list[str]], output_path: Path, k: int) -> list[list[hit]]
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[hit]]
 
-The sub-queries of a query come together, as the processor made them. A hit is a :class:`RetrievalResult`, an item, the id of
-one, or a pair of one of these and a score. Each list is best first; without scores, the score is 1 / rank.
-A result's signals are not kept.
+The sub-queries of a query come together, as the processor made them. Each list is best first; without scores, the score is
+1 / rank. A result's signals are not kept.
 """
 
 from __future__ import annotations
@@ -33,12 +32,10 @@ Found = tuple[Rows, Scores]
 
 def check_signature(cls: type, method: str, *wanted: str) -> None:
     """Raise a ConfigurationError unless a method has these parameters; further ones need a default."""
-    parameters = list(inspect.signature(getattr(cls, method)).parameters.values())[1:]
-    written = tuple(parameter.name for parameter in parameters)
-    required = {
-        one.name for one in parameters if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-    }
-    if written[: len(wanted)] != wanted or not required <= {*wanted}:
+    given = list(inspect.signature(getattr(cls, method)).parameters.values())[1:]
+    written = [parameter.name for parameter in given]
+    needed = [one.name for one in given if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    if written[: len(wanted)] != [*wanted] or not {*needed} <= {*wanted}:
         raise ConfigurationError(
             f"{cls.__name__}.{method}({', '.join(written)}): define {method}(self, {', '.join(wanted)}); further parameters "
             "need a default"
@@ -57,15 +54,13 @@ def _read_list(returned: object, row_of: Mapping[str, int], said: str) -> Found:
     if not isinstance(returned, list | tuple):
         raise EngineError(f"{said} returned {returned!r:.80} for a query; return a list of hits, best first: {_HIT}")
     hits = [_read_hit(entry, said) for entry in returned]
-    if 0 < sum(score is None for _, score in hits) < len(hits):
+    if unknown := [item_id for item_id, _ in hits if item_id not in row_of]:
+        raise EngineError(f"{said} returned {unknown[0]!r:.80}, the id of none of the {len(row_of)} items that it got")
+    given = [score for _, score in hits if score is not None]
+    if given and len(given) < len(hits):
         raise EngineError(f"{said} returned a list in which only some hits have a score; give one to each, or to none")
-    rows, scores = [], []
-    for rank, (item_id, score) in enumerate(hits, 1):
-        if item_id not in row_of:
-            raise EngineError(f"{said} returned {item_id!r:.80}, the id of none of the {len(row_of)} items that it got")
-        rows.append(row_of[item_id])
-        scores.append(1.0 / rank if score is None else score)
-    return np.array(rows, np.int64), np.array(scores, np.float64)
+    scores = np.array(given, np.float64) if given else 1.0 / np.arange(1.0, len(hits) + 1.0)
+    return np.array([row_of[item_id] for item_id, _ in hits], np.int64), scores
 
 
 def _read_hit(entry: object, said: str) -> tuple[str, float | None]:
@@ -101,7 +96,12 @@ class AdaptedIndex:
             lists = read_lists(returned, [self.row_of] * len(pending), said)
             unsure = []
             for number, (rows, scores) in zip(pending, lists, strict=True):
-                _check_descending(scores, said)
+                if len(rising := np.flatnonzero(scores[1:] > scores[:-1])):
+                    first, then = scores[rising[0] : rising[0] + 2]
+                    raise EngineError(
+                        f"{said} returned a hit with the score {first:g} before one with {then:g}; hits come best first, and a "
+                        "higher score is better: sort them, and negate distances"
+                    )
                 kept = np.arange(len(rows)) if allowed is None else np.flatnonzero(allowed[rows])
                 best = kept[np.lexsort((rows[kept], -scores[kept]))[:k]]
                 found[number] = rows[best], scores[best]
@@ -109,13 +109,3 @@ class AdaptedIndex:
                     unsure.append(number)
             pending, depth = unsure, min(4 * depth, n_items)
         return Hits.from_lists(found)
-
-
-def _check_descending(scores: Scores, said: str) -> None:
-    rising = np.flatnonzero(scores[1:] > scores[:-1])
-    if len(rising):
-        first, then = scores[rising[0]], scores[rising[0] + 1]
-        raise EngineError(
-            f"{said} returned a hit with the score {first:g} before one with {then:g}; hits come best first, and a higher "
-            "score is better: sort them, and negate distances"
-        )
