@@ -46,10 +46,10 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
     if not isinstance(retrievers, Mapping):
         return dict(zip(numbered_names(retriever.name for retriever in retrievers), retrievers, strict=True))
     for label in retrievers:
-        if not label or "." in label or "[" in label:
-            raise ConfigurationError(f"{where}: {label!r} cannot be a label; leave out '.' and '['")
-        if label == "name":  # in a file, it could not be distinguished from the settings of one retriever
-            raise ConfigurationError(f"{where}: 'name' cannot be a label; one retriever alone is a list too: [{{name: ...}}]")
+        if not label or "." in label or "[" in label or label == "name":  # which are the settings of one retriever
+            raise ConfigurationError(
+                f"{where}: {label!r} cannot be a label; leave out '.' and '[' (one alone: [{{name: ...}}])"
+            )
     return dict(retrievers)
 
 
@@ -88,11 +88,10 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
 
     Args:
         index: the index directory.
-        trust: let the index use settings that :mod:`nlp_retrieval.core.components.registry` does not allow in a manifest.
+        trust: let the index use settings that a manifest is not allowed.
 
     Raises:
         UntrustedError: it asks for such settings, and is not trusted.
-        ConfigurationError: one cannot be built; settings that look like secrets are not in a manifest.
 
     Examples:
         >>> report = Searcher(["bm25"]).index(items, "index")
@@ -160,7 +159,7 @@ class BaseSearcher(Component, ABC):
         Args:
             path: the index directory.
             retrievers: those to search with; by default all in the index, without those that are only parts of others.
-            trust: let the index use settings that a manifest is not allowed; see :mod:`nlp_retrieval.core.components.registry`.
+            trust: let the index use settings that a manifest is not allowed.
             **settings: further arguments of the class, such as ``fusion="rrf"`` or ``reranker="overlap"``.
         """
         chosen: Iterable[BaseRetriever | str] = retrievers_of(path, trust=trust) if retrievers is None else retrievers
@@ -168,10 +167,7 @@ class BaseSearcher(Component, ABC):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any] | str | PathLike[str]) -> Self:
-        """Create a searcher from its settings: those of one searcher in a benchmark's configuration.
-
-        Args:
-            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25, faiss], fusion: rrf}``.
+        """Create a searcher from settings such as ``{retrievers: [bm25, faiss], fusion: rrf}``, or a YAML or JSON file of them.
 
         Raises:
             SourceError: the file does not exist or cannot be read.
@@ -183,11 +179,7 @@ class BaseSearcher(Component, ABC):
         return build_as(cls, "searchers", {"name": cls.name} | dict(settings), where)
 
     def to_config(self) -> Config:
-        """Return all settings as plain values, for YAML or JSON; :meth:`from_config` creates an equal searcher from them.
-
-        Raises:
-            ConfigurationError: one is a secret, or an object of this program, such as a client with ``complete(prompt)``.
-        """
+        """Return all settings as plain values, for :meth:`from_config`; a ConfigurationError if no file may hold one of them."""
         refuse_secrets(self, "written into a configuration")
         for part in with_held(self):
             if part.only_in_memory:
@@ -264,7 +256,7 @@ class BaseSearcher(Component, ABC):
         Args:
             items: in any form that :meth:`index` takes. Their ids must be new.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
+            trust: trust the index to configure its other retrievers.
 
         Raises:
             IndexMissingError: no index was opened.
@@ -280,18 +272,12 @@ class BaseSearcher(Component, ABC):
         return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=True, auto_compact=auto_compact))
 
     def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
-        """Delete items from the opened index by their ids; segments are joined when a quarter of all rows is deleted.
-
-        Raises: as :meth:`add`; an :class:`ItemError` also if no item would be left.
-        """
+        """Delete items from the opened index by their ids, as :meth:`add` adds them; an ItemError if none would be left."""
         ids = [item_ids] if isinstance(item_ids, str) else item_ids
         return self._reopen(delete_items(self.opened.path, ids, self._resolver(trust), auto_compact=auto_compact))
 
     def compact(self, *, trust: bool = False) -> UpdateReport:
-        """Join all segments of the opened index and drop deleted items, as if it had been built at once.
-
-        Trained quantisers and centroids may be kept; see the documentation of the retrievers. Raises: as :meth:`add`.
-        """
+        """Join all segments of the opened index and drop deleted items; trained quantisers and centroids may be kept."""
         return self._reopen(compact_index(self.opened.path, self._resolver(trust)))
 
     def _resolver(self, trust: bool) -> Resolve:
@@ -327,11 +313,7 @@ class BaseSearcher(Component, ABC):
 
     @property
     def opened(self) -> Generation:
-        """The generation of the index that is searched.
-
-        Raises:
-            IndexMissingError: none was opened.
-        """
+        """The generation of the index that is searched; an IndexMissingError if none was opened."""
         return self.open_retrievers().generation
 
     def refresh(self) -> bool:

@@ -1,35 +1,14 @@
-"""Operators that write a :class:`~nlp_retrieval.core.search.searcher.Searcher` in one line. They build searchers, nothing else.
-
-With retrievers or searchers ``x`` and ``y``:
-
-==========================  ===================================================================
-``x % 50``                  ``x`` gives 50 candidates.
-``x + y``                   Fuse the lists of both by reciprocal rank.
-``x & y``                   The items that both find, by reciprocal rank (``x | y`` is ``x + y``).
-``0.7 * x + 0.3 * y``       Fuse them by the weighted sum of normalised scores.
-``x >> reranker``           Rerank the candidates of ``x``.
-``x >> reranker % 10``      Rerank the first 10 of them; the others follow in their order.
-``processor >> x``          Search ``x`` for the sub-queries of the processor.
-``function >> x``           A function of a query, which returns what to search for.
-``x >> function``           A function of a query and its results, which returns them in another order.
-==========================  ===================================================================
-
-Python evaluates ``*`` and ``%`` first, then ``+``, then ``>>``, each from left to right: most expressions need no parentheses.
-``&``, then ``|``, come last, also after ``>>``: ``(x & y) >> reranker``.
+"""Operators that write a :class:`~nlp_retrieval.core.search.searcher.Searcher` in one line: docs/SEARCH.md has a table of them.
 
 >>> from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher
 >>> bm25, short, overlap = Bm25Retriever(), Bm25Retriever(b=0.2), OverlapReranker()
 >>> hybrid = bm25 % 50 + short % 20 >> overlap % 10
 >>> hybrid == Searcher([bm25, short], reranker=overlap, depth={"bm25": 50, "bm25-2": 20, "overlap": 10})
 True
->>> (0.7 * bm25 + 0.3 * short).fusion
-WeightedSum(weights=[0.7, 0.3])
 
 ``x + y + z`` is one fusion of three, with parentheses or without. A searcher with a processor, a reranker or another fusion
-becomes one retriever, and so does a sum that is cut or weighted: ``(x + y) % 50``, ``0.7 * (x + y) + 0.3 * z``.
-
-An expression is a new searcher, without an index: call ``index`` or ``open``. Expressions without a meaning raise a
-:class:`~nlp_retrieval.errors.ConfigurationError`.
+becomes one retriever, and so does a sum that is cut or weighted: ``(x + y) % 50``, ``0.7 * (x + y) + 0.3 * z``. An expression
+has no index yet. One without a meaning raises a :class:`~nlp_retrieval.errors.ConfigurationError`.
 """
 
 from __future__ import annotations

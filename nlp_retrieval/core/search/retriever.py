@@ -188,10 +188,7 @@ class BaseRetriever(Builder, Expression, ABC):
         """
 
     def ignored(self, query: str) -> str | None:
-        """Return why an index has none of a query's words, and which setting keeps them; None if it may have some.
-
-        By default, the first part says why, if all parts ignore the query.
-        """
+        """Return why an index (or all parts) has none of a query's words, and which setting keeps them; None if it may."""
         notes = [part.ignored(query) for part in self.parts()]
         return None if None in notes or not notes else notes[0]
 
@@ -200,11 +197,7 @@ class BaseRetriever(Builder, Expression, ABC):
         return ()
 
     def find(self, queries: list[str], k: int, allowed: Mask | None = None) -> Hits:
-        """Search all segments of an opened index as :meth:`search_batch` does, for items that are not deleted and have words.
-
-        Raises:
-            EngineError: the engine returned invalid hits.
-        """
+        """Search all segments of an opened index for items that are not deleted and have words, and check what is found."""
         self.check_opened()
         if self._live is not None:
             allowed = self._live if allowed is None else allowed & self._live
@@ -234,18 +227,7 @@ class BaseRetriever(Builder, Expression, ABC):
         return [None] * len(rows)
 
     def index(self, items: Items, output_path: str | Path, *, replace: bool = False) -> IndexReport:
-        """Index items into a directory; indexing the same items again is free.
-
-        Args:
-            items: a loader, or items; streamed once; their order determines their rows.
-            output_path: the index directory. Other retrievers over the same items may share it.
-            replace: overwrite an existing index of other items.
-
-        Raises:
-            ItemError: the items cannot be indexed.
-            IndexConflictError: the directory holds other items, and ``replace`` is False.
-            IndexWriteError: the directory cannot be written.
-        """
+        """Index items into a directory, which retrievers of the same items share; see :meth:`BaseSearcher.index`."""
         return build_index(items, output_path, with_parts([self]), replace=replace)
 
     def retrieve(
@@ -255,21 +237,7 @@ class BaseRetriever(Builder, Expression, ABC):
         k: int,
         where: Where | None = None,
     ) -> list[list[RetrievalResult]]:
-        """Search an index directory.
-
-        Args:
-            processed_queries: the sub-queries of each query.
-            output_path: the directory written by :meth:`index`.
-            k: at most this many results per query.
-            where: only items whose metadata match this filter are found; see :mod:`nlp_retrieval.core.filters`.
-
-        Returns:
-            One list per query, best first.
-
-        Raises:
-            QueryError: a query is not a string, k is not a positive integer, or the filter does not match these items.
-            IndexMissingError, IndexMismatchError, IndexDamagedError: there is no such index, or a file is missing or damaged.
-        """
+        """Search an index directory for the sub-queries of each query; see :meth:`Searcher.search`."""
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(index_directory(output_path).absolute())
         allowed = generation.items.allowed(where)
@@ -284,12 +252,7 @@ class BaseRetriever(Builder, Expression, ABC):
         )
 
     def open(self, generation: Generation) -> Self:
-        """Return a copy of this retriever, and of its parts, that searches this generation.
-
-        Raises:
-            IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
-            IndexDamagedError: a file is missing or damaged.
-        """
+        """Return a copy of this retriever, and of its parts, that searches this generation, or raise an IndexStateError."""
         identity = self.identity
         record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
@@ -329,23 +292,22 @@ class BaseRetriever(Builder, Expression, ABC):
 
         Signals are named after the label, by default the registry name.
         """
-        unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
-        flat = [subquery for subqueries in unrepeated for subquery in subqueries]
-        distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
+        asked = [self._asked(list(dict.fromkeys(subqueries))) for subqueries in processed]  # a repeated sub-query counts once
+        flat = [one for of_query in asked for one in of_query]
+        distinct = {one: place for place, one in enumerate(dict.fromkeys(filter(None, flat)))}
         depth = min(k, self._n_rows)
         hits = self.find(list(distinct), depth, allowed) if distinct else Hits.from_lists([])
         # sub-queries without words share one empty list after those that were searched
         hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
-        places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
-        counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
-        return self._merged(hits, places, counts, unrepeated, depth, label)
-
-    def _merged(
-        self, hits: Hits, places: Rows, counts: Rows, processed: list[list[str]], k: int, label: str | None
-    ) -> CandidateBatch:
-        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
+        places = np.fromiter((distinct.get(one, len(distinct)) for one in flat), np.int64, len(flat))
+        counts = np.fromiter(map(len, asked), np.int64, len(asked))
+        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, depth)
         note_empty(batch, processed, self.name, self.ignored)
         return batch
+
+    def _asked(self, subqueries: list[str]) -> list[Any]:
+        """What is searched for one query: its sub-queries, without those that have no word."""
+        return ["" if has_no_words(subquery) else subquery for subquery in subqueries]
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
         """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""
@@ -418,33 +380,22 @@ class AdaptedRetriever(BaseRetriever):
             engine.index(listed, folder)
         return AdaptedIndex(engine, folder, dict(zip((item.item_id for item in listed), rows.tolist(), strict=True)))
 
-    def candidates(
-        self, processed: list[list[str]], k: int, label: str | None = None, allowed: Mask | None = None
-    ) -> CandidateBatch:
-        """Search with an opened copy; ``retrieve`` gets the sub-queries of each query together, and merges them itself."""
-        groups = [tuple(text for text in dict.fromkeys(subqueries) if not has_no_words(text)) for subqueries in processed]
-        distinct = {group: place for place, group in enumerate(dict.fromkeys(filter(None, groups)))}
-        asked: list[Any] = [list(group) for group in distinct]
-        hits = self.find(asked, min(k, self._n_rows), allowed)
-        places = np.array([distinct[group] for group in groups if group], np.int64)
-        counts = np.array([bool(group) for group in groups], np.int64)
-        return self._merged(hits, places, counts, processed, k, label)
+    def _asked(self, subqueries: list[str]) -> list[tuple[str, ...]]:
+        """``retrieve`` gets the sub-queries of each query together, and merges them itself."""
+        return [tuple(subquery for subquery in subqueries if not has_no_words(subquery))]
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Ask ``retrieve``, for queries of one sub-query each, or for groups of sub-queries."""
+        """Ask ``retrieve``, for groups of sub-queries, or for queries of one sub-query each."""
         _, index = cast(tuple[str, AdaptedIndex], self._indexed)
-        return index.search([[query] if isinstance(query, str) else query for query in queries], k, allowed)
+        return index.search([[query] if isinstance(query, str) else list(query) for query in queries], k, allowed)
 
 
 def _differences(indexed: object, given: object, place: str = "") -> list[str]:
-    """What differs between two configurations, value by value, each with its place: ``links[0].rarity: ...``."""
-    if isinstance(indexed, dict) and isinstance(given, dict):
-        pairs = [(f"{place}.{key}", indexed.get(key), given.get(key)) for key in sorted(indexed.keys() | given.keys())]
-    elif isinstance(indexed, list) and isinstance(given, list) and len(indexed) == len(given):
-        pairs = [(f"{place}[{n}]", before, now) for n, (before, now) in enumerate(zip(indexed, given, strict=True))]
-    else:
+    """What differs between two configurations, by parameter: ``encoder.model: ...``."""
+    if not (isinstance(indexed, dict) and isinstance(given, dict)):
         return [] if indexed == given else [f"{place.lstrip('.')}: indexed with {indexed!r}, now {given!r}"]
-    return [difference for inner, before, now in pairs for difference in _differences(before, now, inner)]
+    keys = sorted(indexed.keys() | given.keys())
+    return [one for key in keys for one in _differences(indexed.get(key), given.get(key), f"{place}.{key}")]
 
 
 def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:

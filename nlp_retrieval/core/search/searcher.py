@@ -1,8 +1,4 @@
-"""The composition: process, retrieve, fuse, rerank, cut.
-
-A searcher consists of components and adds no scoring of its own. A call of ``search`` uses the same generation of the index
-throughout; ``refresh`` switches to a newer one.
-"""
+"""The composition: process, retrieve, fuse, rerank, cut."""
 
 from __future__ import annotations
 
@@ -264,19 +260,7 @@ class Searcher(BaseSearcher, Expression):
         return any(retriever.explains for retriever in self.retrievers.values())
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
-        """Explain why results were found: the chain of links that led there, by the label of each retriever that has one.
-
-        Args:
-            query: the query text.
-            results: results of :meth:`search` for this query.
-
-        Returns:
-            One mapping per result; empty if no retriever has an explanation.
-
-        Raises:
-            QueryError: the query is not a string, or a result is not a result of this index.
-            IndexMissingError: no index was opened.
-        """
+        """Explain why results of :meth:`search` were found: the chain of links, by the label of each retriever that has one."""
         (nlq,) = check_queries(query)
         opened = self.open_retrievers()
         rows = opened.generation.items.rows_of([result.item.item_id for result in check_results(results)])
@@ -319,10 +303,7 @@ def _as_retrievers(given: Any) -> Any:
 
 
 class SearcherRetriever(BaseRetriever):
-    """A searcher among the retrievers of another one. It has no index of its own: its retrievers' are used.
-
-    Every search costs what it costs there, for as many results as the outer searcher's depth; sub-queries of the outer
-    processor are its queries.
+    """A searcher among the retrievers of another one; sub-queries of the outer processor are its queries.
 
     Args:
         retrievers: as of :class:`Searcher`.
@@ -455,13 +436,12 @@ class _Term(NamedTuple):
 
 
 def _limited(x: Any, n: Any) -> Searcher | FirstCandidates:
+    where = f"{_name(x)} % {_name(n)}"
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise _no_meaning(x, "%", n, f"a number of candidates is an integer from 1, as in {_name(x)} % 50")
-    if isinstance(x, FirstCandidates):
-        raise _no_meaning(x, "%", n, f"two depths for one reranker; write {x.reranker.name} % {min(x.n, n)}")
+        raise ConfigurationError(f"{where}: a number of candidates is an integer from 1, as in {_name(x)} % 50")
     if isinstance(x, BaseReranker):
         return FirstCandidates(x, int(n))
-    searcher = _searcher(x, f"% {n}")
+    searcher = _searcher(x, where)
     if len(searcher.retrievers) > 1 or searcher.rerankers or searcher.scope != "pooled":
         return Searcher([searcher], depth=int(n))
     depth = searcher.depth_for(int(n))  # at most n of the depth that it has
@@ -469,17 +449,10 @@ def _limited(x: Any, n: Any) -> Searcher | FirstCandidates:
 
 
 def _weighted(weight: Any, x: Any) -> Searcher:
-    is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
-    if not is_number or not 0 < weight < math.inf:
-        raise _no_meaning(weight, "*", x, f"a weight is a number above 0, as in 0.7 * {_name(x)}; leave out what has none")
-    if _is_reranker(x):
-        raise _no_meaning(
-            weight,
-            "*",
-            x,
-            "only what retrieves has a weight; a reranker is blended by its parameter blend with the list before it",
-        )
-    searcher = _searcher(x, f"{_name(weight)} *")
+    where, is_number = f"{_name(weight)} * {_name(x)}", isinstance(weight, int | float | np.number)
+    if not is_number or isinstance(weight, bool) or not 0 < weight < math.inf:
+        raise ConfigurationError(f"{where}: a weight is a number above 0, as in 0.7 * {_name(x)}; leave out what has none")
+    searcher = _searcher(x, where)
     terms = _terms(searcher)
     if any(term.weight is None for term in terms):
         (term,) = terms if len(terms) == 1 else [_Term("", searcher)]
@@ -488,47 +461,34 @@ def _weighted(weight: Any, x: Any) -> Searcher:
 
 
 def _fused(x: Any, y: Any) -> Searcher:
-    for reranker in filter(_is_reranker, (x, y)):
-        cure = f"write x >> {_name(reranker)}, or x >> a >> b for two of them"
-        raise _no_meaning(x, "+", y, f"what retrieves is fused, and a reranker follows; {cure}")
     where = f"{_name(x)} + {_name(y)}"
     terms = [*_terms(_searcher(x, where)), *_terms(_searcher(y, where))]
     without = [_name(term.retriever) for term in terms if term.weight is None]
     if 0 < len(without) < len(terms):
         cure = "give one to each part, as in 0.7 * a + 0.3 * b (a sum takes one as a whole: 0.7 * (a + b)), or to none"
-        raise _no_meaning(x, "+", y, f"{', '.join(without)} has no weight and the rest has; {cure}")
+        raise ConfigurationError(f"{where}: {', '.join(without)} has no weight and the rest has; {cure}")
     return _sum(terms)
 
 
 def _shared(x: Any, y: Any) -> Searcher:
-    for reranker in filter(_is_reranker, (x, y)):
-        raise _no_meaning(x, "&", y, f"write (a & b) >> {_name(reranker)}, with parentheses")
-    parts = [_searcher(part, f"{_name(x)} & {_name(y)}") for part in (x, y)]
+    where = f"{_name(x)} & {_name(y)}"
+    parts = [_searcher(part, where) for part in (x, y)]
     terms = [term for part in parts for term in (_terms(part) if len(part.retrievers) == 1 else [_Term("", part)])]
     if any(term.weight is not None for term in terms):
-        raise _no_meaning(x, "&", y, "what both find is fused by rank, without weights; leave them out")
+        raise ConfigurationError(f"{where}: what both find is fused by rank, without weights; leave them out")
     return _changed(_sum(terms), fusion=ReciprocalRankFusion(found_by=2))
 
 
 def _followed(x: Any, y: Any) -> Searcher:
     x, y = _of_function(FunctionProcessor, x), _of_function(FunctionReranker, y)
-    where, is_processor = f"{_name(x)} >> {_name(y)}", isinstance(x, BaseUserQueryProcessor)
-    if _is_reranker(y):
-        if _is_reranker(x) or is_processor:
-            raise _no_meaning(x, ">>", y, f"there is nothing to rerank; begin with what retrieves, as in bm25 >> {_name(y)}")
+    where = f"{_name(x)} >> {_name(y)}"
+    if isinstance(y, BaseReranker | FirstCandidates):
         searcher = _searcher(x, where)
         return _changed(searcher, reranker=[*searcher.rerankers.values(), y])
-    if not is_processor or isinstance(y, BaseUserQueryProcessor):
-        cure = "write a + b to fuse the lists of two retrievers, and a processor before what it searches"
-        raise _no_meaning(x, ">>", y, f"after >> comes a reranker; {cure}")
     searcher = _searcher(y, where)
-    if searcher.processor is not None:
-        raise _no_meaning(x, ">>", y, f"{_name(y)} has the processor {searcher.processor.name} already; write one of both")
+    if searcher.processor is not None or not isinstance(x, BaseUserQueryProcessor):
+        raise ConfigurationError(f"{where}: before >> comes one processor, or after it a reranker; a + b fuses two lists")
     return _changed(searcher, processor=x)
-
-
-def _no_meaning(x: Any, operator: str, y: Any, why: str) -> ConfigurationError:
-    return ConfigurationError(f"{_name(x)} {operator} {_name(y)}: {why}")
 
 
 def _terms(searcher: Searcher) -> list[_Term]:
@@ -569,12 +529,9 @@ def _searcher(x: Any, where: str) -> Searcher:
         return x
     if isinstance(x, BaseRetriever):
         return Searcher([x])
-    cure = "of searchers, only a Searcher can" if isinstance(x, Component) else "write a retriever or a searcher"
-    raise ConfigurationError(f"{where}: {_name(x)} cannot be a part of an expression; {cure}")
-
-
-def _is_reranker(x: Any) -> bool:
-    return isinstance(x, BaseReranker | FirstCandidates)
+    raise ConfigurationError(
+        f"{where}: {_name(x)} cannot stand there; write a retriever or a Searcher, in parentheses if a reranker follows with >>"
+    )
 
 
 def _name(x: Any) -> str:

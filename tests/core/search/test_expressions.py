@@ -74,14 +74,13 @@ def test_an_expression_goes_through_yaml():
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("first + second", r"brief \+ overlap: .* write x >> brief, or x >> a >> b"),
-        ("first >> second", "brief >> overlap: there is nothing to rerank; begin with what retrieves"),
-        ("a >> b", r"terms >> share: after >> comes a reranker; write a \+ b"),
-        ("split >> (split >> a)", r"split >> terms: terms has the processor split already"),
+        ("first + second", r"brief \+ overlap: brief cannot stand there; write a retriever or a Searcher"),
+        ("a >> b", r"terms >> share: before >> comes one processor, or after it a reranker; a \+ b fuses"),
+        ("split >> (split >> a)", r"split >> terms: before >> comes one processor"),
         ("a % 0", "terms % 0: a number of candidates is an integer from 1, as in terms % 50"),
         ("-1 * a", r"-1 \* terms: a weight is a number above 0"),
         ("0.7 * a + b", r"share has no weight and the rest has; .*0.7 \* a \+ 0.3 \* b"),
-        ("a + 3", "3 cannot be a part of an expression; write a retriever or a searcher"),
+        ("a + 3", "3 cannot stand there; write a retriever or a Searcher"),
     ],
 )
 def test_what_means_nothing_says_what_to_write(expression, message):
