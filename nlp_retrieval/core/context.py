@@ -1,8 +1,6 @@
 """What a search or a build carries past code that is not its own: an engine, a processor or a reranker of any package.
 
-A :class:`SearchContext` says which stages run, who encodes, where notes and seconds are collected, and whether somebody still
-waits. Our own functions pass it on as an argument; what a plug-in calls (:func:`stage`, :func:`add_note`) finds it in one
-context variable. Threads see it if they run in a copy of the caller's context.
+Threads see it if they run in a copy of the caller's context.
 """
 
 from __future__ import annotations
@@ -31,12 +29,13 @@ ENCODER_LIMIT = "the encoder reads", "where the model can read more, raise max_l
 """Limit and cure of encoders, for :func:`warn_of_cut`."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Workers:
-    """Workers that encode the passages of an index and compute the stages of a benchmark."""
+    """Workers of one call, which encode the passages of an index or search; they start when they are first needed."""
 
     n: int | None = None
     ray: str | None = None
+    started: Any = None
 
     def __post_init__(self) -> None:
         if self.n is not None and (isinstance(self.n, bool) or not isinstance(self.n, int) or not 1 <= self.n <= MOST_WORKERS):
@@ -52,18 +51,9 @@ class Workers:
         """Return whether anything is encoded outside of this process."""
         return self.ray is not None or (self.n or 1) > 1
 
-
-@dataclass
-class WorkerLease:
-    """The workers of one call; started when they are first needed."""
-
-    wanted: Workers
-    started: Any = None
-
     def pool(self, start: Callable[[Workers], Any]) -> Any:
         """Return the pool of this call; if there is none yet, ``start`` starts it."""
-        if self.started is None:
-            self.started = start(self.wanted)
+        self.started = self.started or start(self)
         return self.started
 
 
@@ -76,7 +66,7 @@ class SearchContext:
     notes: list[str] | None = None
     notes_empty: bool = True
     seconds: StageSeconds | None = None
-    workers: WorkerLease | None = None
+    workers: Workers | None = None
     abandoned: Event | None = None
     spans: Callable[[str, Mapping[str, str]], AbstractContextManager[object]] | None = None
     record: Callable[[Mapping[str, Any]], None] | None = None
@@ -136,10 +126,10 @@ def record_stages() -> Iterator[StageSeconds]:
 
 @contextmanager
 def record_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Record what the block does as steps of an agent, if somebody records, and nothing that it calls for that.
+    """Record what the block does, and nothing that it calls for that, as steps of an agent, if somebody records.
 
     Args:
-        steps: the steps, in fields of :class:`~nlp_retrieval.agents.AgentStep`; not used if nobody records.
+        steps: the steps, in fields of :class:`~nlp_retrieval.agents.AgentStep`.
 
     Yields:
         The steps, to be completed by the block: what a search found. Empty if nobody records.
@@ -174,9 +164,7 @@ def search_steps(queries: Iterable[str], k: int, where: Mapping[str, Any] | None
     return ({"kind": "search", "query": query, "k": k, "where": where} for query in queries)
 
 
-# Notes: what was skipped or found nothing, and what to do about it. Python and the command line show them as warnings;
-# services collect them and send them with the answer.
-
+# Notes: what was skipped or found nothing, and what to do about it.
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
@@ -258,10 +246,9 @@ def use_workers(wanted: Workers) -> Iterator[None]:
     if not wanted.elsewhere:
         yield
         return
-    lease = WorkerLease(wanted)
     try:
-        with changed_context(workers=lease):
+        with changed_context(workers=wanted):
             yield
     finally:
-        if lease.started is not None:
-            lease.started.close()
+        if wanted.started is not None:
+            wanted.started.close()

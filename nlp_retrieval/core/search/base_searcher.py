@@ -179,7 +179,7 @@ class BaseSearcher(Component, ABC):
         return build_as(cls, "searchers", {"name": cls.name} | dict(settings), where)
 
     def to_config(self) -> Config:
-        """Return all settings as plain values, for :meth:`from_config`; a ConfigurationError if no file may hold one of them."""
+        """Return all settings as plain values, for :meth:`from_config`; a ConfigurationError if no file may hold one."""
         refuse_secrets(self, "written into a configuration")
         for part in with_held(self):
             if part.only_in_memory:
