@@ -96,15 +96,16 @@ def is_secret_name(name: str) -> bool:
     return name.lower() not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
 
 
-def _without(value: Any, known: list[str]) -> Any:
+def _without(value: Any, known: list[str], is_secret: bool = False) -> Any:
     if isinstance(value, Mapping):
         named = {"value"} if is_secret_name(str(value.get("name"))) else set()  # {"name": "Authorization", "value": ...}
         return {
-            key: _hidden(inner) if key in named or is_secret_name(str(key)) else _without(inner, known)
-            for key, inner in value.items()
+            key: _without(inner, known, is_secret or key in named or is_secret_name(str(key))) for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_without(inner, known) for inner in value]
+        return [_without(inner, known, is_secret) for inner in value]
+    if is_secret and value is not None and value != "":
+        return HIDDEN
     if not isinstance(value, str):
         return value
     value = hide_values(value, known)
@@ -140,12 +141,3 @@ def _of_environment() -> list[str]:
     known = {value for value in values if len(value) >= _SHORTEST and not value.startswith(("/", "."))}
     known |= {value for value in _read if len(value) >= _SHORTEST_READ}
     return sorted(known, key=len, reverse=True)
-
-
-def _hidden(value: Any) -> Any:
-    """Return the display form of a secret setting; None and empty values are kept, because they hold no secret."""
-    if isinstance(value, Mapping):
-        return {key: _hidden(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_hidden(inner) for inner in value]
-    return value if value is None or value == "" else HIDDEN

@@ -65,19 +65,16 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
         corpus = manifest.corpus.fingerprint
         known = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
         others = [record for record in manifest.retrievers if record.fingerprint not in known]
-        if not others:
-            return [known[record.fingerprint] for record in manifest.retrievers]
         try:
             made = _made_of(others, directory, cure, trust=trust)
         except ConfigurationError as error:
             raise IndexMismatchError(f"the index also holds what cannot be kept up to date: {error}{cure}") from error
         known |= {fingerprint_of(corpus, retriever.identity): retriever for retriever in made}
-        for record in others:
-            if record.fingerprint not in known:
-                raise IndexMismatchError(
-                    f"the index also holds {record.config}, which cannot be kept up to date: made from these settings, it is "
-                    f"another one (another model, or a setting that is a secret){cure}"
-                )
+        if changed := [record.config for record in others if record.fingerprint not in known]:
+            raise IndexMismatchError(
+                f"the index also holds {changed[0]}, which cannot be kept up to date: made from these settings, it is "
+                f"another one (another model, or a setting that is a secret){cure}"
+            )
         return [known[record.fingerprint] for record in manifest.retrievers]
 
     return resolve
@@ -199,7 +196,7 @@ class BaseSearcher(Component, ABC):
         """Names of the stages, in order, as :func:`nlp_retrieval.core.context.record_stages` reports them."""
 
     @abstractmethod
-    def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> list[list[RetrievalResult]]:
+    def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> Sequence[list[RetrievalResult]]:
         """Search: one list per query, best first."""
 
     @property

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, SupportsIndex, overload
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,7 +37,7 @@ class RankedList(list[RetrievalResult]):
         return f"<{len(self)} results for {excerpt(self.query, 60)!r}: {', '.join([*first, '…'][: len(self)])}>"
 
 
-class RankedLists(list[list[RetrievalResult]], AsTable):
+class RankedLists(list[RankedList], AsTable):
     """Results of a search: a :class:`RankedList` per query, and all their rows as a table.
 
     The table has a row per result: ``qid``, ``docno``, ``rank`` (from 1) and ``score``, as in a TREC run; with details also
@@ -67,16 +67,6 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
             RankedList(results, query, query_id) for query, results, query_id in zip(queries, lists, ids, strict=True)
         )
 
-    @overload
-    def __getitem__(self, key: SupportsIndex) -> RankedList: ...
-    @overload
-    def __getitem__(self, key: slice) -> list[list[RetrievalResult]]: ...
-    def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(key)
-
-    def __iter__(self) -> Iterator[RankedList]:
-        return super().__iter__()  # type: ignore[return-value]
-
     def to_arrow(self, *, details: bool = False) -> pa.Table:
         """Return an Arrow table."""
         rows = [(found, rank, hit) for found in self for rank, hit in enumerate(found, 1)]
@@ -105,7 +95,3 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the score by item id, best first, by query id: a run as ranx and pytrec_eval take it."""
         return {results.query_id: {hit.item.item_id: hit.score for hit in results} for results in self}
-
-    def __repr__(self) -> str:
-        counts = [str(len(results)) for results in self[:10]]
-        return f"<{len(self)} {'query' if len(self) == 1 else 'queries'}: {', '.join([*counts, '…'][: len(self)])} results>"
