@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import os
 import shutil
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,8 +31,8 @@ from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, index_directory, open_generation
-from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
@@ -41,7 +40,7 @@ from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import MergeRule, merge_subqueries, note_empty
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
 
 # The steps of a search that take time, which a caller may replace: a caller that searches with many configurations keeps their
 # results (:mod:`nlp_retrieval.benchmarks.shared_stages`). Fusing, interleaving and cutting are always done again.
@@ -324,19 +323,20 @@ class BaseRetriever(Builder, Expression, ABC):
 
 
 class AdaptedRetriever(BaseRetriever):
-    """Becomes the base of a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone, and makes an engine of it."""
+    """Becomes the base of a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone, and makes an engine of it.
+
+    Where the class defines ``load``, it opens what ``index`` wrote; else items are indexed when the index is opened.
+    """
 
     is_adapted = True
 
     _indexed: tuple[str, AdaptedIndex] | None = None
-    """What was indexed last, and the fingerprint of its items."""
+    """What was opened last, and the fingerprint of its items."""
     _folders: Sequence[SegmentFolder] = ()
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        """Let ``index`` write the index, and keep the object."""
-        digest = ItemsDigest()
-        index = self._index_of(list(digest.passing(items.stream())), items, folder)
-        self._indexed = digest.hexdigest(), index
+        if self._loads:
+            self._index_of(items, folder)
         if not any(folder.iterdir()):
             (folder / "in_memory.json").write_text("{}", "utf-8")
 
@@ -347,35 +347,29 @@ class AdaptedRetriever(BaseRetriever):
         """Do nothing; :meth:`open` has the items too."""
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Remember the folders for :meth:`open`."""
         self._folders = segments
 
     def open(self, generation: Generation) -> Self:
-        """Return a copy that searches a generation: by its files, by the object that indexed it, or by indexing again."""
         opened, items, corpus = super().open(generation), generation.items, generation.manifest.corpus.fingerprint
-        folder, loads = opened._folders[0].folder, type(self).load is not AdaptedRetriever.load
-        if loads and len(opened._folders) == 1:
-            engine = copy.deepcopy(self)
+        if self._loads and len(opened._folders) == 1:
+            engine, folder = copy.deepcopy(self), opened._folders[0].folder
             engine.load(folder)
             rows = {item.item_id: row for row, item in enumerate(items.stream(keys=()))}
             opened._indexed = corpus, AdaptedIndex(engine, folder, rows)
-        elif self._indexed is not None and self._indexed[0] == corpus:
-            index = self._indexed[1]
-            index.folder = index.folder if index.folder.exists() else folder  # it was built there, and published elsewhere
-        else:
-            temporary = Path(mkdtemp(prefix="nlp_retrieval-"))
-            index = self._index_of(list(items.stream_live()), items, temporary)
-            finalize(index, shutil.rmtree, temporary, ignore_errors=True)
+        elif self._indexed is None or self._indexed[0] != corpus:
+            folder = Path(mkdtemp(prefix="nlp_retrieval-"))
+            index = self._index_of(items, folder)
+            finalize(index, shutil.rmtree, folder, ignore_errors=True)
             self._indexed = opened._indexed = corpus, index
-            if type(self).index is not BaseRetriever.index:
-                cure = "call compact()" if loads else "define load(folder), which opens what index() wrote"
-                message = f"{self.name} has indexed {len(index.row_of):,} items again to open its index; {cure}"
-                warnings.warn(message, RetrievalWarning, stacklevel=2)
         return opened
 
-    def _index_of(self, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
+    @property
+    def _loads(self) -> bool:
+        return type(self).load is not AdaptedRetriever.load
+
+    def _index_of(self, items: ItemTable, folder: Path) -> AdaptedIndex:
         engine: Any = copy.deepcopy(self)
-        rows = np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
+        listed, rows = list(items.stream_live()), np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
         if type(self).index is not BaseRetriever.index:
             engine.index(listed, folder)
         return AdaptedIndex(engine, folder, dict(zip((item.item_id for item in listed), rows.tolist(), strict=True)))

@@ -122,7 +122,7 @@ def test_what_is_no_list_of_hits_is_refused_with_what_was_returned(returned, sai
         search(Returning(), tmp_path)
 
 
-def test_another_process_indexes_again_what_is_only_in_the_object_and_says_so(tmp_path):
+def test_another_process_indexes_again_what_is_only_in_the_object(tmp_path):
     module = tmp_path / "mine.py"
     module.write_text(
         "import sys\nfrom nlp_retrieval import Searcher\nfrom nlp_retrieval.core import BaseRetriever\n"
@@ -137,7 +137,6 @@ def test_another_process_indexes_again_what_is_only_in_the_object_and_says_so(tm
     subprocess.run([*run, "index"], cwd=tmp_path, check=True)
     done = subprocess.run([*run, "search"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout == "b\n"
-    assert "mine has indexed 2 items again to open its index; define load(folder)" in done.stderr
 
 
 def test_the_order_of_a_reranker_counts_and_its_scores_where_they_agree(tmp_path):
