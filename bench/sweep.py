@@ -32,7 +32,7 @@ FUSIONS: dict[str, BaseFusion] = {
     "rrf": ReciprocalRankFusion(),
     "rrf 10": ReciprocalRankFusion(k=10),
     "weighted": WeightedSum(),
-    "by rank": WeightedSum(normalization="rank"),
+    "rrf 100": ReciprocalRankFusion(k=100),
 }
 RERANKERS: dict[str, BaseReranker] = {
     "overlap": OverlapReranker(blend="rank"),

@@ -81,12 +81,7 @@ class Hits:
         return Hits.from_lists([lists.get(number) or self.of(number) for number in range(len(self.offsets) - 1)])
 
     def checked(self, n_queries: int, n_items: int, k: int, engine: object, allowed: Mask | None = None) -> Hits:
-        """Check that an engine's hits are valid, and sort its lists: best first, ties by row.
-
-        Raises:
-            EngineError: a score that is not finite, an infinite signal, a row out of range or not allowed, more than k hits,
-                or the wrong number of lists.
-        """
+        """Return valid hits with their lists sorted, best first, ties by row; an EngineError says what is invalid."""
         counts = np.diff(self.offsets)
         columns = [self.scores, *self.signals.values()]
         if len(counts) != n_queries or any(len(column) != self.offsets[-1] for column in [self.rows, *columns]):
@@ -116,7 +111,7 @@ class Hits:
 
 @dataclass(frozen=True)
 class CandidateBatch:
-    """Ranked candidates of a batch of lists (one list per query, or per sub-query), with their signals."""
+    """Ranked candidates of a batch of lists (one per query, or per sub-query), with their signals."""
 
     offsets: Rows
     rows: Rows
@@ -124,15 +119,8 @@ class CandidateBatch:
     subquery: NDArray[np.int32]
     signals: dict[str, Scores] = field(default_factory=dict)
 
-    @classmethod
-    def empty(cls, n_lists: int) -> CandidateBatch:
-        """Return a batch of lists without candidates."""
-        none = np.zeros(0, np.int64)
-        return cls(np.zeros(n_lists + 1, np.int64), none, np.zeros(0), none.astype(np.int32))
-
     @property
     def n_lists(self) -> int:
-        """Return how many lists there are."""
         return len(self.offsets) - 1
 
     @property
@@ -186,16 +174,12 @@ class CandidateBatch:
         steps[counts > 0] = np.where(step > 0, np.minimum(1.0, step), 1.0)
         steps = np.maximum(steps, 2 * np.spacing(np.abs(lowest)))  # a step of 1 is lost in a score of 1e16
         scores = np.maximum(lowest[others.owner] - steps[others.owner] * others.ranks, np.finfo(np.float64).min)
-        none = np.full(len(self.rows), np.nan), np.full(len(others.rows), np.nan)
         joined = CandidateBatch(
             self.offsets,
             np.concatenate([self.rows, others.rows]),
             np.concatenate([self.scores, scores]),
             np.concatenate([self.subquery, others.subquery]),
-            {
-                key: np.concatenate([self.signals.get(key, none[0]), others.signals.get(key, none[1])])
-                for key in dict.fromkeys([*self.signals, *others.signals])
-            },
+            _signals_of([self, others]),
         )
         return joined.take(np.argsort(owner, kind="stable"), self.offsets + others.offsets)
 
@@ -331,19 +315,21 @@ def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: i
             found.append(replace(hits, rows=hits.rows + rows.start))
     if len(found) == 1:
         return found[0]
-    none = np.zeros(0, np.int64)
-    owner = np.concatenate([none, *(np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in found)])
-    rows_found = np.concatenate([none, *(hits.rows for hits in found)])
-    scores = np.concatenate([np.zeros(0), *(hits.scores for hits in found)])
-    signals = {
-        key: np.concatenate([hits.signals.get(key, np.full(len(hits.rows), np.nan)) for hits in found])
-        for key in dict.fromkeys(key for hits in found for key in hits.signals)
-    }
+    if not found:
+        return Hits.from_lists([(np.zeros(0, np.int64), np.zeros(0))] * n_queries)
+    owner = np.concatenate([np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in found])
+    rows_found, scores = np.concatenate([hits.rows for hits in found]), np.concatenate([hits.scores for hits in found])
     order = np.lexsort((rows_found, -scores, owner))
     begins = offsets_of(np.bincount(owner, minlength=n_queries))
     kept = order[np.arange(len(owner)) - begins[owner[order]] < k]
-    offsets = offsets_of(np.minimum(np.diff(begins), k))
-    return Hits(offsets, rows_found[kept], scores[kept], {key: column[kept] for key, column in signals.items()})
+    signals = {key: column[kept] for key, column in _signals_of(found).items()}
+    return Hits(offsets_of(np.minimum(np.diff(begins), k)), rows_found[kept], scores[kept], signals)
+
+
+def _signals_of(parts: Sequence[Hits | CandidateBatch]) -> dict[str, Scores]:
+    """The signals of parts, one after another; NaN where a part has none."""
+    keys = dict.fromkeys(key for part in parts for key in part.signals)
+    return {key: np.concatenate([part.signals.get(key, np.full(len(part.rows), np.nan)) for part in parts]) for key in keys}
 
 
 def scaled(scores: Scores, depth: int = 0) -> Scores:

@@ -43,7 +43,7 @@ def sweep() -> dict[str, Searcher]:
         "rrf": ReciprocalRankFusion,
         "weighted": lambda: WeightedSum([0.3, 0.7]),
         "sum": WeightedSum,
-        "ranked": lambda: WeightedSum(normalization="rank"),
+        "rrf 10": lambda: ReciprocalRankFusion(k=10),
     }
     rerankers = {
         "overlap": lambda: OverlapReranker(blend="rank"),

@@ -232,8 +232,6 @@ class BaseSearcher(Component, ABC):
 
         Raises:
             ItemError: the items cannot be indexed.
-            ConfigurationError: ``workers`` is below 1, or ``ray`` is not an address.
-            DependencyError: a cluster is wanted, and ray is not installed.
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
             WorkerError: workers fail repeatedly, or the cluster is unreachable, full, or has other versions or models.
@@ -245,18 +243,14 @@ class BaseSearcher(Component, ABC):
         return report
 
     def add(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
-        """Add items to the opened index, without rebuilding it, and search them from now on.
-
-        All retrievers of the index are updated, also those of other searchers. Other readers see the new items after
-        :meth:`refresh`.
+        """Add items to the opened index of all its retrievers, without rebuilding it, and search them from now on.
 
         Args:
             items: in any form that :meth:`index` takes. Their ids must be new.
-            auto_compact: whether to join segments when there are many; see :meth:`compact`.
+            auto_compact: whether to join segments when there are many, or many rows are deleted.
             trust: trust the index to configure its other retrievers.
 
         Raises:
-            IndexMissingError: no index was opened.
             ItemError: an id exists already, or the items cannot be indexed; nothing is added then.
             UntrustedError: another retriever of the index asks for more than a manifest is allowed, and is not trusted.
             IndexLockedError: another process is writing to the index.

@@ -156,7 +156,6 @@ def _values(
 # A fusion works on a pool: per candidate, its score and rank from each retriever, NaN if the retriever did not find it.
 # Scores of different engines are not comparable, so all but `RawScore` use ranks or normalised scores.
 
-Normalization = Literal["minmax", "rank"]
 _Weight = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
 Weights = Sequence[_Weight] | Mapping[str, _Weight]
 
@@ -277,11 +276,10 @@ class ReciprocalRankFusion(BaseFusion):
 
 
 class WeightedSum(BaseFusion):
-    """Weighted sum of normalised scores (CombSUM with equal weights: Fox and Shaw, TREC-2, 1994); what was not found gets 0.
+    """Weighted sum of scores scaled to 0..1 (CombSUM with equal weights: Fox and Shaw, TREC-2, 1994); 0 for what was not found.
 
     Args:
         weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
-        normalization: ``minmax`` to 0..1, or ``rank`` to 1 for the first down to 1/n.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=WeightedSum([0.3, 0.7]))
@@ -289,14 +287,13 @@ class WeightedSum(BaseFusion):
     """
 
     name = "weighted_sum"
-    manifest_may_set = may_set("weights", "normalization")
+    manifest_may_set = may_set("weights")
 
-    def __init__(self, weights: Weights | None = None, normalization: Normalization = "minmax") -> None:
+    def __init__(self, weights: Weights | None = None) -> None:
         self.weights = _checked_weights(weights)
-        self.normalization: Normalization = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        return _summed(normalized(pool, self.normalization) * weights_for(self.weights, pool.labels))
+        return _summed(normalized(pool) * weights_for(self.weights, pool.labels))
 
 
 def _summed(parts: Scores) -> Scores:
@@ -305,20 +302,16 @@ def _summed(parts: Scores) -> Scores:
     return summed
 
 
-def normalized(pool: FusionPool, rule: Normalization) -> Scores:
-    """Comparable scores, ``[candidates, retrievers]``, normalised per list and retriever."""
+def normalized(pool: FusionPool) -> Scores:
+    """Scores scaled to 0..1, ``[candidates, retrievers]``, per list and retriever."""
     values = np.zeros_like(pool.scores)
     for column in range(pool.scores.shape[1]):
         finite = np.flatnonzero(np.isfinite(pool.scores[:, column]))
         if len(finite) == 0:
             continue
-        owner, scores, ranks = pool.owner[finite], pool.scores[finite, column], pool.ranks[finite, column]
-        begins = np.flatnonzero(np.concatenate([[True], owner[1:] != owner[:-1]]))
-        group = np.cumsum(np.concatenate([[0], owner[1:] != owner[:-1]]))
-        count = np.diff(np.append(begins, len(owner)))
-        if rule == "rank":
-            values[finite, column] = 1.0 - (ranks - 1.0) / count[group]
-            continue
+        owner, scores = pool.owner[finite], pool.scores[finite, column]
+        is_first = np.concatenate([[True], owner[1:] != owner[:-1]])
+        begins, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
         # by powers of two, which is exact, so that no difference overflows
         scores = np.ldexp(scores, -np.frexp(np.maximum.reduceat(np.abs(scores), begins))[1][group])
         low, high = np.minimum.reduceat(scores, begins)[group], np.maximum.reduceat(scores, begins)[group]

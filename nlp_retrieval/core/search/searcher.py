@@ -6,12 +6,10 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 from uuid import uuid4
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import Field
@@ -44,23 +42,21 @@ Reranker = BaseReranker | FirstCandidates | ByName
 class Searcher(BaseSearcher, Expression):
     """Composes retrievers, and the stages before and after them, into one search.
 
-    It may be written as an expression: see :mod:`nlp_retrieval.core.search.expressions`.
+    It may be written as an expression: see :mod:`nlp_retrieval.core.search.expressions`. Parts may be given by their registry
+    names (``["bm25", "faiss"]``), or as ``{"name": "bm25", "k1": 1.2}``.
 
     Args:
-        retrievers: at least one; a mapping gives each a label for its signals (by default its registry
-            name, numbered if two share it). They and the other parts may be given by their registry names
-            (``["bm25", "faiss"]``), or as ``{"name": "bm25", "k1": 1.2}``. A searcher among them is searched with all its
-            stages, for as many results as its depth here: with a reranker in it, this scores 100 candidates per query.
+        retrievers: at least one; a mapping gives each a label for its signals (by default its registry name, numbered if two
+            share it). A searcher among them is searched with all its stages, for as many results as its depth here.
         processor: turns each query into sub-queries; by default the query is searched unchanged.
         fusion: merges the retrievers' lists; by default raw scores for one retriever, reciprocal ranks for several.
         reranker: reorders the fused candidates against the original query. Of several, each reorders the list of the one
             before. ``OverlapReranker() % 10`` is a reranker with its depth.
-        scope: ``pooled`` makes one pool per query. ``per_subquery`` keeps each sub-query's candidates separate: fused and
-            reranked separately against the original query, then interleaved by rank.
-        depth: candidates per retriever, after its sub-queries are merged (per sub-query with scope ``per_subquery``). By
-            default k for one retriever without a reranker, else max(k, 100). ``all``: every item that matches the filter and
-            that the retriever finds at all; a flat dense index finds all of them. A mapping sets it for some of them by label
-            (``{"bm25": 50, "faiss": 200}``), and for rerankers by name: ``{"cross_encoder": 10}`` reranks the first 10
+        scope: ``pooled`` makes one pool per query. ``per_subquery`` fuses and reranks each sub-query's candidates separately
+            against the original query, and interleaves the lists by rank.
+        depth: candidates per retriever, after its sub-queries are merged. By default k for one retriever without a reranker,
+            else max(k, 100). ``all``: every item that matches the filter and that the retriever finds at all. A mapping sets it
+            by label (``{"bm25": 50, "faiss": 200}``), and for rerankers by name: ``{"cross_encoder": 10}`` reranks the first 10
             candidates, and the others follow in their order.
         quota: with scope ``per_subquery``, at most this many results from each sub-query; by default even shares of k,
             with slots left free by short lists filled by the others.
@@ -77,9 +73,6 @@ class Searcher(BaseSearcher, Expression):
         ['whale']
         >>> Searcher.open("index").search("lemmings")[0][0].item.title
         'Arctic fox'
-        >>> bm25, overlap = Bm25Retriever(), OverlapReranker()
-        >>> bm25 % 50 >> overlap % 10 == Searcher([bm25], reranker=overlap, depth={"bm25": 50, "overlap": 10})
-        True
     """
 
     name = "searcher"
@@ -181,12 +174,10 @@ class Searcher(BaseSearcher, Expression):
             subqueries: the sub-queries to search for per query, instead of those of the processor.
 
         Returns:
-            One list per query, best first; ordinary lists that also have ``to_pandas()``, ``to_polars()``, ``to_arrow()`` and
-            ``to_dict()``.
+            One list per query, best first; ordinary lists that also become tables.
 
         Raises:
-            QueryError: a query has no text, k is not a positive integer, the filter does not match these items, or the
-                numbers of queries and of lists of sub-queries differ.
+            QueryError: a query has no text, k is not a positive integer, or the filter does not match these items.
             IndexMissingError: no index was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.
         """
@@ -409,16 +400,10 @@ class FunctionReranker(_OfFunction, BaseReranker):
         return [hits[:k] if isinstance(hits, list) else hits for hits in ordered]  # anything else is an error later
 
 
-_function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-
-
 def _of_function(cls: type[_OfFunction], x: Any) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
-    named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
-    with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
-        named = _function_names.setdefault(x, named)
-    made = cls(named)
+    made = cls(f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}")
     made.function = x
     return made
 
@@ -495,7 +480,7 @@ def _terms(searcher: Searcher) -> list[_Term]:
     """The parts of a sum; a searcher that is more than a sum is one part."""
     fusion, labels, weights = searcher.fusion, list(searcher.retrievers), dict[str, float]()
     is_sum = fusion == (RawScore() if len(labels) == 1 else ReciprocalRankFusion())
-    if isinstance(fusion, WeightedSum) and fusion.normalization == "minmax" and fusion.weights is not None:
+    if isinstance(fusion, WeightedSum) and fusion.weights is not None:
         weights = dict(zip(labels, weights_for(fusion.weights, labels).tolist(), strict=True))
         is_sum = True
     if not is_sum or searcher.processor or searcher.rerankers or searcher.scope != "pooled":

@@ -158,7 +158,7 @@ class _Recording(Stages):
         order = np.argsort(ranked.rows, kind="stable")
         columns = {name: ranked.signals.get(f"{label}.{name}", nothing)[order] for name in SIGNALS}
         self.pool = _Pool(ranked.rows[order], columns)
-        return CandidateBatch.empty(batch.n_lists)
+        return batch.head(0)
 
 
 def _pools(

@@ -16,18 +16,16 @@ from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, We
 from nlp_retrieval.errors import ConfigurationError
 
 
-def normalize(one, rule):
+def normalize(one):
     """The exact value of each row found."""
     scores = [Fraction(score) for _, score in one]
-    if rule == "minmax":
-        low, high = min(scores, default=0), max(scores, default=0)
-        return {row: (Fraction(score) - low) / (high - low) if high > low else 1 for row, score in one}
-    return {row: 1 - Fraction(place, len(one)) for place, (row, _) in enumerate(one)}
+    low, high = min(scores, default=0), max(scores, default=0)
+    return {row: (Fraction(score) - low) / (high - low) if high > low else 1 for row, score in one}
 
 
-def plain_sum(lists, rule, weights):
+def plain_sum(lists, weights):
     rows = {row for one in lists for row, _ in one}
-    parts = [normalize(one, rule) for one in lists]
+    parts = [normalize(one) for one in lists]
     return {row: float(sum(Fraction(w) * found.get(row, 0) for w, found in zip(weights, parts, strict=True))) for row in rows}
 
 
@@ -72,13 +70,11 @@ FUSIONS = [
     (lambda n: RawScore(), plain_raw),
     (lambda n: ReciprocalRankFusion(), lambda lists: plain_rrf(lists, 60, [1] * len(lists))),
     (lambda n: ReciprocalRankFusion(k=0, weights=WEIGHTS[:n]), lambda lists: plain_rrf(lists, 0, WEIGHTS[: len(lists)])),
-    (lambda n: WeightedSum(), lambda lists: plain_sum(lists, "minmax", [1] * len(lists))),
-] + [
+    (lambda n: WeightedSum(), lambda lists: plain_sum(lists, [1] * len(lists))),
     (
-        lambda n, rule=rule: WeightedSum(dict(zip("abc", WEIGHTS[:n], strict=False)), rule),
-        lambda lists, rule=rule: plain_sum(lists, rule, WEIGHTS[: len(lists)]),
-    )
-    for rule in ("minmax", "rank")
+        lambda n: WeightedSum(dict(zip("abc", WEIGHTS[:n], strict=False))),
+        lambda lists: plain_sum(lists, WEIGHTS[: len(lists)]),
+    ),
 ]
 
 
