@@ -14,13 +14,7 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.encoders.models import ModelFolder, ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.rerankers.pair_models import (
-    Logits,
-    PairModel,
-    TorchPairs,
-    find_pair_model,
-    onnx_pairs,
-)
+from nlp_retrieval.rerankers.pair_models import PairModel, TorchPairs, find_pair_model, onnx_pairs
 
 
 class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
@@ -74,15 +68,12 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         logits = self.open_model().logits([(query, item.text) for query, item in zip(queries, items, strict=True)])
-        return {"score": self._relevance(logits)}
-
-    def _relevance(self, logits: Logits) -> NDArray[np.floating]:
         labels = logits.shape[1]
         if labels not in {1, 2}:
             raise ModelError(f"{self.model} gives {labels} logits per pair; a model that scores relevance gives one or two")
         if not np.isfinite(logits).all():
             raise ModelError(f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs")
-        return logits[:, -1] - logits[:, 0] if labels == 2 else logits[:, 0]
+        return {"score": logits[:, -1] - logits[:, 0] if labels == 2 else logits[:, 0]}
 
     def load_model(self) -> PairModel:
         if self.backend == "onnx":

@@ -21,9 +21,7 @@ class LateInteractionReranker(BaseReranker):
     """Scores a passage by MaxSim (ColBERT: Khattab and Zaharia, SIGIR 2020, https://arxiv.org/abs/2004.12832).
 
     The score is the mean, over the query's tokens, of the cosine to the nearest token of the passage: between -1 and 1 whatever
-    the length of the query. A passage without tokens scores -1; if the query has none, every passage with tokens scores 0. Each
-    distinct query and passage of a call is encoded once, passages of similar length together, and vectors are freed as soon as
-    their pairs are scored.
+    the length of the query. A passage without tokens scores -1; if the query has none, every passage with tokens scores 0.
 
     Args:
         encoder: gives each token of a text a vector of length 1.

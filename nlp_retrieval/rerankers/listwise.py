@@ -66,13 +66,10 @@ class ListwiseReranker(BaseReranker):
     """Lets a language model order windows of passages (RankGPT: Sun et al., EMNLP 2023, https://arxiv.org/abs/2304.09542).
 
     The first window is the last ``window`` of the candidates; each next one begins half a window nearer to the front, so that a
-    good passage can rise all the way: 9 calls per query for 100 candidates and windows of 20, one after another; different
-    queries run in parallel.
+    good passage can rise all the way: 9 calls per query for 100 candidates and windows of 20.
 
-    Passages are shown by number, each on a line of its own, without anything that could be a mark of the prompt; a passage can
-    talk to the model, but not break the list. Passages that the model does not name follow in their previous order, and a
-    window without a usable answer keeps its order; a warning counts both. The score of a passage depends on its place alone:
-    1 for the first, and equal steps down to 1 / n for the last of n.
+    Passages that the model does not name follow in their previous order, and a window without a usable answer keeps its order;
+    a warning counts both. The score of a passage depends on its place alone: 1 for the first, down to 1 / n for the last of n.
 
     Args:
         lm: the language model.

@@ -1,7 +1,6 @@
 """Models that read a query and a passage together, run by torch or by onnxruntime.
 
-Both compute in float32, run no code that comes with a model, and return raw logits: an activation would only flatten the
-best scores into ties.
+Both run no code that comes with a model, and return raw logits: an activation would only flatten the best scores into ties.
 """
 
 from __future__ import annotations
@@ -107,10 +106,8 @@ class TorchPairs:
 class OnnxPairs:
     """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (in the same folder, or in a folder ``onnx``), on the CPU.
 
-    Each pair is run by itself, on one thread, with as many at once as there are cores. Small models often come with dynamically
-    quantised weights, and then activations are scaled by the largest value of a batch: padding and the other pairs would change
-    a pair's score by as much as scores differ (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of
-    0.38), and a batch of 64 took seven times as long.
+    Each pair is run by itself, on one thread, with as many at once as there are cores: the weights are often dynamically
+    quantised, and then padding and the other pairs of a batch would change a pair's score.
     """
 
     def __init__(self, folder: Path, max_length: int | None) -> None:
@@ -208,9 +205,7 @@ def _setting(file: Path, key: str) -> object:
     return settings.get(key) if isinstance(settings, dict) else None
 
 
-# Exporting a cross-encoder as one ONNX graph, in float32 or with 8-bit weights, checked against the model.
-#
-# The weights are converted like those of encoders (:mod:`nlp_retrieval.encoders.backends`).
+# Exporting a cross-encoder as one ONNX graph with 8-bit weights, checked against the model.
 
 _BESIDE = ("config.json", "tokenizer_config.json")
 """Files of a model with its greatest length of a pair, and the meaning of its outputs."""
@@ -225,11 +220,9 @@ _PROBES: list[Pair] = [
 ]
 """Probes for comparing an export with its model."""
 
-_APART = {"float32": 1e-3, "int8": 0.3}
-"""Largest difference allowed between the logits of an export and its model, as a share of their spread over the probes.
-
-With 8 bits a model of ``nlp-retrieval evidence train-verifier`` is .17 apart, and as good (AUC .957 and .960 on FEVER).
-"""
+_APART = 0.3
+"""Largest difference allowed between the logits of an export and its model, as a share of their spread over the probes: a model
+of ``nlp-retrieval evidence train-verifier`` is .17 apart, and as good (AUC .957 and .960 on FEVER)."""
 _ALWAYS_ALIKE = 0.02
 
 
@@ -290,7 +283,7 @@ def _export(source: Path, folder: Path) -> Logits:
 def _require_agreement(expected: Logits, actual: Logits, precision: ExportPrecision) -> None:
     spread = float(np.ptp(expected, axis=0).max())
     apart = float(np.abs(expected - actual).max()) if expected.shape == actual.shape else float("inf")
-    allowed = max(_APART[precision] * spread, _ALWAYS_ALIKE * _APART[precision])
+    allowed = _APART * max(spread, _ALWAYS_ALIKE)
     if not apart <= allowed:
         raise ModelError(
             f"the {precision} export does not match its model: a probe's logits are {apart:.4f} apart, where {allowed:.4f} is "

@@ -104,11 +104,10 @@ class Features:
         return counts
 
     def focus(self, query: str) -> list[FocusGroup]:
-        """Return the groups of features that count for a query.
+        """Return the groups of features that count for a query: those whose keywords or patterns it has.
 
-        A group counts if the query has its keywords (or patterns). The keywords of the profile's nearest question, and the
-        groups that it names, count less. The nearest question shares most words with the query; a word that several questions
-        use is divided among them; of equal ones the first.
+        The keywords of the profile's nearest question, which shares most words with the query, and the groups that it names,
+        count less.
         """
         words = self._stems.words(query)
         present = self.find(words, query).keys()

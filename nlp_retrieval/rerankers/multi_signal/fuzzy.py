@@ -37,10 +37,9 @@ class FuzzyWords:
     def scores(self, query: str, read: KnownTexts, texts: Sequence[KnownText], rarity: Rarity | None) -> Scores | None:
         """Score passages: the mean, over the words and the phrases of the query, of the likeness of what is most like it.
 
-        Likeness is rescaled to 0 at the threshold and 1 for equal words, and squared, so that an equal word counts much more
-        than a similar one. A phrase is two words of the query that follow each other, function words aside; it is as alike as
-        the less alike of its words, where these follow each other in the passage. Rarer words count more, if their rarity is
-        known. The score is between 0 and 1, and never lower with more text in the passage.
+        Likeness is rescaled to 0 at the threshold and 1 for equal words, and squared. A phrase is two words of the query that
+        follow each other, function words aside; it is as alike as the less alike of its words, where these follow each other in
+        the passage. Rarer words count more, if their rarity is known.
         """
         words = dict.fromkeys(word for word in self._stems.words(query) if word not in self._function_words)
         terms = list(words)[:_MOST_TERMS]

@@ -17,8 +17,6 @@ from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError, ne
 from nlp_retrieval.text.printing import printable
 from nlp_retrieval.text.words import LinearPattern, stems_of_language
 
-__all__ = ["Profile", "ProfileQuestion", "SignalWeights", "load_profile", "profile_names", "profile_path"]
-
 _FOLDER = Path(__file__).parent / "profiles"
 _Text = Annotated[str, Field(min_length=1, max_length=2000)]
 _Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -152,16 +150,7 @@ class Profile(BaseModel):
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any], where: str = "profile") -> Profile:
-        """Create a profile from plain values, as in YAML.
-
-        Args:
-            settings: see the fields above; lists are used for tuples.
-            where: their source, for messages.
-
-        Raises:
-            ConfigurationError: a field is unknown, missing or wrong, a keyword or number is repeated, or a pattern is none.
-            DependencyError: there are patterns, and RE2 is not installed.
-        """
+        """Create a profile from plain values, as in YAML; a ConfigurationError says where one is wrong (``where``)."""
         try:
             return cls.model_validate(_tuples(settings))
         except ValidationError as error:
@@ -176,11 +165,7 @@ class Profile(BaseModel):
             raise ConfigurationError(f"{where}: {error}") from None
 
     def question(self, number: int) -> ProfileQuestion:
-        """Return a question by its number.
-
-        Raises:
-            ConfigurationError: there is no such question; the message lists those there are.
-        """
+        """Return a question by its number; a ConfigurationError lists those there are."""
         found = next((question for question in self.questions if question.number == number), None)
         if found is not None:
             return found
@@ -188,12 +173,7 @@ class Profile(BaseModel):
         raise ConfigurationError(f"the profile {self.name!r} has no question {number!r}; {valid}")
 
     def chosen_questions(self, numbers: int | Sequence[int] | None) -> list[ProfileQuestion]:
-        """Return questions by their numbers, each once; None for all.
-
-        Raises:
-            ConfigurationError: there is no such question.
-            QueryError: none is named.
-        """
+        """Return questions by their numbers, each once; None for all."""
         if numbers is None:
             return list(self.questions)
         chosen = [numbers] if isinstance(numbers, int) else list(dict.fromkeys(numbers))
@@ -211,10 +191,10 @@ def load_profile(name_or_path: str | Path) -> Profile:
     """Read a profile.
 
     Args:
-        name_or_path: see :func:`profile_path`.
+        name_or_path: the name of one that comes with the package, or the path of a YAML file.
 
     Raises:
-        ConfigurationError: there is no profile of that name, or it is not one; see :meth:`Profile.from_mapping`.
+        ConfigurationError: there is no profile of that name, or something in it is wrong.
         SourceError: the file is missing or cannot be read.
 
     Examples:

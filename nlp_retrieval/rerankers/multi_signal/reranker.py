@@ -269,12 +269,7 @@ class MultiSignalReranker(BaseReranker):
         return super().index_identity() | {"profile": hashlib.sha256(content.encode()).hexdigest()}
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
-        """Return the positions of keywords, patterns and numbers that count for a query in a text, to highlight them.
-
-        Args:
-            query: the query.
-            text: of a passage.
-        """
+        """Return the positions of keywords, patterns and numbers that count for a query in a text, to highlight them."""
         return self.scoring.matches(query, text)
 
     def beyond(
@@ -289,17 +284,9 @@ class MultiSignalReranker(BaseReranker):
     ) -> list[RetrievalResult]:
         """Return results of this reranker with what their passages have beyond a text that all of a document have.
 
-        Of what is left of a signal, the share that the passage has; a signal that the running text has in full is missing.
-        Of a cosine, the running text's part in the vector of both is taken off.
-
-        Args:
-            query: of the results.
-            results: with the signals of this reranker.
-            running: texts that stand in every passage of some document.
-            cosines: of the query and each of these texts.
-            shared: ``[results]``, which of these texts a passage has.
-            silent: ``[results]``, whether it has no other text.
-            table: the index, for the rarity of words.
+        ``running`` are such texts, ``cosines`` theirs with the query, and ``shared`` says which of them each passage has; a
+        ``silent`` one has no other text. Of what is left of a signal, the share that the passage has; a signal that the running
+        text has in full is missing. Of a cosine, the running text's part in the vector of both is taken off.
         """
         items = [SearchableItem(item_id=str(place), content=text or " ") for place, text in enumerate(running)]
         dense = np.clip(np.asarray(cosines, np.float64), 0.0, 1.0)

@@ -46,12 +46,7 @@ class KnownText:
 
 
 class Rarity(NamedTuple):
-    """Rarity of words in an index: ln((n + 1) / (d + 1/2)), of n texts of which d have the word.
-
-    Args:
-        n_texts: n.
-        frequencies: d by the number of the word; a word of a higher number is in none.
-    """
+    """Rarity of words in an index: ln((n + 1) / (d + 1/2)), of n texts of which d (``frequencies``) have the word."""
 
     n_texts: int
     frequencies: Numbers
