@@ -87,15 +87,12 @@ from nlp_retrieval.core.queries import check_queries as check_queries
 from nlp_retrieval.core.queries import has_no_words as has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher as BaseSearcher
 from nlp_retrieval.core.search.base_searcher import retrievers_of as retrievers_of
-from nlp_retrieval.core.search.joining import RRF_K as RRF_K
 from nlp_retrieval.core.search.joining import BaseFusion as BaseFusion
-from nlp_retrieval.core.search.joining import FusionPool as FusionPool
 from nlp_retrieval.core.search.joining import MergeRule as MergeRule
 from nlp_retrieval.core.search.joining import RawScore as RawScore
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.joining import WeightedSum as WeightedSum
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
-from nlp_retrieval.core.search.results import RankedList as RankedList
 from nlp_retrieval.core.search.results import RankedLists as RankedLists
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher as Searcher

@@ -19,7 +19,8 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core import BaseUserQueryProcessor, RankedList, RankedLists
+from nlp_retrieval.core import BaseUserQueryProcessor, RankedLists
+from nlp_retrieval.core.search.results import RankedList
 
 
 class Lowercase(BaseUserQueryProcessor):

@@ -13,10 +13,20 @@ has no index yet. One without a meaning raises a :class:`~nlp_retrieval.errors.C
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from nlp_retrieval.core.components.registry import component_class
+from nlp_retrieval.core.search.drawing import drawing
 from nlp_retrieval.core.tables import html_text
+
+
+def _operator(sign: str, *, turned: bool = False) -> Any:
+    def expressed(self: Any, other: Any) -> Any:
+        searchers: Any = component_class("searchers", "searcher")  # by its name: retrievers and rerankers do not import it
+        return searchers.expressed(other, sign, self) if turned else searchers.expressed(self, sign, other)
+
+    return expressed
 
 
 class Expression:
@@ -30,54 +40,26 @@ class Expression:
         Examples:
             >>> _ = Path("hybrid.svg").write_text((Bm25Retriever() % 50 >> OverlapReranker() % 10).draw())
         """
-        from nlp_retrieval.core.search.drawing import drawing  # which names the classes of the components that it draws
-
         part: Any = self.reranker if isinstance(self, FirstCandidates) else self
         return drawing(part.config, part.kind, self.n if isinstance(self, FirstCandidates) else None)
 
     def _repr_html_(self) -> str:
         return f"{self.draw()}<br><code>{html_text(repr(self))}</code>"
 
-    def __mod__(self, n: int) -> Any:
-        return _expressed(self, "%", n)
-
-    def __mul__(self, weight: float) -> Any:
-        return _expressed(weight, "*", self)
-
-    def __rmul__(self, weight: float) -> Any:
-        return _expressed(weight, "*", self)
-
-    def __add__(self, other: Any) -> Any:
-        return _expressed(self, "+", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _expressed(other, "+", self)
-
-    def __or__(self, other: Any) -> Any:
-        return _expressed(self, "+", other)
-
-    def __ror__(self, other: Any) -> Any:
-        return _expressed(other, "+", self)
-
-    def __and__(self, other: Any) -> Any:
-        return _expressed(self, "&", other)
-
-    def __rand__(self, other: Any) -> Any:
-        return _expressed(other, "&", self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return _expressed(self, ">>", other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return _expressed(other, ">>", self)
+    __mod__ = _operator("%")
+    __mul__ = __rmul__ = _operator("*", turned=True)
+    __add__ = __or__ = _operator("+")
+    __radd__ = __ror__ = _operator("+", turned=True)
+    __and__, __rand__ = _operator("&"), _operator("&", turned=True)
+    __rshift__, __rrshift__ = _operator(">>"), _operator(">>", turned=True)
 
 
+@dataclass(frozen=True, repr=False)
 class FirstCandidates(Expression):
     """A reranker and its depth in the searcher that it is given to: ``reranker % n``."""
 
-    def __init__(self, reranker: Any, n: int) -> None:
-        self.reranker = reranker
-        self.n = n
+    reranker: Any
+    n: int
 
     @property
     def name(self) -> str:
@@ -86,8 +68,3 @@ class FirstCandidates(Expression):
 
     def __repr__(self) -> str:
         return f"{self.reranker!r} % {self.n}"
-
-
-def _expressed(left: Any, operator: str, right: Any) -> Any:
-    searchers: Any = component_class("searchers", "searcher")  # by its name: retrievers and rerankers do not import it
-    return searchers.expressed(left, operator, right)

@@ -25,19 +25,17 @@ from nlp_retrieval.errors import ConfigurationError
 def interleave(batch: CandidateBatch, counts: Sequence[int], k: int, quota: int | None) -> CandidateBatch:
     """Interleave the lists of every query by rank; without a quota, each gets an even share, and then what others left."""
     rows, bounds = batch.rows.tolist(), batch.offsets.tolist()
-    lengths, positions, owners = list[int](), list[int](), list[int]()
-    first = 0
-    for count in counts:
+    lengths, taken = list[int](), list[tuple[int, int]]()
+    for first, count in zip(offsets_of(counts).tolist(), counts, strict=False):
         lists = [range(bounds[number], bounds[number + 1]) for number in range(first, first + count)]
         limits = [-(-k // max(count, 1)), len(rows)] if quota is None else [quota]
-        taken = _take_in_turn(rows, lists, k, limits)
-        lengths.append(len(taken))
-        positions += [position for position, _ in taken]
-        owners += [owner for _, owner in taken]
-        first += count
-    picked = batch.take(np.array(positions, np.int64), offsets_of(lengths))
+        of_query = _take_in_turn(rows, lists, k, limits)
+        lengths.append(len(of_query))
+        taken += of_query
+    positions, owners = np.array(taken, np.int64).reshape(-1, 2).T
+    picked = batch.take(positions, offsets_of(lengths))
     scores = np.reciprocal(picked.ranks.astype(np.float64))
-    return CandidateBatch(picked.offsets, picked.rows, scores, np.array(owners, np.int32), picked.signals)
+    return CandidateBatch(picked.offsets, picked.rows, scores, owners.astype(np.int32), picked.signals)
 
 
 def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]) -> list[tuple[int, int]]:
@@ -151,10 +149,8 @@ def _values(
     return np.where(n_subqueries == 1, scores, value)  # with one, there is nothing to merge
 
 
-# Fusion: the lists of several retrievers become one, without duplicates.
-#
-# A fusion works on a pool: per candidate, its score and rank from each retriever, NaN if the retriever did not find it.
-# Scores of different engines are not comparable, so all but `RawScore` use ranks or normalised scores.
+# Fusion: the lists of several retrievers become one, without duplicates. Scores of different engines are not comparable, so all
+# but `RawScore` use ranks or normalised scores.
 
 _Weight = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
 Weights = Sequence[_Weight] | Mapping[str, _Weight]
@@ -162,19 +158,9 @@ Weights = Sequence[_Weight] | Mapping[str, _Weight]
 
 @dataclass(frozen=True)
 class FusionPool:
-    """The candidates of a batch of lists, without duplicates within a list, with their scores and ranks from every retriever.
+    """Candidates without duplicates within a list: the list of each, and its score and rank, from 1, from every retriever.
 
-    Args:
-        labels: labels of the retrievers.
-        owner: ``[candidates]`` ascending, the list of each.
-        scores: ``[candidates, retrievers]``, NaN if a retriever did not find the candidate.
-        ranks: the same, from 1.
-
-    Examples:
-        >>> scores, ranks = np.array([[2.0, np.nan], [1.0, 0.9]]), np.array([[1.0, np.nan], [2.0, 1.0]])
-        >>> pool = FusionPool(["bm25", "faiss"], np.array([0, 0]), scores, ranks)
-        >>> ReciprocalRankFusion(k=60).combine(pool).round(4).tolist()
-        [0.0164, 0.0325]
+    Scores and ranks are ``[candidates, retrievers]``, NaN if a retriever did not find the candidate; ``owner`` is ascending.
     """
 
     labels: list[str]

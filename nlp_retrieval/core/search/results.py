@@ -12,20 +12,7 @@ from nlp_retrieval.core.tables import AsTable, columns_of, imported
 
 
 class RankedList(list[RetrievalResult]):
-    """The results of one query, best first.
-
-    Args:
-        results: best first.
-        query: the query text.
-        query_id: the query's id.
-
-    Examples:
-        >>> searcher = Searcher(["bm25"])
-        >>> report = searcher.index(items, "index")
-        >>> (hits,) = searcher.search("krill")
-        >>> hits.query, [hit.item.item_id for hit in hits]
-        ('krill', ['krill', 'whale'])
-    """
+    """The results of one query, best first, with its text and its id."""
 
     def __init__(self, results: Iterable[RetrievalResult] = (), query: str = "", query_id: str = "0") -> None:
         super().__init__(results)
