@@ -16,7 +16,7 @@ import numpy as np
 from bench.common import Data, Row, at_most, noted
 from nlp_retrieval import BeirLoader, Benchmarker, Bm25Retriever, FaissRetriever, OverlapReranker
 from nlp_retrieval.core import BaseReranker, BaseRetriever
-from nlp_retrieval.core.candidates import CandidateBatch, Rows
+from nlp_retrieval.core.candidates import Hits, Rows
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.search.joining import BaseFusion, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.errors import RetrievalWarning
@@ -110,13 +110,13 @@ def _by_hand(sets: Sets, generation: Generation, questions: list[str]) -> dict[s
         yield
         spent[what] += time.perf_counter() - begin
 
-    def retrieve(label: str, asked: Sequence[str]) -> CandidateBatch:
+    def retrieve(label: str, asked: Sequence[str]) -> Hits:
         return opened[label].candidates([[question] for question in asked], DEPTH)
 
     def pool(labels: Iterable[str], at: int) -> Rows:
         return np.unique(np.concatenate([found[label].rows[slice(*found[label].offsets[at : at + 2])] for label in labels]))
 
-    def part(batch: CandidateBatch, at: int) -> CandidateBatch:
+    def part(batch: Hits, at: int) -> Hits:
         begin, end = batch.offsets[[at, at + 1]]
         return batch.take(np.arange(begin, end), np.array([0, end - begin]))
 

@@ -32,7 +32,7 @@ from nlp_retrieval.benchmarks.stage_store import (
     scores_group,
     unpacked_candidates,
 )
-from nlp_retrieval.core.candidates import CandidateBatch, Mask
+from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Answer, RetrievalResult
@@ -84,7 +84,7 @@ class SharedStages(Stages):
         generation: Generation,
         label: str,
         allowed: Mask | None = None,
-    ) -> CandidateBatch:
+    ) -> Hits:
         key = candidates_key(retriever, processed, depth, generation, allowed)
         if (entry := self.store.find("candidates", key)) is not None:
             return unpacked_candidates(entry, label)
@@ -110,9 +110,7 @@ class SharedStages(Stages):
         for query, vector in zip(entry.about["queries"], entry.arrays["vectors"], strict=True):
             self._vectors[group].setdefault(query, vector)
 
-    def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
-    ) -> CandidateBatch:
+    def reranked(self, reranker: BaseReranker, nlqs: Sequence[str], batch: Hits, generation: Generation, label: str) -> Hits:
         if type(reranker).rerank_batch is not BaseReranker.rerank_batch:  # it may need whole lists
             return super().reranked(reranker, nlqs, batch, generation, label)
         group = scores_group(reranker, generation)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, own_code, with_held
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, write_atomically
 from nlp_retrieval.core.files.cache import read_own
@@ -172,7 +172,7 @@ def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
 _SCORES, _RANKS = "scores", "ranks"
 
 
-def packed_candidates(batch: CandidateBatch, label: str) -> Entry | None:
+def packed_candidates(batch: Hits, label: str) -> Entry | None:
     """Return candidates as an entry; None if a signal does not begin with the label, so that another could not take them."""
     signals: list[list[str]] = []
     columns: dict[str, NDArray[np.float64]] = {}
@@ -193,21 +193,18 @@ def packed_candidates(batch: CandidateBatch, label: str) -> Entry | None:
         "rows": batch.rows.astype(small),
         "scores": batch.scores.astype(np.float64, copy=False),
     }
-    if batch.subquery.any():
-        arrays["subquery"] = batch.subquery.astype(np.int32, copy=False)
     return Entry({"signals": signals}, arrays | columns)
 
 
-def unpacked_candidates(entry: Entry, label: str) -> CandidateBatch:
+def unpacked_candidates(entry: Entry, label: str) -> Hits:
     """Return the candidates of an entry under a label."""
     arrays = entry.arrays
     scores: Scores = arrays["scores"]
     rows = arrays["rows"].astype(np.int64)
-    subquery = arrays.get("subquery", np.zeros(len(rows), np.int32))
-    batch = CandidateBatch(arrays["offsets"], rows, scores, subquery)
+    batch = Hits(arrays["offsets"], rows, scores)
     derived = {_SCORES: scores, _RANKS: batch.ranks.astype(np.float64)}
     signals = {f"{label}{rest}": derived[name] if name in derived else arrays[name] for rest, name in entry.about["signals"]}
-    return CandidateBatch(batch.offsets, rows, scores, subquery, signals)
+    return Hits(batch.offsets, rows, scores, signals)
 
 
 # Scores of single pairs: pools of different configurations overlap, and only what is missing is scored.

@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Hits:
-    """Hits of an engine for a batch of queries.
+    """Ranked hits for a batch of queries, one list after another.
 
     Args:
         offsets: ``[queries + 1]``; query i has ``offsets[i]:offsets[i + 1]`` of the columns.
@@ -99,25 +99,13 @@ class Hits:
             raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
         if allowed is not None and not allowed[self.rows].all():
             raise EngineError(f"{engine} returned an item that is deleted, or that the filter excludes")
-        owner = np.repeat(np.arange(n_queries), counts)
+        owner = self.owner
         if len(np.unique(owner * n_items + self.rows)) != len(self.rows):
             raise EngineError(f"{engine} returned an item twice for one query")
         order = sort_lists(owner, self.scores, self.rows)
-        if order is None:
-            return self
-        signals = {key: column[order] for key, column in self.signals.items()}
-        return Hits(self.offsets, self.rows[order], self.scores[order], signals)
+        return self if order is None else self.take(order, self.offsets)
 
-
-@dataclass(frozen=True)
-class CandidateBatch:
-    """Ranked candidates of a batch of lists (one per query, or per sub-query), with their signals."""
-
-    offsets: Rows
-    rows: Rows
-    scores: Scores
-    subquery: NDArray[np.int32]
-    signals: dict[str, Scores] = field(default_factory=dict)
+    # between the stages of a search, where a list is that of one query, or of one sub-query
 
     @property
     def n_lists(self) -> int:
@@ -133,23 +121,19 @@ class CandidateBatch:
         """For each candidate, its rank in its list, from 1."""
         return np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
 
-    def take(self, positions: NDArray[np.integer], offsets: Rows) -> CandidateBatch:
+    def take(self, positions: NDArray[np.integer], offsets: Rows) -> Hits:
         """Pick candidates by position, as lists that begin at ``offsets``."""
-        return CandidateBatch(
-            offsets,
-            self.rows[positions],
-            self.scores[positions],
-            self.subquery[positions],
-            {key: column[positions] for key, column in self.signals.items()},
+        return Hits(
+            offsets, self.rows[positions], self.scores[positions], {key: one[positions] for key, one in self.signals.items()}
         )
 
-    def with_scores(self, scores: Scores, added: dict[str, Scores]) -> CandidateBatch:
+    def with_scores(self, scores: Scores, added: dict[str, Scores]) -> Hits:
         """Replace the scores, sort every list by them, and add signals."""
-        batch = CandidateBatch(self.offsets, self.rows, scores, self.subquery, self.signals | added)
+        batch = Hits(self.offsets, self.rows, scores, self.signals | added)
         order = sort_lists(self.owner, scores, self.rows)
         return batch if order is None else batch.take(order, self.offsets)
 
-    def head(self, k: int) -> CandidateBatch:
+    def head(self, k: int) -> Hits:
         """Cut every list to its best k."""
         counts = np.diff(self.offsets)
         if len(counts) == 0 or counts.max() <= k:
@@ -157,12 +141,12 @@ class CandidateBatch:
         keep = np.flatnonzero(self.ranks <= k)
         return self.take(keep, offsets_of(np.minimum(counts, k)))
 
-    def below(self, k: int) -> CandidateBatch:
+    def below(self, k: int) -> Hits:
         """Return what :meth:`head` cuts off."""
         k = min(k, len(self.rows))
         return self.take(np.flatnonzero(self.ranks > k), offsets_of(np.maximum(np.diff(self.offsets) - k, 0)))
 
-    def followed_by(self, others: CandidateBatch) -> CandidateBatch:
+    def followed_by(self, others: Hits) -> Hits:
         """Append the lists of others in their order; their scores become lower than all in the list, in equal steps."""
         if len(others.rows) == 0:
             return self
@@ -174,13 +158,8 @@ class CandidateBatch:
         steps[counts > 0] = np.where(step > 0, np.minimum(1.0, step), 1.0)
         steps = np.maximum(steps, 2 * np.spacing(np.abs(lowest)))  # a step of 1 is lost in a score of 1e16
         scores = np.maximum(lowest[others.owner] - steps[others.owner] * others.ranks, np.finfo(np.float64).min)
-        joined = CandidateBatch(
-            self.offsets,
-            np.concatenate([self.rows, others.rows]),
-            np.concatenate([self.scores, scores]),
-            np.concatenate([self.subquery, others.subquery]),
-            _signals_of([self, others]),
-        )
+        rows, joined_scores = np.concatenate([self.rows, others.rows]), np.concatenate([self.scores, scores])
+        joined = Hits(self.offsets, rows, joined_scores, _signals_of([self, others]))
         return joined.take(np.argsort(owner, kind="stable"), self.offsets + others.offsets)
 
     def results(self, items_of: Callable[[Rows], Sequence[SearchableItem]]) -> list[list[RetrievalResult]]:
@@ -317,16 +296,13 @@ def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: i
         return found[0]
     if not found:
         return Hits.from_lists([(np.zeros(0, np.int64), np.zeros(0))] * n_queries)
-    owner = np.concatenate([np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in found])
+    owner = np.concatenate([hits.owner for hits in found])
     rows_found, scores = np.concatenate([hits.rows for hits in found]), np.concatenate([hits.scores for hits in found])
-    order = np.lexsort((rows_found, -scores, owner))
-    begins = offsets_of(np.bincount(owner, minlength=n_queries))
-    kept = order[np.arange(len(owner)) - begins[owner[order]] < k]
-    signals = {key: column[kept] for key, column in _signals_of(found).items()}
-    return Hits(offsets_of(np.minimum(np.diff(begins), k)), rows_found[kept], scores[kept], signals)
+    whole = Hits(offsets_of(np.bincount(owner, minlength=n_queries)), rows_found, scores, _signals_of(found))
+    return whole.take(np.lexsort((rows_found, -scores, owner)), whole.offsets).head(k)
 
 
-def _signals_of(parts: Sequence[Hits | CandidateBatch]) -> dict[str, Scores]:
+def _signals_of(parts: Sequence[Hits]) -> dict[str, Scores]:
     """The signals of parts, one after another; NaN where a part has none."""
     keys = dict.fromkeys(key for part in parts for key in part.signals)
     return {key: np.concatenate([part.signals.get(key, np.full(len(part.rows), np.nan)) for part in parts]) for key in keys}

@@ -207,7 +207,7 @@ class RetrievalEvaluator:
         )
 
     def evaluate_ragged(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Evaluation:
-        """Score rankings stored consecutively, as in a ``CandidateBatch``.
+        """Score rankings stored consecutively, as in a ``Hits``.
 
         Args:
             offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of ``rows``.

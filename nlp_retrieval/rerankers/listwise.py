@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import CandidateBatch, Scores
+from nlp_retrieval.core.candidates import Hits, Scores
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import has_no_words
@@ -110,9 +110,7 @@ class ListwiseReranker(BaseReranker):
         del queries
         return {"score": np.ones(len(items))}
 
-    def rerank_batch(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
-    ) -> CandidateBatch:
+    def rerank_batch(self, queries: Sequence[str], batch: Hits, items: list[SearchableItem], label: str | None = None) -> Hits:
         shown = [fenced(query[:_MOST_QUERY]) for query in queries]
         orders = [list(range(begin, end)) for begin, end in pairwise(batch.offsets.tolist())]
         windows = [

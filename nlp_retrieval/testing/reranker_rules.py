@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, cast
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, offsets_of
+from nlp_retrieval.core.candidates import Hits
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.joining import BaseFusion
 from nlp_retrieval.core.search.reranker import BaseReranker
@@ -231,7 +232,7 @@ class FusionRules(ComponentRules):
             self.require(is_same, "the incoming lists are not changed", f"{label!r} differs after the call")
 
 
-def _batches(names: list[str]) -> dict[str, CandidateBatch]:
+def _batches(names: list[str]) -> dict[str, Hits]:
     batches = {}
     for label in ("one", "other"):
         lists = [LISTS[name][label] for name in names]
@@ -241,14 +242,11 @@ def _batches(names: list[str]) -> dict[str, CandidateBatch]:
                 for first in lists
             ]
         )
-        batch = CandidateBatch(
-            offsets_of([len(first) for first in lists]), hits.rows, hits.scores, np.zeros(len(hits.rows), np.int32)
-        )
-        signals = {f"{label}.score": batch.scores.copy(), f"{label}.rank": batch.ranks.astype(np.float64)}
-        batches[label] = CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)
+        signals = {f"{label}.score": hits.scores.copy(), f"{label}.rank": hits.ranks.astype(np.float64)}
+        batches[label] = replace(hits, signals=signals)
     return batches
 
 
-def _lists_of(batch: CandidateBatch) -> list[Ranked]:
+def _lists_of(batch: Hits) -> list[Ranked]:
     pairs = list(zip(batch.rows.tolist(), batch.scores.tolist(), strict=True))
     return [pairs[begin:end] for begin, end in pairwise(batch.offsets.tolist())]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits
+from nlp_retrieval.core.candidates import Hits
 
 Ranked = list[tuple[int, float]]
 """(row, score), best first, ties by row."""
@@ -29,13 +30,11 @@ def hits_of(lists: list[Ranked]) -> Hits:
     )
 
 
-def batch_of(lists: list[Ranked], label: str = "") -> CandidateBatch:
+def batch_of(lists: list[Ranked], label: str = "") -> Hits:
     hits = hits_of(lists)
-    batch = CandidateBatch(hits.offsets, hits.rows, hits.scores, np.zeros(len(hits.rows), np.int32))
     if not label:
-        return batch
-    signals = {f"{label}.score": batch.scores, f"{label}.rank": batch.ranks.astype(np.float64)}
-    return CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)
+        return hits
+    return replace(hits, signals={f"{label}.score": hits.scores, f"{label}.rank": hits.ranks.astype(np.float64)})
 
 
 def lists_of(batch) -> list[Ranked]:

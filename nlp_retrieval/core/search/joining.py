@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, Rows, Scores, offsets_of, sort_lists
+from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of, sort_lists
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.context import add_note, search_context
@@ -22,25 +22,23 @@ from nlp_retrieval.errors import ConfigurationError
 # Interleaving several ranked lists of a query: in turn, each item once, each list up to its quota.
 
 
-def interleave(batch: CandidateBatch, counts: Sequence[int], k: int, quota: int | None) -> CandidateBatch:
+def interleave(batch: Hits, counts: Sequence[int], k: int, quota: int | None) -> Hits:
     """Interleave the lists of every query by rank; without a quota, each gets an even share, and then what others left."""
     rows, bounds = batch.rows.tolist(), batch.offsets.tolist()
-    lengths, taken = list[int](), list[tuple[int, int]]()
+    lengths, positions = list[int](), list[int]()
     for first, count in zip(offsets_of(counts).tolist(), counts, strict=False):
         lists = [range(bounds[number], bounds[number + 1]) for number in range(first, first + count)]
         limits = [-(-k // max(count, 1)), len(rows)] if quota is None else [quota]
         of_query = _take_in_turn(rows, lists, k, limits)
         lengths.append(len(of_query))
-        taken += of_query
-    positions, owners = np.array(taken, np.int64).reshape(-1, 2).T
-    picked = batch.take(positions, offsets_of(lengths))
-    scores = np.reciprocal(picked.ranks.astype(np.float64))
-    return CandidateBatch(picked.offsets, picked.rows, scores, owners.astype(np.int32), picked.signals)
+        positions += of_query
+    picked = batch.take(np.array(positions, np.int64), offsets_of(lengths))
+    return replace(picked, scores=np.reciprocal(picked.ranks.astype(np.float64)))
 
 
-def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]) -> list[tuple[int, int]]:
-    """Positions taken, each with its list: every list up to the first limit, then up to the next."""
-    taken: list[tuple[int, int]] = []
+def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]) -> list[int]:
+    """Positions taken: those of every list up to the first limit, then up to the next."""
+    taken: list[int] = []
     seen: set[int] = set()
     counts, cursors = [0] * len(lists), list(map(iter, lists))
     for limit in limits:
@@ -52,7 +50,7 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]
             position = next((at for at in cursors[owner] if rows[at] not in seen), None)
             if position is not None:
                 seen.add(rows[position])
-                taken.append((position, owner))
+                taken.append(position)
                 counts[owner] += 1
                 turns.append(owner)
     return taken
@@ -78,7 +76,7 @@ def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: 
     return shares
 
 
-def note_empty(batch: CandidateBatch, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None]) -> None:
+def note_empty(batch: Hits, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None]) -> None:
     """Note how many queries found nothing, and count the reasons, with the first query for each reason."""
     empty = np.flatnonzero(np.diff(batch.offsets) == 0).tolist()
     if not empty or not search_context().notes_empty:
@@ -95,9 +93,7 @@ def note_empty(batch: CandidateBatch, processed: list[list[str]], retriever: str
     add_note(f"{retriever} found nothing for {len(empty)} of {len(processed)} queries: {reasons}")
 
 
-def merge_subqueries(
-    hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int
-) -> CandidateBatch:
+def merge_subqueries(hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int) -> Hits:
     """Merge the hits of sub-queries, whose lists are at ``places`` in the order of queries, into the best k of each query."""
     lengths = np.diff(hits.offsets)[places]
     offsets = offsets_of(lengths)
@@ -106,11 +102,10 @@ def merge_subqueries(
     rows, scores = hits.rows[positions], hits.scores[positions]
     signals = {f"{label}.{name}": column[positions] for name, column in hits.signals.items()}
     if counts.max(initial=0) <= 1:  # one list each: nothing to merge
-        whole = CandidateBatch(offsets[offsets_of(counts)], rows, scores, np.zeros(len(rows), np.int32), signals)
-        return _cut(whole, k, label)
+        return _cut(Hits(offsets[offsets_of(counts)], rows, scores, signals), k, label)
     query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
     first = np.cumsum(counts) - counts
-    subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths).astype(np.int32)
+    subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths)
     value = _values(rule, scores, within, subquery, np.repeat(np.repeat(counts, counts), lengths))
     key = query_of * (int(rows.max(initial=0)) + 1) + rows
     order = np.lexsort((subquery, -value, key))
@@ -123,19 +118,17 @@ def merge_subqueries(
         name: column[best] for name, column in signals.items()
     }
     list_offsets = offsets_of(np.bincount(query_of[best], minlength=len(counts)))
-    return _cut(CandidateBatch(list_offsets, rows[best], merged, subquery[best], signals).with_scores(merged, {}), k, label)
+    return _cut(Hits(list_offsets, rows[best], merged, signals).with_scores(merged, {}), k, label)
 
 
-def _cut(batch: CandidateBatch, k: int, label: str) -> CandidateBatch:
+def _cut(batch: Hits, k: int, label: str) -> Hits:
     """The best k of each list, with their scores and ranks as signals."""
     head = batch.head(k)
     signals = {f"{label}.score": head.scores, f"{label}.rank": head.ranks.astype(np.float64)} | head.signals
-    return CandidateBatch(head.offsets, head.rows, head.scores, head.subquery, signals)
+    return replace(head, signals=signals)
 
 
-def _values(
-    rule: MergeRule, scores: Scores, within: Rows, subquery: NDArray[np.int32], n_subqueries: NDArray[np.integer]
-) -> Scores:
+def _values(rule: MergeRule, scores: Scores, within: Rows, subquery: Rows, n_subqueries: NDArray[np.integer]) -> Scores:
     """Return each hit's contribution, ``[hits]``, given its rank from 0, its sub-query, and its query's sub-query count."""
     if rule == "max":
         return scores
@@ -178,7 +171,7 @@ class BaseFusion(Component, ABC):
     def combine(self, pool: FusionPool) -> Scores:
         """Return the fused score of every candidate, ``[candidates]``; higher is better, and NaN leaves it out."""
 
-    def fuse(self, batches: Mapping[str, CandidateBatch]) -> CandidateBatch:
+    def fuse(self, batches: Mapping[str, Hits]) -> Hits:
         """Fuse the lists of retrievers; adds the signal ``fusion.score``.
 
         Args:
@@ -202,15 +195,13 @@ class BaseFusion(Component, ABC):
         order = sort_lists(owner, fused, rows)
         if order is not None:
             rows, fused, position = rows[order], fused[order], position[:, order]
-        subquery, signals = np.zeros(len(rows), np.int32), dict[str, Scores]()
-        for batch, places in zip([*batches.values()][::-1], position[::-1], strict=True):  # the first that found it counts
-            subquery[places >= 0] = batch.subquery[places[places >= 0]]
+        signals = dict[str, Scores]()
         for batch, places in zip(batches.values(), position, strict=True):
             for key, column in batch.signals.items():
                 signals[key] = np.full(len(rows), np.nan)
                 signals[key][places >= 0] = column[places[places >= 0]]
         offsets = offsets_of(np.bincount(owner, minlength=n_lists))
-        return CandidateBatch(offsets, rows, fused, subquery, signals | {"fusion.score": fused})
+        return Hits(offsets, rows, fused, signals | {"fusion.score": fused})
 
 
 class RawScore(BaseFusion):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Component, is_abstract
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
@@ -79,27 +79,22 @@ class BaseReranker(Component, Expression, ABC):
             raise QueryError(f"{len(lists)} result lists are given for {len(queries)} queries")
         flat = [result for hits in lists for result in hits]
         keys = dict.fromkeys(key for result in flat for key in result.signals)
-        batch = CandidateBatch(
+        batch = Hits(
             offsets_of([len(hits) for hits in lists]),
             np.arange(len(flat)),
             np.array([result.score for result in flat], np.float64),
-            np.zeros(len(flat), np.int32),
             {key: np.array([result.signals.get(key, np.nan) for result in flat]) for key in keys},
         )
         ranked = self.rerank_batch(queries, batch, [result.item for result in flat]).head(depth)
         return ranked.results(lambda rows: [flat[row].item for row in rows.tolist()])
 
-    def rerank_batch(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
-    ) -> CandidateBatch:
+    def rerank_batch(self, queries: Sequence[str], batch: Hits, items: list[SearchableItem], label: str | None = None) -> Hits:
         """Reorder the candidates of a batch, one list per query, given their items."""
         if len(items) == 0:
             return batch
         return self.reordered(batch, self.scored([queries[owner] for owner in batch.owner.tolist()], items), label)
 
-    def rerank_rows(
-        self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
-    ) -> CandidateBatch:
+    def rerank_rows(self, queries: Sequence[str], batch: Hits, items: ItemTable, label: str | None = None) -> Hits:
         """Reorder candidates given by their rows in the index; a reranker that keeps texts by row overrides it."""
         return self.rerank_batch(queries, batch, items.items(batch.rows), label)
 
@@ -139,12 +134,12 @@ class BaseReranker(Component, Expression, ABC):
                 )
         return {key: column.astype(np.float64) for key, column in columns.items()}
 
-    def reordered(self, batch: CandidateBatch, columns: Mapping[str, Scores], label: str | None = None) -> CandidateBatch:
+    def reordered(self, batch: Hits, columns: Mapping[str, Scores], label: str | None = None) -> Hits:
         """Reorder candidates by columns as :meth:`scored` returns them, which become signals under the label."""
         signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
         return batch.with_scores(self._blended(batch, columns["score"]), signals)
 
-    def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:
+    def _blended(self, batch: Hits, scores: Scores) -> Scores:
         if self.blend == "replace":
             return scores
         both = np.stack([batch.scores, scores], axis=1)
@@ -156,7 +151,7 @@ class BaseReranker(Component, Expression, ABC):
         return blended
 
 
-def _shared_ranks(batch: CandidateBatch, scores: Scores) -> Scores:
+def _shared_ranks(batch: Hits, scores: Scores) -> Scores:
     """``[candidates]``: the rank of each in its list by these scores, from 1; equal scores share the mean of their ranks."""
     order = np.lexsort((-scores, batch.owner))
     owner, ordered = batch.owner[order], scores[order]
@@ -183,9 +178,7 @@ class AdaptedReranker(BaseReranker):
             f"{type(self).__name__} defines rerank alone, which gets whole lists; define score_pairs to score pairs"
         )
 
-    def rerank_batch(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
-    ) -> CandidateBatch:
+    def rerank_batch(self, queries: Sequence[str], batch: Hits, items: list[SearchableItem], label: str | None = None) -> Hits:
         results = batch.results(lambda _: items)
         asked = [number for number, hits in enumerate(results) if hits]
         if not asked:

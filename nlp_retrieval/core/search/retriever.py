@@ -13,6 +13,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -22,7 +23,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
 from nlp_retrieval.core.context import changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
@@ -68,7 +69,7 @@ class Stages:
         generation: Generation,
         label: str,
         allowed: Mask | None = None,
-    ) -> CandidateBatch:
+    ) -> Hits:
         """Return the hits of a retriever."""
         del generation
         return retriever.candidates(processed, depth, label, allowed)
@@ -85,9 +86,7 @@ class Stages:
         known.append((encoder, list(queries), vectors))
         return vectors
 
-    def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
-    ) -> CandidateBatch:
+    def reranked(self, reranker: BaseReranker, nlqs: Sequence[str], batch: Hits, generation: Generation, label: str) -> Hits:
         """Return candidates in a reranker's order."""
         return reranker.rerank_rows(nlqs, batch, generation.items, label)
 
@@ -284,9 +283,7 @@ class BaseRetriever(Builder, Expression, ABC):
             "search with the configuration that was indexed, or index again with this one as well"
         )
 
-    def candidates(
-        self, processed: list[list[str]], k: int, label: str | None = None, allowed: Mask | None = None
-    ) -> CandidateBatch:
+    def candidates(self, processed: list[list[str]], k: int, label: str | None = None, allowed: Mask | None = None) -> Hits:
         """Search with an opened copy, and merge the sub-queries of every query into lists of at most ``k``.
 
         Signals are named after the label, by default the registry name.
@@ -297,7 +294,7 @@ class BaseRetriever(Builder, Expression, ABC):
         depth = min(k, self._n_rows)
         hits = self.find(list(distinct), depth, allowed) if distinct else Hits.from_lists([])
         # sub-queries without words share one empty list after those that were searched
-        hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
+        hits = replace(hits, offsets=np.append(hits.offsets, hits.offsets[-1]))
         places = np.fromiter((distinct.get(one, len(distinct)) for one in flat), np.int64, len(flat))
         counts = np.fromiter(map(len, asked), np.int64, len(asked))
         batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, depth)

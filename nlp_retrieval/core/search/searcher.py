@@ -14,7 +14,7 @@ from uuid import uuid4
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
+from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
 from nlp_retrieval.core.components.registry import ByName, numbered_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
@@ -202,7 +202,7 @@ class Searcher(BaseSearcher, Expression):
         k: int,
         allowed: Mask | None,
         subqueries: Sequence[Sequence[str]] | None = None,
-    ) -> CandidateBatch:
+    ) -> Hits:
         """Return the best k candidates of every query: all stages but the last."""
         if subqueries is not None:
             processed = check_processed(subqueries, len(nlqs))
@@ -220,9 +220,9 @@ class Searcher(BaseSearcher, Expression):
 
     def ranked(
         self, opened: OpenedRetrievers, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
-    ) -> CandidateBatch:
+    ) -> Hits:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, reranked against its original query."""
-        generation, batches = opened.generation, dict[str, CandidateBatch]()
+        generation, batches = opened.generation, dict[str, Hits]()
         depths = {label: self.depth_for(k, label) for label in opened.retrievers}
         context = search_context()
         for label, wanted in depths.items():
@@ -340,8 +340,7 @@ class SearcherRetriever(BaseRetriever):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         # it is one stage of the outer search, which notes what finds nothing
         with changed_context(seconds=None, notes_empty=False):
-            batch = self.searcher.found(self._inner, queries, k, allowed)
-        return Hits(batch.offsets, batch.rows, batch.scores, batch.signals)
+            return self.searcher.found(self._inner, queries, k, allowed)
 
     def check_opened(self) -> None:
         for retriever in self._inner.retrievers.values():

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.index.items import ItemTable
@@ -154,7 +154,7 @@ _LARGEST_COSINE = 1.01
 """Rounding, and codes of quantised vectors, make cosines slightly larger than 1."""
 
 
-def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
+def dense_scores(batch: Hits, names: Iterable[str]) -> Scores:
     """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike."""
     scores = np.full(len(batch.rows), np.nan)
     for name in names:
@@ -312,25 +312,19 @@ class MultiSignalReranker(BaseReranker):
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         """Score pairs without signals of a retriever: the transformer signal is the encoder's, if there is one."""
-        batch = CandidateBatch(
-            offsets_of([1] * len(items)), np.arange(len(items)), np.zeros(len(items)), np.zeros(len(items), np.int32)
-        )
+        batch = Hits(offsets_of([1] * len(items)), np.arange(len(items)), np.zeros(len(items)))
         columns = self._columns(queries, batch, Passages(None, items=items))
         return {"score": np.nan_to_num(weighted_mean(columns, self.weights, len(items)))}
 
-    def rerank_batch(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
-    ) -> CandidateBatch:
+    def rerank_batch(self, queries: Sequence[str], batch: Hits, items: list[SearchableItem], label: str | None = None) -> Hits:
         """Reorder candidates, and leave out those below ``min_similarity`` or beyond ``n_per_document``; see the base."""
         return self._reranked(queries, batch, Passages(None, items=items), label)
 
-    def rerank_rows(
-        self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
-    ) -> CandidateBatch:
+    def rerank_rows(self, queries: Sequence[str], batch: Hits, items: ItemTable, label: str | None = None) -> Hits:
         """Reorder candidates in rows of an index, as :meth:`rerank_batch`; only new texts are read."""
         return self._reranked(queries, batch, Passages(items, batch.rows), label)
 
-    def _reranked(self, queries: Sequence[str], batch: CandidateBatch, passages: Passages, label: str | None) -> CandidateBatch:
+    def _reranked(self, queries: Sequence[str], batch: Hits, passages: Passages, label: str | None) -> Hits:
         if len(batch.rows) == 0:
             return batch
         use_one_thread_after_fork()
@@ -354,7 +348,7 @@ class MultiSignalReranker(BaseReranker):
         counts = np.bincount(ranked.owner[kept], minlength=ranked.n_lists)
         return ranked.take(np.flatnonzero(kept), offsets_of(counts))
 
-    def _columns(self, queries: Sequence[str], batch: CandidateBatch, passages: Passages) -> dict[str, Scores]:
+    def _columns(self, queries: Sequence[str], batch: Hits, passages: Passages) -> dict[str, Scores]:
         """``[candidates]`` by signal, for weights above 0; NaN if it is missing."""
         names = DENSE_SIGNALS if self.transformer_signal is None else (self.transformer_signal,)
         incoming = {"transformer": dense_scores(batch, names), "word_vectors": dense_scores(batch, WORD_SIGNALS)}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, top_k_positions
+from nlp_retrieval.core.candidates import Hits, Rows, Scores, top_k_positions
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.search.reranker import BaseReranker
@@ -150,9 +150,7 @@ class _Recording(Stages):
 
     pool = _Pool(np.zeros(0, np.int64), {name: np.zeros(0) for name in SIGNALS})
 
-    def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
-    ) -> CandidateBatch:
+    def reranked(self, reranker: BaseReranker, nlqs: Sequence[str], batch: Hits, generation: Generation, label: str) -> Hits:
         ranked = reranker.rerank_rows(nlqs, batch, generation.items, label)
         nothing = np.full(len(ranked.rows), np.nan)
         order = np.argsort(ranked.rows, kind="stable")
