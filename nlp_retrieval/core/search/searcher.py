@@ -125,10 +125,6 @@ class Searcher(BaseSearcher, Expression):
             if label not in self.retrievers and label not in self.rerankers:
                 cure = nearest(label, [*self.retrievers, *self.rerankers])
                 raise ConfigurationError(f"Searcher: depth: there is no retriever or reranker {label!r}; {cure}")
-            if label in firsts:
-                raise ConfigurationError(
-                    f"Searcher: {label!r} has two depths, {depth[label]} and % {firsts[label]}; leave one out"
-                )
         by_label = {label: n for label, n in {**depth, **firsts}.items() if label in self.retrievers or n != "all"}
         if by_label.keys() == self.retrievers.keys() and len(set(by_label.values())) == 1:
             return next(iter(by_label.values()))

@@ -108,7 +108,6 @@ def test_each_retriever_gives_as_many_as_its_depth(path):
     ("settings", "message"),
     [
         ({"depth": {"term": 3}}, r"no retriever or reranker 'term'; did you mean 'terms'"),
-        ({"reranker": Brief() % 5, "depth": {"brief": 3}}, r"'brief' has two depths, 3 and % 5"),
         ({"reranker": [{"name": "overlap", "depth": 5}]}, r"reranker\[0\]: overlap has no parameter 'depth'"),
     ],
 )
