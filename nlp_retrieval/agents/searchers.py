@@ -27,8 +27,8 @@ from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
-from nlp_retrieval.core.search.results import RankedLists
 from nlp_retrieval.core.search.retriever import Stages, using_stages
+from nlp_retrieval.core.tables import RankedLists
 from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.lm.endpoint import side_by_side

@@ -19,7 +19,7 @@ from nlp_retrieval.core.files.frames import ArrowStream, is_table, rows_of
 from nlp_retrieval.core.files.records import as_id, kind, plain_name, quoted, typed
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import first_repeated
-from nlp_retrieval.core.search.results import RankedList, RankedLists
+from nlp_retrieval.core.tables import RankedList, RankedLists
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
 from nlp_retrieval.evaluation.evaluator import Evaluation, evaluate_rankings
 from nlp_retrieval.evaluation.measures import Measure

@@ -93,10 +93,10 @@ from nlp_retrieval.core.search.joining import RawScore as RawScore
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.joining import WeightedSum as WeightedSum
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
-from nlp_retrieval.core.search.results import RankedLists as RankedLists
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher as Searcher
 from nlp_retrieval.core.secrets import without_secrets as without_secrets
+from nlp_retrieval.core.tables import RankedLists as RankedLists
 from nlp_retrieval.core.unicode import find_lone_surrogate as find_lone_surrogate
 from nlp_retrieval.core.unicode import normalize as normalize
 from nlp_retrieval.core.unicode import refuse_lone_surrogates as refuse_lone_surrogates

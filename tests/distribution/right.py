@@ -20,7 +20,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core import BaseUserQueryProcessor, RankedLists
-from nlp_retrieval.core.search.results import RankedList
+from nlp_retrieval.core.tables import RankedList
 
 
 class Lowercase(BaseUserQueryProcessor):

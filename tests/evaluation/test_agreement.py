@@ -22,7 +22,7 @@ from nlp_retrieval import Benchmarker, Gold, Query, RetrievalResult, SearchableI
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.core.components.component import BaseQueryLoader
-from nlp_retrieval.core.search.results import RankedLists
+from nlp_retrieval.core.tables import RankedLists
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.gate import Gate, GateSettings

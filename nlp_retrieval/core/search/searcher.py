@@ -30,8 +30,8 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrieve
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.results import RankedLists
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
+from nlp_retrieval.core.tables import RankedLists
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 Scope = Literal["pooled", "per_subquery"]
