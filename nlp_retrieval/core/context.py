@@ -15,14 +15,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-StageSeconds = dict[str, float]
 
 MOST_WORKERS = 4096
 ENCODER_LIMIT = "the encoder reads", "where the model can read more, raise max_length; or index smaller chunks"
@@ -38,10 +33,9 @@ class Workers:
     started: Any = None
 
     def __post_init__(self) -> None:
-        if self.n is not None and (isinstance(self.n, bool) or not isinstance(self.n, int) or not 1 <= self.n <= MOST_WORKERS):
+        if self.n is not None and not (type(self.n) is int and 1 <= self.n <= MOST_WORKERS):
             raise ConfigurationError(
-                f"workers={self.n!r}: expected a whole number from 1 to {MOST_WORKERS:,}; each worker is a process that uses "
-                "one core, and 1 means no further process"
+                f"workers={self.n!r}: expected a whole number of processes from 1 to {MOST_WORKERS:,}; 1 is this one alone"
             )
         if self.ray is not None and (not isinstance(self.ray, str) or not self.ray.strip()):
             raise ConfigurationError(f"ray={self.ray!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
@@ -62,10 +56,10 @@ class SearchContext:
     """The surroundings of a search or a build."""
 
     stages: object | None = None
-    encoded: list[tuple[object, list[str], NDArray[Any]]] | None = None
+    encoded: list[tuple[object, list[str], Any]] | None = None
     notes: list[str] | None = None
     notes_empty: bool = True
-    seconds: StageSeconds | None = None
+    seconds: dict[str, float] | None = None
     workers: Workers | None = None
     abandoned: Event | None = None
     spans: Callable[[str, Mapping[str, str]], AbstractContextManager[object]] | None = None
@@ -117,9 +111,9 @@ def stage(name: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def record_stages() -> Iterator[StageSeconds]:
+def record_stages() -> Iterator[dict[str, float]]:
     """Collect the seconds of every search inside the block by stage, in order of first appearance."""
-    seconds: StageSeconds = {}
+    seconds: dict[str, float] = {}
     with changed_context(seconds=seconds):
         yield seconds
 
@@ -214,8 +208,7 @@ def collected_notes() -> Iterator[list[str]]:
         yield notes
 
 
-@contextmanager
-def suppress_empty_notes() -> Iterator[None]:
+def suppress_empty_notes() -> AbstractContextManager[SearchContext]:
     """Suppress notes about searches inside the block that find nothing: the caller reports it.
 
     Examples:
@@ -226,18 +219,13 @@ def suppress_empty_notes() -> Iterator[None]:
         >>> len(hits)
         0
     """
-    with changed_context(notes_empty=False):
-        yield
+    return changed_context(notes_empty=False)
 
 
-@contextmanager
-def encoding_once() -> Iterator[None]:
+def encoding_once() -> AbstractContextManager[SearchContext]:
     """Let the searches inside the block encode the same queries with the same encoder only once."""
-    if _current.get().encoded is not None:
-        yield
-        return
-    with changed_context(encoded=[]):
-        yield
+    known = _current.get().encoded
+    return changed_context(encoded=[] if known is None else known)
 
 
 @contextmanager

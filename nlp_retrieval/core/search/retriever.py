@@ -11,8 +11,8 @@ import copy
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -100,11 +100,9 @@ def current_stages() -> Stages:
     return stages if isinstance(stages, Stages) else _COMPUTED
 
 
-@contextmanager
-def using_stages(stages: Stages) -> Iterator[None]:
+def using_stages(stages: Stages) -> AbstractContextManager[object]:
     """Make every search inside the block use these stages."""
-    with changed_context(stages=stages):
-        yield
+    return changed_context(stages=stages)
 
 
 class BaseRetriever(Builder, Expression, ABC):
