@@ -205,46 +205,7 @@ def sort_lists(owner: Rows, scores: Scores, rows: Rows) -> Rows | None:
     return order
 
 
-# The k best by score, ties by lowest row: in one list, over the parts of an index, and at an engine's cut.
-
-Matrix = tuple[NDArray[np.integer], NDArray[np.floating]]
-
-
-def search_past_ties(
-    search: Callable[[Rows, int], Matrix],
-    n_queries: int,
-    k: int,
-    n_items: int,
-    score: Callable[[Rows, Rows], NDArray[np.floating]] | None = None,
-    slack: NDArray[np.floating] | None = None,
-    past_the_cut: int = 8,
-) -> Hits:
-    """Return the best k per query, with the lowest rows where scores tie at the cut."""
-    rows = np.full((n_queries, k), -1, np.int64)
-    scores = np.zeros((n_queries, k))
-    pending = np.arange(n_queries)
-    depth = min(k + past_the_cut, n_items)
-    while len(pending):
-        rows_found, values = search(pending, depth)
-        filled = rows_found >= 0
-        values = np.where(filled, values, -np.inf)
-        beyond = values[:, -1]  # rows that were not returned score at most this
-        if score is not None and slack is not None:
-            may_win = filled & (values >= (values[:, min(k, depth) - 1] - 2 * slack[pending])[:, None])
-            owner, places = np.nonzero(may_win)
-            beyond = beyond + slack[pending]
-            values = np.full(values.shape, -np.inf)
-            values[owner, places] = score(pending[owner], rows_found[owner, places].astype(np.int64, copy=False))
-        order = np.lexsort((rows_found, -values), axis=1)[:, :k]
-        width = order.shape[1]
-        best = np.take_along_axis(values, order, axis=1)
-        whole = (best[:, -1] > beyond) | ~filled[:, -1] | (depth >= n_items)
-        done = pending[whole]
-        rows[done, :width] = np.take_along_axis(rows_found, order, axis=1)[whole]
-        scores[done, :width] = best[whole]
-        pending = pending[~whole]
-        depth = min(depth * 4, n_items)
-    return Hits.from_matrix(rows, scores)
+# The k best by score, ties by lowest row: in one list, and over the parts of an index.
 
 
 def top_k_positions(scores: NDArray[np.floating], k: int) -> Rows:
@@ -253,14 +214,6 @@ def top_k_positions(scores: NDArray[np.floating], k: int) -> Rows:
         return np.argsort(-scores, kind="stable")
     near = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
     return near[np.argsort(-scores[near], kind="stable")[:k]]
-
-
-def top_k_mask(scores: NDArray[np.floating], k: int) -> Mask:
-    """Return the mask of the k highest scores, ties by lower position; faster than sorting them."""
-    cut = np.partition(scores, len(scores) - k)[len(scores) - k]
-    chosen: Mask = scores > cut
-    chosen[np.flatnonzero(scores == cut)[: k - np.count_nonzero(chosen)]] = True
-    return chosen
 
 
 def top_k(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, Scores, search_past_ties
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.context import warn_of_cut
@@ -37,7 +37,7 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamag
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.retrievers.servers.embedded import prepare_folder
 from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
-from nlp_retrieval.retrievers.vectors import write_vectors
+from nlp_retrieval.retrievers.vectors import Matrix, search_past_ties, write_vectors
 from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_past_ties
+from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.files.columns import read_blocks
 from nlp_retrieval.core.index.generation import SegmentFolder
@@ -23,7 +23,7 @@ from nlp_retrieval.loaders.database import hide_secrets, resolve
 from nlp_retrieval.retrievers.servers.embedded import EmbeddedServer
 from nlp_retrieval.retrievers.servers.postgres import Connections, sql
 from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
-from nlp_retrieval.retrievers.vectors import write_vectors
+from nlp_retrieval.retrievers.vectors import Matrix, search_past_ties, write_vectors
 
 if TYPE_CHECKING:
     from psycopg.sql import Composable, Composed

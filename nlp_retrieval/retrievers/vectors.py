@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.context import ENCODER_LIMIT, warn_of_cut
@@ -65,3 +67,45 @@ def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dime
     written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)
     warn_of_cut(retriever.name, n_cut, len(items), *ENCODER_LIMIT)
     return written or 0
+
+
+# The k best where scores tie at an engine's cut.
+
+Matrix = tuple[NDArray[np.integer], NDArray[np.floating]]
+
+
+def search_past_ties(
+    search: Callable[[Rows, int], Matrix],
+    n_queries: int,
+    k: int,
+    n_items: int,
+    score: Callable[[Rows, Rows], NDArray[np.floating]] | None = None,
+    slack: NDArray[np.floating] | None = None,
+    past_the_cut: int = 8,
+) -> Hits:
+    """Return the best k per query, with the lowest rows where scores tie at the cut."""
+    rows = np.full((n_queries, k), -1, np.int64)
+    scores = np.zeros((n_queries, k))
+    pending = np.arange(n_queries)
+    depth = min(k + past_the_cut, n_items)
+    while len(pending):
+        rows_found, values = search(pending, depth)
+        filled = rows_found >= 0
+        values = np.where(filled, values, -np.inf)
+        beyond = values[:, -1]  # rows that were not returned score at most this
+        if score is not None and slack is not None:
+            may_win = filled & (values >= (values[:, min(k, depth) - 1] - 2 * slack[pending])[:, None])
+            owner, places = np.nonzero(may_win)
+            beyond = beyond + slack[pending]
+            values = np.full(values.shape, -np.inf)
+            values[owner, places] = score(pending[owner], rows_found[owner, places].astype(np.int64, copy=False))
+        order = np.lexsort((rows_found, -values), axis=1)[:, :k]
+        width = order.shape[1]
+        best = np.take_along_axis(values, order, axis=1)
+        whole = (best[:, -1] > beyond) | ~filled[:, -1] | (depth >= n_items)
+        done = pending[whole]
+        rows[done, :width] = np.take_along_axis(rows_found, order, axis=1)[whole]
+        scores[done, :width] = best[whole]
+        pending = pending[~whole]
+        depth = min(depth * 4, n_items)
+    return Hits.from_matrix(rows, scores)

@@ -6,7 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.candidates import scaled, search_past_ties, top_k, top_k_mask, top_k_positions
+from nlp_retrieval.core.candidates import scaled, top_k, top_k_positions
+from nlp_retrieval.retrievers.colbert.search import top_k_mask
+from nlp_retrieval.retrievers.vectors import search_past_ties
 
 from .ranked import in_order, lists_of
 

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_parts, search_past_ties
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.files.columns import damaged, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.processes import in_threads, usable_cores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search, products_of, rounding
 from nlp_retrieval.retrievers.faiss.types import FaissIndexType, faiss
+from nlp_retrieval.retrievers.vectors import Matrix, search_past_ties
 
 VECTORS_FILE = "vectors.npy"
 ANN_FILE = "index.faiss"
