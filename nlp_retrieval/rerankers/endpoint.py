@@ -19,9 +19,6 @@ from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, Endpoint
 
 # Reading the answer of a rerank endpoint: untrusted bytes become scores, or an error with the reason.
 
-_LARGEST_PER_BYTE = 6
-_LARGEST_PER_DOCUMENT = 2**10
-_LARGEST_BESIDE = 2**16
 _LARGEST = float(np.finfo(np.float32).max)
 _MOST_TOKENS = 2**40
 
@@ -48,7 +45,7 @@ class RerankAnswer(NamedTuple):
 def largest_answer(documents: list[str]) -> int:
     """Return the byte limit of an answer; some servers send the documents back, and JSON may escape each letter."""
     sent = sum(len(document.encode("utf-8", "surrogatepass")) for document in documents)
-    return _LARGEST_PER_BYTE * sent + _LARGEST_PER_DOCUMENT * len(documents) + _LARGEST_BESIDE
+    return 6 * sent + 2**10 * len(documents) + 2**16
 
 
 def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:

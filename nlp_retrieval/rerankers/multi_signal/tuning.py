@@ -36,7 +36,6 @@ class SignalTuningReport(TuningReport):
 
     Args:
         measure: that was maximised.
-        alone: measures with one signal only, by signal.
         without: out-of-fold measures, fitted without one of the signals, by signal.
         missing: signals that no candidate has; they have the weight 0.
 
@@ -49,7 +48,6 @@ class SignalTuningReport(TuningReport):
     """
 
     measure: str
-    alone: dict[str, Evaluation]
     without: dict[str, Evaluation]
     missing: list[str]
 
@@ -129,7 +127,6 @@ def tune_signals(
         fold_weights=[grid[point] for point in points],
         before=_evaluated(evaluator, pools, reranker.weights),
         out_of_fold=joined,
-        alone={name: _evaluated(evaluator, pools, dict.fromkeys(SIGNALS, 0.0) | {name: 1.0}) for name in present},
         without={name: out_of_fold(name)[1] for name in present} if len(present) > 1 else {},
         groups=groups,
         folds=fold_of,

@@ -60,9 +60,7 @@ def report(searcher):
 
 def test_the_signal_that_finds_the_gold_gets_the_weight(report):
     """Only the keywords tell that a turbine has to do with wind."""
-    assert report.alone["patterns"].means()["recall@1"] == 1.0
     assert report.out_of_fold.means()["recall@1"] == 1.0
-    assert report.alone["transformer"].means()["recall@1"] < 0.6
     assert report.weights["patterns"] > 0
     assert report.missing == ["word_vectors"]
     assert report.unreachable == 0
