@@ -134,12 +134,7 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return names with commas between them, in quotation marks where a name has a comma itself.
-
-    Examples:
-        >>> list_names(["bm25", "dense"]), list_names(["bm25", "rrf, plain"])
-        ('bm25, dense', "'bm25', 'rrf, plain'")
-    """
+    """Return names with commas between them, in quotation marks where a name has a comma itself."""
     return ", ".join(map(repr, names) if any("," in name for name in names) else names)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
 
 from nlp_retrieval.core.files.records import as_id, make_item
@@ -48,9 +47,6 @@ class LlamaIndexRetriever(BaseRetriever):
             )
             for hit in results
         ]
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
 def to_items(nodes: Iterable[BaseNode]) -> Iterator[SearchableItem]:

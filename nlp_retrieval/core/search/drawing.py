@@ -1,19 +1,16 @@
 """A drawing of a searcher as SVG: its stages from left to right, the depth of each list on its arrow.
 
-A searcher inside another is a box around its own stages. Settings are in tooltips. The drawing has no scripts and no colours of
-its own, so it is readable on any background.
+A searcher inside another is a box around its own stages. There are no scripts and no colours: any background will do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.core.queries import POOL_DEPTH
-from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.tables import html_text
 
 NAMESPACE = "http://www.w3.org/2000/svg"
@@ -84,7 +81,7 @@ def _stages(config: Config) -> list[_Step]:
         steps.append((", ".join(filter(None, ("" if number else found, first))), _box(part)))
     if is_apart:
         quota = f", quota={config['quota']}" if config.get("quota") else ""
-        steps.append(("", _titled(f"interleave{quota}", "the lists of the sub-queries, by rank")))
+        steps.append(("", _titled(f"interleave{quota}")))
     return steps
 
 
@@ -97,25 +94,16 @@ def _numbered(parts: Sequence[Config]) -> dict[str, Config]:
 
 
 def _box(config: Config, label: str = "") -> _Shape:
-    """A component; its tooltip has its settings."""
-    shown = without_secrets({key: value for key, value in config.items() if key != "name"})
-    settings = ", ".join(f"{key}={_brief(value)}" for key, value in shown.items())
-    return _titled(label or str(config["name"]), f"{config['name']}: {settings}")
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return str(value.get("model") or value.get("name"))
-    return "+".join(map(_brief, value)) if isinstance(value, list) else str(value)
+    name = str(config["name"])
+    return _titled(label if label.startswith(name) else f"{label} ({name})" if label else name)
 
 
 # How it is drawn.
 
 
-def _titled(title: str, tooltip: str) -> _Shape:
+def _titled(title: str) -> _Shape:
     width, height = 2 * _PAD + _width(title, _FONT), 2 * _PAD - 4 + _LINE
-    words = _words(width / 2, 4, title, ' font-weight="bold"')
-    return _Shape(width, height, f"<g><title>{html_text(tooltip)}</title>{_rectangle(width, height, '.06')}{words}</g>")
+    return _Shape(width, height, _rectangle(width, height, ".06") + _words(width / 2, 4, title, ' font-weight="bold"'))
 
 
 def _text(words: str) -> _Shape:

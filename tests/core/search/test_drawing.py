@@ -56,5 +56,5 @@ def test_subqueries_are_shown_and_interleaved() -> None:
 def test_a_label_is_text_and_a_notebook_shows_the_expression_below() -> None:
     hostile = Searcher({"<script>alert(1)</script>": BM25})
     assert "<script" not in hostile._repr_html_()
-    assert texts(hostile.draw())[1] == "<script>alert(1)</script>"
+    assert texts(hostile.draw())[1] == "<script>alert(1)</script> (bm25)"
     assert "Bm25Retriever(k1=1.2)" in hostile._repr_html_()
