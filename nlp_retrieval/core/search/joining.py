@@ -172,36 +172,25 @@ class BaseFusion(Component, ABC):
         """Return the fused score of every candidate, ``[candidates]``; higher is better, and NaN leaves it out."""
 
     def fuse(self, batches: Mapping[str, Hits]) -> Hits:
-        """Fuse the lists of retrievers; adds the signal ``fusion.score``.
-
-        Args:
-            batches: one per retriever, by label; all have the same number of lists.
-        """
-        labels = list(batches)
-        n_lists = next(iter(batches.values())).n_lists
+        """Fuse the lists of retrievers, by label, which are equally many; adds the signal ``fusion.score``."""
+        labels, n_lists = list(batches), next(iter(batches.values())).n_lists
         width = 1 + max((int(batch.rows.max()) for batch in batches.values() if len(batch.rows)), default=0)
         keys = [batch.owner * width + batch.rows for batch in batches.values()]
         pooled, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-        columns_of = np.split(inverse, np.cumsum([len(key) for key in keys])[:-1])
-        position = np.full((len(labels), len(pooled)), -1)
         scores, ranks = np.full((2, len(pooled), len(labels)), np.nan)
-        for number, (batch, columns) in enumerate(zip(batches.values(), columns_of, strict=True)):
-            position[number, columns] = np.arange(len(columns))
-            scores[columns, number], ranks[columns, number] = batch.scores, batch.ranks
+        signals = dict[str, Scores]()
+        places_of = np.split(inverse, np.cumsum([len(key) for key in keys])[:-1])
+        for number, (batch, places) in enumerate(zip(batches.values(), places_of, strict=True)):
+            scores[places, number], ranks[places, number] = batch.scores, batch.ranks
+            for key, column in batch.signals.items():
+                signals[key] = np.full(len(pooled), np.nan)
+                signals[key][places] = column
         owner, rows = pooled // width, pooled % width
         fused = self.combine(FusionPool(labels, owner, scores, ranks))
-        kept = ~np.isnan(fused)
-        owner, rows, fused, position = owner[kept], rows[kept], fused[kept], position[:, kept]
-        order = sort_lists(owner, fused, rows)
-        if order is not None:
-            rows, fused, position = rows[order], fused[order], position[:, order]
-        signals = dict[str, Scores]()
-        for batch, places in zip(batches.values(), position, strict=True):
-            for key, column in batch.signals.items():
-                signals[key] = np.full(len(rows), np.nan)
-                signals[key][places >= 0] = column[places[places >= 0]]
-        offsets = offsets_of(np.bincount(owner, minlength=n_lists))
-        return Hits(offsets, rows, fused, signals | {"fusion.score": fused})
+        whole = Hits(offsets_of(np.bincount(owner, minlength=n_lists)), rows, fused, signals | {"fusion.score": fused})
+        kept = np.flatnonzero(~np.isnan(fused))
+        order = sort_lists(owner[kept], fused[kept], rows[kept])
+        return whole.take(kept if order is None else kept[order], offsets_of(np.bincount(owner[kept], minlength=n_lists)))
 
 
 class RawScore(BaseFusion):
