@@ -271,19 +271,15 @@ class Searcher(BaseSearcher, Expression):
     @staticmethod
     def expressed(left: Any, operator: str, right: Any) -> Searcher | FirstCandidates:
         """Return what an expression means (see :mod:`nlp_retrieval.core.search.expressions`), or raise a ConfigurationError."""
-        return {"%": _limited, "*": _weighted, "+": _fused, "&": _shared, ">>": _followed}[operator](left, right)
+        meaning = {"%": _limited, "*": _weighted, "+": _fused, "&": _shared, ">>": _followed}[operator]
+        return meaning(left, right, f"{_name(left)} {operator} {_name(right)}")
 
 
 def _as_retrievers(given: Any) -> Any:
     """Retrievers as given, with each searcher among them as a retriever."""
     if isinstance(given, Mapping):
         return dict(zip(given, _as_retrievers(given.values()), strict=True))
-    retrievers = []
-    for part in given:
-        if isinstance(part, BaseSearcher) and type(part) is not Searcher:
-            raise ConfigurationError(f"Searcher: retrievers: {part.name!r} cannot be one; of searchers, only a Searcher can")
-        retrievers.append(SearcherRetriever(**part._arguments) if isinstance(part, Searcher) else part)
-    return retrievers
+    return [SearcherRetriever(**part._arguments) if type(part) is Searcher else part for part in given]
 
 
 # A searcher as a retriever of another one.
@@ -415,8 +411,7 @@ class _Term(NamedTuple):
     weight: float | None = None
 
 
-def _limited(x: Any, n: Any) -> Searcher | FirstCandidates:
-    where = f"{_name(x)} % {_name(n)}"
+def _limited(x: Any, n: Any, where: str) -> Searcher | FirstCandidates:
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
         raise ConfigurationError(f"{where}: a number of candidates is an integer from 1, as in {_name(x)} % 50")
     if isinstance(x, BaseReranker):
@@ -428,9 +423,9 @@ def _limited(x: Any, n: Any) -> Searcher | FirstCandidates:
     return _changed(searcher, depth=int(n) if depth == "all" else min(depth, int(n)))
 
 
-def _weighted(weight: Any, x: Any) -> Searcher:
-    where, is_number = f"{_name(weight)} * {_name(x)}", isinstance(weight, int | float | np.number)
-    if not is_number or isinstance(weight, bool) or not 0 < weight < math.inf:
+def _weighted(weight: Any, x: Any, where: str) -> Searcher:
+    is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+    if not is_number or not 0 < weight < math.inf:
         raise ConfigurationError(f"{where}: a weight is a number above 0, as in 0.7 * {_name(x)}; leave out what has none")
     searcher = _searcher(x, where)
     terms = _terms(searcher)
@@ -440,8 +435,7 @@ def _weighted(weight: Any, x: Any) -> Searcher:
     return _sum([term._replace(weight=float(weight) * (term.weight or 0.0)) for term in terms])
 
 
-def _fused(x: Any, y: Any) -> Searcher:
-    where = f"{_name(x)} + {_name(y)}"
+def _fused(x: Any, y: Any, where: str) -> Searcher:
     terms = [*_terms(_searcher(x, where)), *_terms(_searcher(y, where))]
     without = [_name(term.retriever) for term in terms if term.weight is None]
     if 0 < len(without) < len(terms):
@@ -450,8 +444,7 @@ def _fused(x: Any, y: Any) -> Searcher:
     return _sum(terms)
 
 
-def _shared(x: Any, y: Any) -> Searcher:
-    where = f"{_name(x)} & {_name(y)}"
+def _shared(x: Any, y: Any, where: str) -> Searcher:
     parts = [_searcher(part, where) for part in (x, y)]
     terms = [term for part in parts for term in (_terms(part) if len(part.retrievers) == 1 else [_Term("", part)])]
     if any(term.weight is not None for term in terms):
@@ -459,9 +452,8 @@ def _shared(x: Any, y: Any) -> Searcher:
     return _changed(_sum(terms), fusion=ReciprocalRankFusion(found_by=2))
 
 
-def _followed(x: Any, y: Any) -> Searcher:
+def _followed(x: Any, y: Any, where: str) -> Searcher:
     x, y = _of_function(FunctionProcessor, x), _of_function(FunctionReranker, y)
-    where = f"{_name(x)} >> {_name(y)}"
     if isinstance(y, BaseReranker | FirstCandidates):
         searcher = _searcher(x, where)
         return _changed(searcher, reranker=[*searcher.rerankers.values(), y])
