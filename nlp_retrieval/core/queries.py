@@ -64,12 +64,9 @@ def check_k(k: object, name: str = "k") -> int:
         >>> check_k(10)
         10
     """
-    if isinstance(k, bool) or not hasattr(k, "__index__"):
-        raise QueryError(f"{name} must be an integer of at least 1, not {k!r} ({type(k).__name__})")
-    value = int(k.__index__())
-    if value < 1:
-        raise QueryError(f"{name} must be at least 1, not {value}")
-    return value
+    if isinstance(k, bool) or not hasattr(k, "__index__") or int(k.__index__()) < 1:
+        raise QueryError(f"{name} must be an integer of at least 1, not {k!r}")
+    return int(k.__index__())
 
 
 def check_queries(queries: object, what: str = "query", plural: str = "queries") -> list[str]:

@@ -125,16 +125,13 @@ class RankedLists(list[RankedList], AsTable):
 
 
 class DataTable(AsTable):
-    """A table of figures, accepted directly by ``polars.DataFrame(...)``, DuckDB and other readers of Arrow."""
+    """A table of figures."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
     def to_arrow(self) -> pa.Table:
         return self._table
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import polars
 import pytest
 
 from nlp_retrieval import BenchmarkReport
@@ -29,4 +28,4 @@ def test_a_row_for_each_configuration_holds_its_measures_intervals_and_cost(repo
         assert {name: row[f"stage_ms.{name}"] for name in result.cost.stage_ms} == result.cost.stage_ms
     frame = report.table().to_pandas().set_index("configuration")
     assert frame.loc["dense", "recall@5"] == report.configurations[1].measures["recall@5"]
-    assert polars.DataFrame(report.table()).height == 3
+    assert report.table().to_polars().height == 3

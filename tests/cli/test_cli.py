@@ -94,7 +94,7 @@ def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_on
 
 
 UNUSABLE: list[tuple[tuple[str, ...], str]] = [
-    (("search", "{index}", "x", "-k", "0"), "k must be at least 1"),
+    (("search", "{index}", "x", "-k", "0"), "k must be an integer of at least 1"),
     (("search", "{index}", "x", "-r", "bm25:k1=much"), "k1='much'"),
     (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),
     (("benchmark", "nowhere.yaml"), "nowhere.yaml"),

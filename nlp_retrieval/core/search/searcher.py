@@ -69,8 +69,6 @@ class Searcher(BaseSearcher, Expression):
         ...     print(hit.item.item_id, round(hit.score, 3))
         whale 0.033
         krill 0.033
-        >>> [hit.item.item_id for hit in searcher.search("krill", where={"year": {"gte": 2020}})[0]]
-        ['whale']
         >>> Searcher.open("index").search("lemmings")[0][0].item.title
         'Arctic fox'
     """

@@ -206,7 +206,7 @@ def test_documents_are_loaded_retrieved_and_queried_by_the_pipeline(world, serve
     rows = [json.loads(line) for line in CORPUS.splitlines()]
     assert pipeline.load_documents("people.jsonl").n_items == 9
     assert pipeline.load_documents(rows).n_items == 9
-    with pytest.raises(QueryError, match="k must be at least 1, not 0"):
+    with pytest.raises(QueryError, match="k must be an integer of at least 1, not 0"):
         pipeline.retrieve(QUESTION, top_k=0)
     passages = pipeline.retrieve(QUESTION, top_k=2)
     assert [passage.item.item_id for passage in passages] == [
