@@ -385,8 +385,8 @@ class FunctionReranker(_OfFunction, BaseReranker):
     """A function after ``>>``: it takes a query and its results, and returns them in another order."""
 
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
-        ordered = [self.function(query, hits) for query, hits in zip(nlqs, results, strict=True)]
-        return [hits[:k] if isinstance(hits, list) else hits for hits in ordered]  # anything else is an error later
+        del k
+        return [self.function(query, hits) for query, hits in zip(nlqs, results, strict=True)]
 
 
 def _of_function(cls: type[_OfFunction], x: Any) -> Any:
