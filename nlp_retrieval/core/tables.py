@@ -51,7 +51,7 @@ def _imported(package: str) -> Any:
 class RankedList(list[RetrievalResult]):
     """The results of one query, best first, with its text and its id."""
 
-    def __init__(self, results: Iterable[RetrievalResult] = (), query: str = "", query_id: str = "0") -> None:
+    def __init__(self, results: Iterable[RetrievalResult], query: str, query_id: str) -> None:
         super().__init__(results)
         self.query = query
         self.query_id = query_id
@@ -70,7 +70,7 @@ class RankedLists(list[RankedList], AsTable):
     Args:
         queries: the query texts.
         lists: the results of each query, best first.
-        query_ids: one per query; by default its position, from 0.
+        query_ids: one per query.
 
     Examples:
         >>> searcher = Searcher(["bm25"])
@@ -80,16 +80,8 @@ class RankedLists(list[RankedList], AsTable):
         [['0', 'krill', 1], ['0', 'whale', 2], ['1', 'fox', 1]]
     """
 
-    def __init__(
-        self,
-        queries: Sequence[str] = (),
-        lists: Iterable[list[RetrievalResult]] = (),
-        query_ids: Sequence[str] | None = None,
-    ) -> None:
-        ids = [str(number) for number in range(len(queries))] if query_ids is None else query_ids
-        super().__init__(
-            RankedList(results, query, query_id) for query, results, query_id in zip(queries, lists, ids, strict=True)
-        )
+    def __init__(self, queries: Sequence[str], lists: Iterable[list[RetrievalResult]], query_ids: Sequence[str]) -> None:
+        super().__init__(map(RankedList, lists, queries, query_ids))
 
     def to_arrow(self, *, details: bool = False) -> pa.Table:
         """Return an Arrow table."""

@@ -146,8 +146,8 @@ def names_what_is_missing(folder: Path) -> None:
     refused("mlflow", lambda: check_tracker(MlflowSettings(), folder))
     for framework, cure in FRAMEWORKS.items():
         refused(cure, lambda name=framework: importlib.import_module(f"nlp_retrieval.integrations.{name}"))
-    refused("pandas", RankedLists(["x"], hits).to_pandas)
-    refused("polars", RankedLists(["x"], hits).to_polars)
+    refused("pandas", RankedLists(["x"], hits, ["0"]).to_pandas)
+    refused("polars", RankedLists(["x"], hits, ["0"]).to_polars)
     refused("numba", lambda: numba(Bm25Retriever(backend="numba"), items, folder))
 
 
