@@ -81,7 +81,7 @@ class RankedLists(list[RankedList], AsTable):
     """
 
     def __init__(self, queries: Sequence[str], lists: Iterable[list[RetrievalResult]], query_ids: Sequence[str]) -> None:
-        super().__init__(map(RankedList, lists, queries, query_ids))
+        super().__init__(RankedList(*parts) for parts in zip(lists, queries, query_ids, strict=True))
 
     def to_arrow(self, *, details: bool = False) -> pa.Table:
         """Return an Arrow table."""
