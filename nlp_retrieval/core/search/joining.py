@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,8 +15,6 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of, sort_lists
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.context import add_note, search_context
-from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 
 # Interleaving several ranked lists of a query: in turn, each item once, each list up to its quota.
@@ -74,23 +72,6 @@ def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: 
     """Return what each rank adds in reciprocal rank fusion: ``weights / (k + ranks)``, with ranks from 1."""
     shares: Scores = weights / (k + np.asarray(ranks, np.float64))
     return shares
-
-
-def note_empty(batch: Hits, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None]) -> None:
-    """Note how many queries found nothing, and count the reasons, with the first query for each reason."""
-    empty = np.flatnonzero(np.diff(batch.offsets) == 0).tolist()
-    if not empty or not search_context().notes_empty:
-        return
-    counted: dict[str, list[str]] = {}
-    for subqueries in map(processed.__getitem__, empty):
-        asked = [subquery for subquery in subqueries if not has_no_words(subquery)]
-        notes = list(map(ignored, asked))
-        reason = "empty or without a letter or digit"
-        if notes:
-            reason = "no item that may be found matches" if None in notes else str(notes[0])
-        counted.setdefault(reason, []).append(repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries")
-    reasons = "; ".join(f"{len(found)}: {reason} (the first: {found[0]})" for reason, found in counted.items())
-    add_note(f"{retriever} found nothing for {len(empty)} of {len(processed)} queries: {reasons}")
 
 
 def merge_subqueries(hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int) -> Hits:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
-from nlp_retrieval.core.context import changed_context, encoding_once, search_context
+from nlp_retrieval.core.context import add_note, changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
@@ -38,7 +38,7 @@ from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
-from nlp_retrieval.core.search.joining import MergeRule, merge_subqueries, note_empty
+from nlp_retrieval.core.search.joining import MergeRule, merge_subqueries
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
@@ -294,8 +294,23 @@ class BaseRetriever(Builder, Expression, ABC):
         places = np.fromiter((distinct.get(one, len(distinct)) for one in flat), np.int64, len(flat))
         counts = np.fromiter(map(len, asked), np.int64, len(asked))
         batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, depth)
-        note_empty(batch, processed, self.name, self.ignored)
+        empty = np.flatnonzero(np.diff(batch.offsets) == 0).tolist()
+        if empty and search_context().notes_empty:
+            self._note_empty([processed[number] for number in empty], len(processed))
         return batch
+
+    def _note_empty(self, empty: list[list[str]], n_queries: int) -> None:
+        """Note how many queries found nothing, and count the reasons, with the first query for each reason."""
+        counted: dict[str, list[str]] = {}
+        for subqueries in empty:
+            asked = [subquery for subquery in subqueries if not has_no_words(subquery)]
+            notes = list(map(self.ignored, asked))
+            reason = "empty or without a letter or digit"
+            if notes:
+                reason = "no item that may be found matches" if None in notes else str(notes[0])
+            counted.setdefault(reason, []).append(repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries")
+        reasons = "; ".join(f"{len(found)}: {reason} (the first: {found[0]})" for reason, found in counted.items())
+        add_note(f"{self.name} found nothing for {len(empty)} of {n_queries} queries: {reasons}")
 
     def _asked(self, subqueries: list[str]) -> list[Any]:
         """What is searched for one query: its sub-queries, without those that have no word."""
