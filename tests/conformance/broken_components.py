@@ -12,7 +12,6 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import Gold, Query, SearchableItem
 from nlp_retrieval.core import (
-    RRF_K,
     Answer,
     BaseFusion,
     BaseLoader,
@@ -22,6 +21,7 @@ from nlp_retrieval.core import (
     BaseUserQueryProcessor,
     Hits,
 )
+from nlp_retrieval.core.search.joining import RRF_K
 from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing import (
     AnswererRules,
