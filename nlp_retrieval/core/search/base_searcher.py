@@ -48,7 +48,7 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
     for label in retrievers:
         if not label or "." in label or "[" in label or label == "name":  # which are the settings of one retriever
             raise ConfigurationError(
-                f"{where}: {label!r} cannot be a label; leave out '.' and '[' (one alone: [{{name: ...}}])"
+                f"{where}: {label!r} cannot be a label; leave out '.' and '['; one alone is a list too: [{{name: ...}}]"
             )
     return dict(retrievers)
 
