@@ -205,7 +205,7 @@ class BenchmarkSettings:
     baseline: str | None = None
     group_by: str = "hops"
     depth: Annotated[Integer, Field(ge=1)] = DEPTH
-    latency_queries: Annotated[Integer, Field(ge=1)] = 200
+    latency_queries: Annotated[Integer, Field(ge=1)] = 100
     seed: Annotated[Integer, Field(ge=0)] = 0
     stage_folder: Annotated[AnyPath | None, Field(serialization_alias="stages")] = None
     query_loader: Annotated[BaseQueryLoader | Config | str | None, SkipValidation, Field(serialization_alias="queries")] = None
