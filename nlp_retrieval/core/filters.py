@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
-from itertools import accumulate
 from operator import ge, gt, le, lt
 from typing import Any, Literal
 
@@ -66,33 +64,31 @@ class Condition:
         if not isinstance(value, str | bool | int | float):
             return False
         kind = kind_of(value)
-        instant: int | None = None
         if isinstance(value, str):
-            value, instant = normalize("NFC", value), _instant_of(value) if self._periods else None
+            if self.periods and (instant := instant_of(value)) is not None:
+                return bool(self.holds_at(np.int64(instant)))
+            value = normalize("NFC", value)
         if self.operator in ("eq", "in"):
-            place = 0 if instant is None else bisect_right(self._periods, (instant, math.inf))
-            return (instant is not None and place > 0 and instant <= self._ends[place - 1]) or (kind, value) in self._equal
-        (wanted,) = self.values
-        compare = _COMPARED[self.operator]
-        if instant is not None:
-            ((first, last),) = self._periods
-            return compare(instant, first if self.operator in ("gte", "lt") else last)
-        return kind_of(wanted) == kind and compare(value, wanted)
+            return (kind, value) in self._equal
+        return kind_of(self.values[0]) == kind and bool(_COMPARED[self.operator](value, self.values[0]))
+
+    def holds_at(self, instants: Any) -> Any:
+        """Return which instants meet it, as microseconds since 1970, where it has periods."""
+        firsts, lasts = np.array(self.periods).T
+        if self.operator in ("eq", "in"):
+            nearest = np.searchsorted(firsts, instants, "right") - 1
+            return (nearest >= 0) & (instants <= np.maximum.accumulate(lasts)[nearest])
+        return _COMPARED[self.operator](instants, firsts[0] if self.operator in ("gte", "lt") else lasts[0])
 
     @cached_property
     def _equal(self) -> set[tuple[str, Scalar]]:
         return {(kind_of(wanted), wanted) for wanted in self.values}
 
     @cached_property
-    def _periods(self) -> list[tuple[int, int]]:
+    def periods(self) -> list[tuple[int, int]]:
         """The first and the last instant of each value that is a year, a month, a day or a time, in order."""
         periods = (_period_of(wanted) for wanted in self.values if isinstance(wanted, str))
         return sorted(period for period in periods if period is not None)
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        """For each of these, the last instant of all up to it."""
-        return list(accumulate((last for _, last in self._periods), max))
 
 
 @dataclass(frozen=True)
@@ -105,20 +101,21 @@ class Combination:
 
 Filter = Condition | Combination
 
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 
-_TIME = re.compile(
+OFFSET = "(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+TIME = (
     "[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-    "(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{1,9})?)?(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?"
+    f"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,9}})?)?{OFFSET}?)?"
 )
-"""A day or a time in ISO 8601, as databases, tables and JSON write them."""
+"""Pattern of a day or a time in ISO 8601, as databases, tables and JSON write them."""
 _PERIOD = re.compile("[12][0-9]{3}(?:-[01][0-9](?:-[0-3][0-9])?)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _instant_of(text: str) -> int | None:
+def instant_of(text: str) -> int | None:
     """Return the microseconds since 1970 of a day or a time in ISO 8601, in UTC without an offset; None for another text."""
-    if _TIME.fullmatch(text) is None:
+    if re.fullmatch(TIME, text) is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
@@ -130,7 +127,7 @@ def _instant_of(text: str) -> int | None:
 def _period_of(text: str) -> tuple[int, int] | None:
     """Return the first and the last instant of a year, a month, a day or a time in ISO 8601; None for another text."""
     if _PERIOD.fullmatch(text) is None:
-        instant = _instant_of(text)
+        instant = instant_of(text)
         return None if instant is None else (instant, instant)
     try:
         start = np.datetime64(text)

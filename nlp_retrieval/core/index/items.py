@@ -12,6 +12,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate, chain, compress, islice
 from pathlib import Path
@@ -27,7 +28,17 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.opening import explain_file_limit
-from nlp_retrieval.core.filters import Combination, Condition, Filter, Where, kind_of, parse_filter, shown
+from nlp_retrieval.core.filters import (
+    OFFSET,
+    TIME,
+    Combination,
+    Condition,
+    Filter,
+    Where,
+    instant_of,
+    kind_of,
+    parse_filter,
+)
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
@@ -250,21 +261,21 @@ class _Part:
         return found
 
     def meets(self, condition: Condition) -> Mask:
-        """Which rows meet a condition, which is tried once on each different value."""
+        """Which rows meet a condition: typed values are compared by Arrow, JSON one value at a time, to the same result."""
         nothing: Mask = np.full(len(self), condition.holds(None))
         if condition.key not in self.kinds:
             return nothing
         column, kind = self.column(len(_FIXED) + [*self.kinds].index(condition.key)), self.kinds[condition.key]
         if condition.operator == "exists" and kind != "json":
             return nothing ^ np.asarray(column.is_valid(), np.bool_)
-        encoded = (column.flatten() if kind == "strings" else column).dictionary_encode()
-        values = map(json.loads, encoded.dictionary.to_pylist()) if kind == "json" else encoded.dictionary.to_pylist()
-        holds = np.array([*map(condition.holds, values), condition.holds(None)])
-        met: Mask = holds[encoded.indices.fill_null(len(holds) - 1).to_numpy(zero_copy_only=False)]
-        if kind != "strings":
-            return met
-        lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        return np.bincount(np.repeat(np.arange(len(self)), lengths)[met], minlength=len(self)) > 0
+        if kind == "json":
+            parsed = (None if text is None else json.loads(text) for text in column.to_pylist())
+            return np.fromiter(map(condition.holds, parsed), np.bool_, len(self))
+        if kind == "strings":
+            lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+            met = _texts_that_meet(condition, column.flatten())
+            return np.bincount(np.repeat(np.arange(len(self)), lengths)[met], minlength=len(self)) > 0
+        return _texts_that_meet(condition, column) if kind == "str" else _numbers_that_meet(condition, kind, column)
 
     def titles(self) -> list[str]:
         """The titles; empty if there is none."""
@@ -274,6 +285,62 @@ class _Part:
     def items(self, keys: Collection[str] | None = None, rows: Rows | None = None) -> Iterator[SearchableItem]:
         """The items, with these keys of their metadata."""
         return map(SearchableItem.trusted, self.values(0, rows), self.values(1, rows), self.metadata(keys, rows))
+
+
+_ORDERED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
+
+
+def _texts_that_meet(condition: Condition, texts: pa.Array) -> Mask:
+    if not pc.all(pc.string_is_ascii(texts)).as_py():
+        encoded = texts.dictionary_encode()
+        texts = pa.array([normalize("NFC", text) for text in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+    if condition.operator in ("eq", "in"):
+        meets = _filled(pc.is_in(texts, value_set=pa.array(condition.values, pa.string())))
+    else:
+        meets = _filled(_ORDERED[condition.operator](texts, condition.values[0]))
+    if not condition.periods:
+        return meets
+    instants = _instants(texts)
+    is_time, instant = np.asarray(instants.is_valid(), np.bool_), instants.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.where(is_time, condition.holds_at(instant), meets)
+
+
+def _instants(texts: pa.Array) -> pa.Array:
+    """``instant_of`` of each text."""
+    nothing = pa.scalar(None, pa.string())
+    times = pc.if_else(pc.match_substring_regex(texts, f"^{TIME}$"), texts, nothing)
+    has_offset = pc.match_substring_regex(times, f":[0-9.]+{OFFSET}$")
+    try:
+        exact = pc.if_else(has_offset, times, nothing).cast(pa.timestamp("us", "UTC"))
+        in_utc = pc.if_else(has_offset, nothing, times).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # 30 February, nanoseconds
+        return pa.array([None if time is None else instant_of(time) for time in times.to_pylist()], pa.int64())
+    return pc.coalesce(exact.cast(pa.int64()), in_utc.cast(pa.int64()))
+
+
+def _numbers_that_meet(condition: Condition, kind: str, values: pa.Array) -> Mask:
+    if kind == "bool":
+        return _filled(pc.is_in(values, value_set=pa.array(condition.values, pa.bool_())))
+    values = values.cast(pa.float64(), safe=False)  # exact: columns of whole numbers have none beyond 2**53
+    floats = [
+        (float(Decimal(value)), value) for value in condition.values if not isinstance(value, str)
+    ]  # infinite, if need be
+    if condition.operator in ("eq", "in"):
+        exact = [number for number, value in floats if number == value]
+        exact += [0.0, -0.0] if 0.0 in exact else []  # one number, but two to Arrow
+        return _filled(pc.is_in(values, value_set=pa.array(exact, pa.float64())))
+    ((number, value),) = floats
+    operator: str = condition.operator
+    if number != value:  # no float is equal to the value, which lies below this one, or above it
+        upper, lower = ("gte", "lt") if number > value else ("gt", "lte")
+        operator = upper if operator in ("gt", "gte") else lower
+    return _filled(_ORDERED[operator](values, number))
+
+
+def _filled(meets: pa.Array) -> Mask:
+    """The mask of a comparison; a missing value meets no condition."""
+    mask: Mask = meets.fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
 
 
 @contextmanager
@@ -443,7 +510,7 @@ class ItemTable:
         kind = _COMPARED_AS.get(self.kinds[wanted.key])
         for value in wanted.values if kind is not None and wanted.operator != "exists" else ():
             if (found := kind_of(value)) != kind:
-                told = f"where: {wanted.key} is a {kind} in this index, and {shown(value)} is a {found}; give one of its kind"
+                told = f"where: {wanted.key} is a {kind} in this index, and {value!r:.80} is a {found}; give one of its kind"
                 raise QueryError(told)
         return np.concatenate([part.meets(wanted) for part in self._parts])
 
