@@ -322,9 +322,7 @@ def _numbers_that_meet(condition: Condition, kind: str, values: pa.Array) -> Mas
     if kind == "bool":
         return _filled(pc.is_in(values, value_set=pa.array(condition.values, pa.bool_())))
     values = values.cast(pa.float64(), safe=False)  # exact: columns of whole numbers have none beyond 2**53
-    floats = [
-        (float(Decimal(value)), value) for value in condition.values if not isinstance(value, str)
-    ]  # infinite, if need be
+    floats = [(float(Decimal(value)), value) for value in condition.values if not isinstance(value, str)]  # or infinite
     if condition.operator in ("eq", "in"):
         exact = [number for number, value in floats if number == value]
         exact += [0.0, -0.0] if 0.0 in exact else []  # one number, but two to Arrow
