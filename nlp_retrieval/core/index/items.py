@@ -28,17 +28,7 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.opening import explain_file_limit
-from nlp_retrieval.core.filters import (
-    OFFSET,
-    TIME,
-    Combination,
-    Condition,
-    Filter,
-    Where,
-    instant_of,
-    kind_of,
-    parse_filter,
-)
+from nlp_retrieval.core.filters import TIME, Combination, Condition, Filter, Where, instant_of, kind_of, parse_filter
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
@@ -309,7 +299,7 @@ def _instants(texts: pa.Array) -> pa.Array:
     """``instant_of`` of each text."""
     nothing = pa.scalar(None, pa.string())
     times = pc.if_else(pc.match_substring_regex(texts, f"^{TIME}$"), texts, nothing)
-    has_offset = pc.match_substring_regex(times, f":[0-9.]+{OFFSET}$")
+    has_offset = pc.match_substring_regex(times, ":.*[Z+-]")
     try:
         exact = pc.if_else(has_offset, times, nothing).cast(pa.timestamp("us", "UTC"))
         in_utc = pc.if_else(has_offset, nothing, times).cast(pa.timestamp("us"))
