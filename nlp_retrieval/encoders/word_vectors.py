@@ -245,7 +245,7 @@ def train_word_vectors(
 
     Examples:
         >>> train_word_vectors(items, "vectors", dimension=8)
-        20
+        4
         >>> encoder = WordVectorEncoder("vectors")
     """
     if dimension < 1:
