@@ -156,14 +156,13 @@ def _keys(text: str) -> set[int]:
 
 def _entries(path: str | Path, column: str | None) -> Iterator[str]:
     """Yield the text of each entry; empty where a row has none."""
-    form = format_of(path, None)
+    form = format_of(path)
     if form == "trec":  # any other suffix
         if column is not None:
             raise SourceError(f"{path} is read as text with a question per line, which has no column {column!r}; name it .csv")
         yield from (line for _, line in read_lines(path))
         return
-    table = form in ("csv", "tsv")
-    rows = read_rows(path, "\t" if form == "tsv" else None, '"') if table else read_json_file_of_records(path)
+    rows = read_json_file_of_records(path) if form == "json" else read_rows(path)
     field, has_field = column, False
     lacking: SourceError | None = None
     for location, row in rows:

@@ -25,9 +25,6 @@ def _check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> Non
     """Refuse a table without the columns in use, or with a time as id, text or title: it was guessed from a text."""
     names = schema.names
     loader.check_columns(location, names)
-    for name in names:
-        if names.count(name) > 1:
-            raise SourceError(f'{location}: {names.count(name)} columns are called "{name[:40]}"; rename one')
     for field in loader.taken_fields(names):
         if field in names and pa.types.is_temporal(schema.field(field).type):
             raise SourceError(f'{location}: column "{field}" holds {schema.field(field).type}, and not text; name another')

@@ -1,18 +1,18 @@
 """Cutting long items into overlapping passages that record their origin.
 
 For every passage, ``parent.content[start:end] == passage.content``; the passages of an item come in order and together cover
-everything in it except white space; none is longer than ``size``. A text without spaces (Chinese, base64) is cut like any
-other. The work is linear in the length of the text.
+everything in it except white space; none is longer than ``size`` words. A text without spaces (Chinese, base64) is cut like
+any other. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, JsonValue
 
@@ -44,8 +44,6 @@ _VOWELS = "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
 """Letters of Thai and Lao that follow theirs as marks do."""
 _JOINING = "\u0e40-\u0e44\u0ec0-\u0ec4\u1039\u17d2\u1a60"
 """Vowels of Thai and Lao that are written before their consonant, and signs that stack the next consonant."""
-_LONGEST_CLUSTER = 28
-"""Characters of a consonant with all that is written on, below and beside it."""
 
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}{_LETTERS}]")
 _KEYS = ("parent_id", "chunk", "start", "end", "page")
@@ -62,12 +60,13 @@ class ChunkingLoader(BaseLoader):
     sentence if one starts near its beginning. Where an item's metadata have ``page_starts``, the number of each page and where
     it begins, a passage has its ``page``, on which it begins, and ``page_starts`` of its own if it goes on to others.
 
+    A Chinese or Japanese character counts as a word, and so do six of Thai, Lao, Burmese and other scripts without spaces, and
+    each piece of 10 characters of anything longer than 50, such as a link.
+
     Args:
         source: the loader of the items.
-        size: the greatest length of a passage, in ``unit``.
-        overlap: greatest length of the end of a passage that the next one repeats, in ``unit``; less than ``size``.
-        unit: of lengths. In ``words``, a Chinese or Japanese character counts as a word, and so do six of Thai, Lao, Burmese
-            and other scripts without spaces, and each piece of 10 characters of anything longer than 50, such as a link.
+        size: the greatest length of a passage, in words.
+        overlap: greatest length of the end of a passage that the next one repeats, in words; less than ``size``.
 
     Examples:
         >>> _ = Path("book.jsonl").write_text(json.dumps({"id": "1", "content": "one two three four five six"}))
@@ -76,21 +75,19 @@ class ChunkingLoader(BaseLoader):
     """
 
     name = "chunker"
-    manifest_may_set = may_set("source", "size", "overlap", "unit")
+    manifest_may_set = may_set("source", "size", "overlap")
 
     def __init__(
         self,
         source: BaseLoader | ByName,
         size: Annotated[int, Field(ge=1)] = 200,
         overlap: Annotated[int, Field(ge=0)] = 50,
-        unit: Literal["words", "characters"] = "words",
     ) -> None:
         if overlap >= size:
             raise ConfigurationError(f"ChunkingLoader: overlap={overlap} must be less than size={size}")
         self.source: BaseLoader = resolve_components(self, ChunkingLoader, source=source)["source"]
         self.size = size
         self.overlap = overlap
-        self.unit = unit
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the passages of each item, in the order of the source.
@@ -124,7 +121,7 @@ class ChunkingLoader(BaseLoader):
             start = len(text) - len(text.lstrip()) if text.strip() else 0
             yield start, start + len(text.strip())
             return
-        words = _Words(text, self.size if self.unit == "characters" else None)
+        words = _Words(text)
         covered = 0
         for first, last in words.windows(self.size, self.overlap):
             start, end = words.begins[first], words.ends[last]
@@ -139,8 +136,6 @@ class ChunkingLoader(BaseLoader):
 
     def _fits(self, text: str) -> bool:
         """Return whether a text certainly fits whole, as most do; much cheaper than reading its words one by one."""
-        if self.unit == "characters":
-            return len(text.strip()) <= self.size
         # an upper bound: long words and long white space count more than once
         words = text.split()
         most = len(words) + len(text) // (_LONGEST_WORD if max(map(len, words), default=0) <= _LONGEST_WORD else _PIECE)
@@ -162,53 +157,43 @@ def _begin(page: tuple[int, int]) -> int:
 
 
 @cache
-def _pattern(characters: int | None) -> re.Pattern[str]:
+def _pattern() -> re.Pattern[str]:
     """Return the pattern of a word, or of white space as long as the longest word."""
-    longest = min(_LONGEST_WORD, characters or _LONGEST_WORD)
-    parts, apart, piece = [f"[{_UNSPACED}]"], _UNSPACED, longest
-    letters = _LETTERS_PER_WORD if characters is None else int(characters >= _LONGEST_CLUSTER)
-    if letters:
-        mark, apart = f"[{marks()}{_VOWELS}]{{0,8}}", _UNSPACED + _LETTERS
-        parts.append(f"[{_LETTERS}]{{1,{letters}}}{mark}(?:(?<=[{_JOINING}])[{_LETTERS}]{mark}){{0,2}}")
-    if characters is None:
-        piece = _PIECE
-        parts.append(rf"[^\s{apart}]{{1,{longest}}}+(?![^\s{apart}])")
-    return re.compile("|".join([*parts, rf"[^\s{apart}]{{1,{piece}}}", rf"\s{{{longest}}}"]))
+    mark, apart = f"[{marks()}{_VOWELS}]{{0,8}}", _UNSPACED + _LETTERS
+    parts = [
+        f"[{_UNSPACED}]",
+        f"[{_LETTERS}]{{1,{_LETTERS_PER_WORD}}}{mark}(?:(?<=[{_JOINING}])[{_LETTERS}]{mark}){{0,2}}",
+        rf"[^\s{apart}]{{1,{_LONGEST_WORD}}}+(?![^\s{apart}])",
+        rf"[^\s{apart}]{{1,{_PIECE}}}",
+        rf"\s{{{_LONGEST_WORD}}}",
+    ]
+    return re.compile("|".join(parts))
 
 
 class _Words:
-    """The words of a text as spans, and lengths in words or characters. Boundary i lies before word i."""
+    """The words of a text as spans. Boundary i lies before word i."""
 
-    def __init__(self, text: str, characters: int | None) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
         self.begins, self.ends = array("q"), array("q")
-        for match in _pattern(characters).finditer(text):
-            begin, end = match.span()
-            self.begins.append(begin)
-            self.ends.append(end)
-        count = len(self.begins)
-        # where a word begins and ends, in the unit of sizes
-        self.low = array("q", range(count)) if characters is None else self.begins
-        self.high = array("q", range(1, count + 1)) if characters is None else self.ends
+        for match in _pattern().finditer(text):
+            self.begins.append(match.start())
+            self.ends.append(match.end())
 
     def windows(self, size: int, overlap: int) -> Iterator[tuple[int, int]]:
         """Yield the first and the last word of each passage."""
-        count = len(self.low)
+        count = len(self.begins)
         # a passage may end early, with a sentence, but must advance at least half as far as it would otherwise
         least = overlap + (size - overlap + 1) // 2
         first = 0
         while first < count:
-            end = bisect_right(self.high, self.low[first] + size, lo=first)
-            if end >= count:
+            if first + size >= count:
                 yield first, count - 1
                 return
-            earliest = bisect_left(self.high, self.low[first] + least, lo=first) + 1
-            end = self.best(range(end, earliest - 1, -1), end)
+            end = self.best(range(first + size, first + least - 1, -1), first + size)
             yield first, end - 1
-            reach = self.high[end - 1]
-            back = max(first + 1, bisect_left(self.low, reach - overlap))
-            latest = min(end, bisect_right(self.low, reach - overlap // 2))
-            first = min(end, self.best(range(back, latest + 1), back))
+            back = max(first + 1, end - overlap)
+            first = self.best(range(back, min(end, end - overlap // 2 + 1) + 1), back)
 
     def best(self, boundaries: range, otherwise: int) -> int:
         """Return the first of some boundaries that ends a sentence, else the first between words, else ``otherwise``."""

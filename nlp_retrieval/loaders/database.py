@@ -17,10 +17,10 @@ from urllib.parse import unquote, unquote_plus
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, given, may_set
 from nlp_retrieval.core.files.opening import expanded
-from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, plain_value
+from nlp_retrieval.core.files.records import JsonObject, as_id, plain_value
 from nlp_retrieval.core.secrets import HIDDEN, hide_values, read_variable, was_read
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError, install, nearest
-from nlp_retrieval.loaders.records import RecordLoader, missing_field
+from nlp_retrieval.loaders.records import RecordLoader
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnClause, Connection, Engine, Executable
@@ -99,15 +99,12 @@ def resolve(url: str) -> str:
     return url
 
 
-def make_engine(
-    url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False, read_only: bool = False
-) -> Engine:
+def make_engine(url: str, shown: str, *, may_create: bool = False, read_only: bool = False) -> Engine:
     """Return an engine that opens a connection for each use; none is opened yet.
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.
         shown: what messages show instead.
-        who: needs SQLAlchemy, for the message if it is not installed.
         may_create: whether a missing SQLite file is created with the first connection.
         read_only: whether an SQLite file is opened for reading alone.
 
@@ -123,7 +120,7 @@ def make_engine(
         from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
-        raise DependencyError(f"{who} needs SQLAlchemy: {install('database')} ({error})") from error
+        raise DependencyError(f"a database needs SQLAlchemy: {install('database')} ({error})") from error
     try:
         parsed = make_url(url)
         database = parsed.database or ":memory:"
@@ -279,23 +276,17 @@ class DatabaseLoader(RecordLoader):
             raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
         schema_read, found = known[name]
         columns = [described["name"] for described in inspector.get_columns(found, schema=schema_read)]
-        if self.id_field not in columns:
-            raise missing_field(source, "id_field", str(self.id_field), columns, ID_NAMES)
         used: list[ColumnClause[object]] = [column(name) for name in self._columns(source, columns)]
         # the database's own spelling of the name says whether it must be quoted
         rows = table(found, *used, schema=schema_read)
-        return select(*used).select_from(rows).order_by(rows.c[str(self.id_field)])
+        return select(*used).select_from(rows).order_by(rows.c[str(self._id_field_in(columns))])
 
     def _columns(self, source: str, names: list[str]) -> list[str]:
-        """The columns in use, each of which must be there once."""
+        """The columns in use."""
         if not names:
             raise SourceError(f"{source}: the statement gives no rows; pass a SELECT")
         self.check_columns(source, names)
-        used = self.used_columns(names)
-        for column in used:
-            if names.count(column) > 1:
-                raise SourceError(f'{source}: there are {names.count(column)} columns "{column}"; rename one with AS')
-        return used
+        return self.used_columns(names)
 
     def _record(self, location: str, row: dict[str, object]) -> tuple[str, JsonObject]:
         field = self.id_field

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
@@ -27,7 +25,7 @@ from nlp_retrieval.core.files.records import (
     with_title,
 )
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
-from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
+from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, install, nearest
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects
 from nlp_retrieval.loaders.judgements import Judgement, collect_judgements, judged_queries, read_judgements
 from nlp_retrieval.loaders.records import RecordLoader
@@ -77,7 +75,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
 
     def _judged(self) -> tuple[list[Query], list[Gold]]:
         qrels, path = self._file(f"qrels/{self.split}.tsv"), self._file("queries.jsonl")
-        return judged_queries(path, self._read(path), read_judgements(qrels, "tsv"), qrels)
+        return judged_queries(path, self._read(path), read_judgements(qrels), qrels)
 
     def _read(self, path: Path) -> Iterator[tuple[str, Query]]:
         for location, row in read_json_lines(path):
@@ -150,7 +148,6 @@ class HoverLoader(BaseQueryLoader):
     Args:
         path: the release file, one JSON list, plain or gzip.
         hops: keep only claims with these numbers of hops (HoVer has 2, 3 and 4). None: all.
-        label: keep only claims with this label. None: both.
 
     Examples:
         >>> HoverLoader("hover_dev_release_v1.1.json", hops=[3, 4])
@@ -158,17 +155,15 @@ class HoverLoader(BaseQueryLoader):
     """
 
     name = "hover"
-    manifest_may_set = may_set("hops", "label", path=READS_FILE)
+    manifest_may_set = may_set("hops", path=READS_FILE)
 
     def __init__(
         self,
         path: str | Path,
         hops: Annotated[Sequence[Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None,
-        label: Literal["SUPPORTED", "NOT_SUPPORTED"] | None = None,
     ) -> None:
         self.path = path
         self.hops = hops
-        self.label = label
 
     def queries(self) -> list[Query]:
         """Return the kept claims, in the order of the file; the test release has claims too."""
@@ -193,22 +188,19 @@ class HoverLoader(BaseQueryLoader):
         kept = False
         for location, uid, row in _once(read_json_objects(self.path), ["uid"]):
             _own(location, row, "uid")
-            right_hops = self.hops is None or _own(location, row, "num_hops") in self.hops
-            if right_hops and (self.label is None or _own(location, row, "label") == self.label):
+            if self.hops is None or _own(location, row, "num_hops") in self.hops:
                 kept = True
                 yield location, uid, row
         if not kept:
-            raise SourceError(
-                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (None: any); check path and filter"
-            )
+            raise SourceError(f"{self.path}: no claim fits hops={self.hops!r} (None: any); check path and filter")
 
 
 class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     """Items, queries and gold from HotpotQA's own release files (``hotpot_dev_distractor_v1.json``).
 
-    The contexts of all questions together are the corpus: one item per title, with the title as its id. If a title has
-    different texts, the first is kept and a warning counts the others. While streaming, only two digests per title are held in
-    memory. Queries have the release's ``answer``, ``type`` and ``level`` in their metadata, if present.
+    The contexts of all questions together are the corpus: one item per title, with the title as its id; if a title has
+    different texts, the first is kept. Queries have the release's ``answer``, ``type`` and ``level`` in their metadata, if
+    present.
 
     With ``sentence_facts``, items also have ``sentence_starts`` and queries ``supporting_facts`` in their metadata, so that an
     answer's supporting facts can be judged. To an index, items with and without them are different.
@@ -234,24 +226,14 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield one item per title, in the order of first occurrence."""
-        seen: dict[bytes, bytes] = {}
-        differing = 0
+        seen: set[str] = set()
         for location, row in read_json_objects(self.path):
             for title, sentences in _contexts(location, row):
-                content, starts = _join(sentences)
-                key, text = _digest(title), _digest(content)
-                if key not in seen:
-                    seen[key] = text
+                if title not in seen:
+                    seen.add(title)
+                    content, starts = _join(sentences)
                     metadata: JsonObject = {"title": title} | ({SENTENCE_STARTS: starts} if self.sentence_facts else {})
                     yield make_item(location, title, content, metadata)
-                elif seen[key] != text:
-                    differing += 1
-        if differing:
-            warnings.warn(
-                f"{self.path}: {differing:,} contexts have a title seen before with another text; the first text was kept",
-                RetrievalWarning,
-                stacklevel=2,
-            )
 
     def queries(self) -> list[Query]:
         """Return the questions in the order of the file."""
@@ -265,21 +247,10 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
 
     def gold(self) -> list[Gold]:
         """Return the titles that support each answer, which are item ids, in the order of the questions."""
-        gold: list[Gold] = []
-        titles: set[bytes] = set()
-        wanted: dict[str, str] = {}
-        for location, query_id, row in self._questions():
-            titles.update(_digest(title) for title, _ in _contexts(location, row))
-            relevance = {title: 1 for title, _ in _supporting(location, row)}
-            wanted |= {title: location for title in relevance if title not in wanted}
-            gold.append(Gold(query_id=query_id, relevance=relevance))
-        for title, location in wanted.items():
-            if _digest(title) not in titles:
-                raise SourceError(
-                    f'{location}: the supporting fact "{title}" is in no context of the file; the fullwiki release may lack '
-                    "it: use the distractor release"
-                )
-        return gold
+        return [
+            Gold(query_id=query_id, relevance={title: 1 for title, _ in _supporting(location, row)})
+            for location, query_id, row in self._questions()
+        ]
 
     def _questions(self) -> Iterator[tuple[str, str, JsonObject]]:
         return _once(read_json_objects(self.path), ["_id", "id"])
@@ -328,11 +299,6 @@ def _join(sentences: list[JsonValue]) -> tuple[str, list[JsonValue]]:
     stripped = content.strip()
     before = len(content) - len(content.lstrip())
     return stripped, [min(max(begin - before, 0), len(stripped)) for begin in begins]
-
-
-def _digest(text: str) -> bytes:
-    # titles are compared by their digests: 128 bits, so that two never collide; unpaired surrogates are refused later
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class IrDatasetsLoader(RecordLoader, BaseQueryLoader):

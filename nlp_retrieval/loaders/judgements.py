@@ -2,7 +2,7 @@
 
 All readers of judgements use this module: loaders of queries, and the comparison of runs. The suffix of the file determines its
 form; a file with any other suffix is TREC qrels. The first line distinguishes TREC's four columns, three columns without names,
-and columns with names, whatever separates them. In ``.tsv`` a quotation mark is text; in ``.csv`` it quotes.
+and columns with names, whatever separates them.
 
 Judgements by subtopic (the diversity tasks) judge an item for each subtopic of a query: its grade is the highest of these.
 """
@@ -18,7 +18,7 @@ from typing import Literal, TypeVar
 from nlp_retrieval.core.files.records import as_id, decode_id, likely, plain_name, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
+from nlp_retrieval.loaders.files import read_json_file_of_records, read_lines
 from nlp_retrieval.loaders.tables import read_cells
 
 T = TypeVar("T")
@@ -26,13 +26,13 @@ T = TypeVar("T")
 Judgements = dict[str, dict[str, int]]
 """By query id, the grade by item id."""
 
-FileFormat = Literal["trec", "csv", "tsv", "jsonl", "json"]
+FileFormat = Literal["trec", "csv", "tsv", "json"]
 
 Judgement = tuple[str, str, str, object, str]
 """Location, ids of query and item, the grade as written, and the subtopic; empty if there is none."""
 
 _SUFFIXES: dict[str, FileFormat] = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "json", ".ndjson": "json", ".json": "json",
 }  # fmt: skip
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0{0,9})?")
 NAMES = {
@@ -44,17 +44,15 @@ _SUBTOPICS = ("subtopic", "subtopic_id", "intent", "iteration", "iter")
 _NO_SUBTOPIC = ("0", "Q0")
 
 
-def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
-    """Return the form of a file of queries or gold: the given one, or the one of its suffix, TREC's by default."""
-    file = Path(path)
-    suffix = (Path(file.stem) if file.suffix.lower() == ".gz" else file).suffix.lower()
-    return given or _SUFFIXES.get(suffix, "trec")
+def format_of(path: str | Path) -> FileFormat:
+    """Return the form of a file of queries or gold by its suffix, TREC's by default; a list and lines are both JSON."""
+    return _SUFFIXES.get(Path(Path(path).name.lower().removesuffix(".gz")).suffix, "trec")
 
 
-def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgements:
+def read_judgements(path: str | Path) -> Judgements:
     """Return the grade by item id and query id, in the order of the file; grades of 0 and below are kept."""
-    form = format_of(path, given)
-    return collect_judgements(_json_rows(path, form) if form in ("json", "jsonl") else _cells(path, form), path)
+    form = format_of(path)
+    return collect_judgements(_json_rows(path) if form == "json" else _cells(path, form), path)
 
 
 def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judgements:
@@ -95,8 +93,8 @@ def _grade(location: str, written: object) -> int:
     return int(text.partition(".")[0])
 
 
-def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
-    for location, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
+def _json_rows(path: str | Path) -> Iterator[Judgement]:
+    for location, row in read_json_file_of_records(path):
         query, item, grade = (row[name] for name in columns_named(location, list(row)))
         subtopic = next((row[name] for name in row if plain_name(name) in _SUBTOPICS), None)
         ids = as_id(location, "query_id", query), as_id(location, "item_id", item)
@@ -109,7 +107,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
         # only ASCII white space parts columns, as in C; an id may hold a no-break space
         lines = ((number, [cell for cell in re.split(r"[ \t\r\f\v]+", line) if cell]) for number, line in read_lines(path))
     else:
-        lines = read_cells(path, "\t" if form == "tsv" else None, None if form == "tsv" else '"', "utf-8")
+        lines = read_cells(path)
     columns: Sequence[int] = ()
     width = 0
     for number, line in lines:
@@ -189,18 +187,18 @@ def judged_queries(
     """Return the queries that are judged, in their order, and the gold of each; warnings count what is missing."""
     locations: dict[str, str] = {}
     likely_judged: list[Query] = []
-    numbers = {name.lstrip("0") for name in judgements if name.isascii() and name.isdigit()}
+    numbers = _by_number(judgements)
     for location, query in queries:
         name = query.query_id
         if locations.setdefault(name, location) is not location:
             raise SourceError(f'{location}: the id "{name}" is taken by {locations[name]}; ids must be unique')
-        if name in judgements or (name.isascii() and name.isdigit() and name.lstrip("0") in numbers):
+        if name in judgements or name.lstrip("0") in numbers:  # few of many, such as those of MS MARCO
             likely_judged.append(query)
     ids = match_numbers(locations, judgements)
     judged = [
-        query if query.query_id in judgements else query.model_copy(update={"query_id": ids[query.query_id]})
+        query.model_copy(update={"query_id": ids.get(name, name)})
         for query in likely_judged
-        if query.query_id in judgements or query.query_id in ids
+        if (name := query.query_id) in judgements or name in ids
     ]
     found = {query.query_id for query in judged}
     unknown = [query_id for query_id in judgements if query_id not in found]

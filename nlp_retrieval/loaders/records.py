@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -92,7 +93,7 @@ class RecordLoader(BaseLoader):
         return [field for field in (self._id_field_in(fields), *self._texts(), self.title_field) if field is not None]
 
     def check_columns(self, location: str, columns: Collection[str]) -> None:
-        """Refuse a table without the columns in use, before a row of it is read; the default title may be missing."""
+        """Refuse a table without the columns in use, each once, before a row is read; the default title may be missing."""
         wanted: list[tuple[str, str | None, Sequence[str]]] = [("id_field", self._id_field_in(columns), ID_NAMES)]
         wanted += [("content_field", field, CONTENT_NAMES) for field in self._texts()]
         wanted += [("title_field", self.title_field, ("title",))]
@@ -100,6 +101,9 @@ class RecordLoader(BaseLoader):
         for parameter, field, aliases in wanted:
             if field not in (None, "title") and field not in columns:
                 raise missing_field(location, parameter, field, columns, aliases)
+        for name, count in Counter(self.used_columns(list(columns))).items():
+            if count > 1:
+                raise SourceError(f'{location}: {count} columns are called "{name[:40]}"; rename one')
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
         """Return the columns of a table that become items."""

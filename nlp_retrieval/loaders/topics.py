@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from html import unescape
+from html import escape, unescape
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -24,22 +23,14 @@ from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, make_query, metadata_of, plain_name, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import OutputError, SourceError
-from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
+from nlp_retrieval.loaders.files import read_json_file_of_records, read_lines
 from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
 from nlp_retrieval.loaders.records import joined_text, missing_field
-from nlp_retrieval.loaders.tables import Quote, read_cells, read_rows
+from nlp_retrieval.loaders.tables import read_cells, read_rows
 
 _MOST_LINES = 1_000_000
-_TAG = re.compile(
-    r"(?P<comment><!--)|(?P<cdata><!\[CDATA\[)|(?P<instruction><\?)|(?P<declaration><![A-Za-z])"
-    r"|<(?P<closes>/?)(?P<name>[A-Za-z][\w.-]{0,40})(?P<rest>(?:[\s/][^<>]*)?)>"
-)
-_ENDS = {
-    "comment": re.compile("-->"),
-    "cdata": re.compile("]]>"),
-    "instruction": re.compile(r"\?>"),
-    "declaration": re.compile(r"[^>\[]*+(?:\[[^\]]*+\]\s*+)?>"),
-}
+_TAG = re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w.-]{0,40})(?P<rest>(?:[\s/][^<>]*)?)>")
+_DECLARATION = re.compile(r"<![A-Za-z][^>\[]{0,2000}+(?:\[[^\]]{0,2000}+\]\s{0,99}+)?>")
 _ATTRIBUTE = re.compile(r"""([A-Za-z][\w.:-]{0,40})=(?:"([^"]*)"|'([^']*)'|([^\s"'=/]+))""")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _LABELS = {
@@ -82,25 +73,20 @@ _Fields = dict[str, list[list[str]]]
 class TopicsLoader(BaseQueryLoader):
     """Queries from a file, and their gold from another: TREC topics with qrels, CSV, TSV or JSON.
 
-    The suffix determines the form: ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` (a list), anything else TREC's (the classic form
-    with ``<top>``, or XML with ``<topic number="1">``), plain or gzip; a file without tags and with a tab in its first line is
-    TSV, and one that begins with a brace JSON lines. Queries that are not judged are left out. A number with other leading
-    zeros than in the judgements ("051" and "51") is matched with a warning. A field ``family`` is the query's family.
+    The suffix determines the form: ``.csv``, ``.tsv``, ``.jsonl``, ``.json``, anything else TREC's (the classic form with
+    ``<top>``, or XML with ``<topic number="1">``), plain or gzip; a file without tags and with a tab in its first line is TSV,
+    and one that begins with a brace JSON lines. A table of two columns needs no line of names where ids have digits. Queries
+    that are not judged are left out. A number with other leading zeros than in the judgements ("051" and "51") is matched with
+    a warning. A field ``family`` is the query's family.
 
     Args:
         path: the file of queries.
         qrels: the file of judgements: TREC's four columns, or query, item and grade as CSV, TSV or JSON lines. None: there are
             none, and all queries are kept, for what needs no gold.
-        format: the form of ``path``. None: by its suffix.
-        qrels_format: the form of ``qrels``. None: by its suffix.
         id_field: the field that holds the id. None: the topic's number, in other forms ``id``, or another usual name that the
             first entry has (``query_id``, ``qid``, ``_id``).
         text_field: the field that holds the text, or several, joined by line ends. None: the topic's ``title``, in other forms
             ``text``, or another usual name that the first entry has (``query``, ``question``).
-        columns: the names of the columns of a CSV or TSV file without a line of names. None: ``id`` and ``text``, if the file
-            has two columns, and its first line none of the usual names and an id with a digit.
-        quote: the quotation mark of cells in a CSV or TSV file. None: there is none, and a quotation mark is text. ``auto``:
-            none in TSV, ``"`` in CSV.
 
     Examples:
         >>> loader = TopicsLoader("queries.tsv", "qrels.txt")
@@ -109,29 +95,19 @@ class TopicsLoader(BaseQueryLoader):
     """
 
     name = "topics"
-    manifest_may_set = may_set(
-        *("format", "qrels_format", "id_field", "text_field", "columns", "quote"), path=READS_FILE, qrels=READS_FILE
-    )
+    manifest_may_set = may_set("id_field", "text_field", path=READS_FILE, qrels=READS_FILE)
 
     def __init__(
         self,
         path: str | Path,
         qrels: str | Path | None = None,
-        format: FileFormat | None = None,  # noqa: A002 -- what users call it
-        qrels_format: FileFormat | None = None,
         id_field: str | None = None,
         text_field: str | Sequence[str] | None = None,
-        columns: Sequence[str] | None = None,
-        quote: Quote = "auto",
     ) -> None:
         self.path = path
         self.qrels = qrels
-        self.format = format
-        self.qrels_format = qrels_format
         self.id_field = id_field
         self.text_field = text_field
-        self.columns = columns
-        self.quote = quote
 
     def queries(self) -> list[Query]:
         """Return the queries that are judged, or all if there are no judgements, in the order of the file."""
@@ -144,7 +120,7 @@ class TopicsLoader(BaseQueryLoader):
     def _judged(self) -> tuple[list[Query], list[Gold]]:
         if self.qrels is None:
             return [query for _, query in self.read()], []
-        judgements = read_judgements(self.qrels, self.qrels_format)
+        judgements = read_judgements(self.qrels)
         return judged_queries(self.path, self.read(), judgements, self.qrels)
 
     def read(self) -> Iterator[tuple[str, Query]]:
@@ -174,12 +150,12 @@ class TopicsLoader(BaseQueryLoader):
             yield location, make_query(location, query_id, text, known, metadata)
 
     def _form(self) -> FileFormat:
-        """The form of the file of queries: given, by its suffix, or TSV if a file with another suffix begins like that."""
-        form = format_of(self.path, self.format)
-        if form == "trec" and self.format is None:
+        """The form of the file of queries: by its suffix, or by how a file with another suffix begins."""
+        form = format_of(self.path)
+        if form == "trec":
             first = next((line for _, line in read_lines(self.path) if line.strip()), "")
             if first.startswith("{"):
-                return "jsonl"
+                return "json"
             if "\t" in first.strip() and not first.lstrip().startswith("<"):
                 return "tsv"
         return form
@@ -205,15 +181,11 @@ class TopicsLoader(BaseQueryLoader):
     def _rows(self, form: FileFormat) -> Iterator[tuple[str, JsonObject]]:
         if form == "trec":
             return _topics(self.path)
-        if form == "jsonl":
-            return read_json_lines(self.path)
         if form == "json":
-            return read_json_objects(self.path)
-        quote = (None if form == "tsv" else '"') if self.quote == "auto" else self.quote
-        delimiter = "\t" if form == "tsv" else None
-        columns = self.columns
-        if columns is None and self.id_field is None and self.text_field is None:
-            _, first = next(read_cells(self.path, delimiter, quote, "utf-8"), (0, []))
+            return read_json_file_of_records(self.path)
+        delimiter, columns = "\t" if form == "tsv" else None, None
+        if self.id_field is None and self.text_field is None:
+            _, first = next(read_cells(self.path, delimiter), (0, []))
             names = [cell.strip() for cell in first]
             while names and not names[-1]:
                 names.pop()
@@ -221,10 +193,10 @@ class TopicsLoader(BaseQueryLoader):
                 if len(names) != 2 or not any(map(str.isdigit, names[0])):
                     raise SourceError(
                         f"{self.path}, line 1: no column has a usual name for the id or the text of a query (found: "
-                        f"{quoted(names)}); pass id_field= and text_field=, or columns= where the file has no line of names"
+                        f"{quoted(names)}); pass id_field= and text_field=, or write a first line with the names id and text"
                     )
                 columns = ("id", "text")
-        return read_rows(self.path, delimiter, quote, columns)
+        return read_rows(self.path, delimiter, columns)
 
 
 def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
@@ -240,125 +212,106 @@ def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
 
 
 def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the topics of a file: each from its tag to its end, or to the next such tag."""
     lines: list[str] = []
     for _, line in read_lines(path):
         lines.append(line)
         if len(lines) > _MOST_LINES:
             raise SourceError(f"{path}: more than {_MOST_LINES:,} lines; is this a file of TREC topics?")
-    text = "\n".join(lines)
-    tokens = list(_tokens(path, text))
-    wanted = next((token.name for token in tokens if token.kind == "tag" and token.name in _TOPICS), None)
+    text = _simplified(path, "\n".join(lines))
+    tags = list(_TAG.finditer(text))
+    wanted = next((name for tag in tags if (name := tag["name"].lower()) in _TOPICS and not tag["closes"]), None)
     if wanted is None:
         raise SourceError(
-            f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv, json or jsonl under "
-            "another suffix, and write a tab between id and text where it is plain text"
+            f"{path}: it holds no TREC topics (<top> or <topic>); call it .csv, .tsv, .json or .jsonl where it is one, and "
+            "write a tab between id and text where it is plain text"
         )
-    for number, fields in _read_topics(path, text, tokens, wanted):
-        yield f"{path}, line {number}", dict(_labelled(fields))
-
-
-class _Token(NamedTuple):
-    """The beginning of an element or its end, literal text (CDATA), or what is skipped (comments, declarations)."""
-
-    kind: Literal["tag", "end", "text", "nothing"]
-    name: str
-    content: str
-    """The attributes of a tag, or the text."""
-    begin: int
-    end: int
-
-
-def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
-    """Yield the markup of a text; refuse one that declares entities."""
-    at = 0
-    never_ends: set[str] = set()
-    while match := _TAG.search(text, at):
-        begin, at, what = match.start(), match.end(), match.lastgroup or ""
-        if what in _ENDS:
-            find = _ENDS[what].match if what == "declaration" else _ENDS[what].search
-            end = find(text, at) if what not in never_ends else None
-            if end is None:  # text that only looks like markup
-                never_ends.add(what)
-                continue
-            if what == "declaration" and "<!ENTITY" in text[begin : end.end()]:
-                line = text.count("\n", 0, begin) + 1
-                raise SourceError(f"{path}, line {line}: it declares XML entities, which are not read; remove them")
-            yield _Token("text" if what == "cdata" else "nothing", "", text[at : end.start()], begin, end.end())
-            at = end.end()
-        else:
-            yield _Token("end" if match["closes"] else "tag", match["name"].lower(), match["rest"], begin, at)
-
-
-def _read_topics(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
-    """The topics of a text, with their lines: each from its tag to its end, or to the next such tag."""
-    marks = [(number, token) for number, token in enumerate(tokens) if token.name == wanted and token.kind in ("tag", "end")]
-    _, last = marks[-1]
-    if last.kind == "tag" and not last.content.endswith("/") and any(mark.kind == "end" for _, mark in marks):
-        line = text.count("\n", 0, last.begin) + 1
+    marks = [at for at, tag in enumerate(tags) if tag["name"].lower() == wanted]
+    last = tags[marks[-1]]
+    if not last["closes"] and not last["rest"].endswith("/") and any(tags[at]["closes"] for at in marks):
+        line = text.count("\n", 0, last.start()) + 1
         raise SourceError(
             f"{path}, line {line}: <{wanted}> has no end: the file is cut off; fetch it again, or add </{wanted}>"
         )
     line, counted = 1, 0
-    for (first, opening), (after, closing) in pairwise([*marks, (len(tokens), None)]):
-        if opening is not None and opening.kind == "tag":
-            line += text.count("\n", counted, opening.begin)
-            counted = opening.begin
-            yield line, _fields_of(text, tokens[first + 1 : after], opening, closing.begin if closing else len(text))
+    for first, after in pairwise([*marks, len(tags)]):
+        opening = tags[first]
+        if not opening["closes"]:
+            line += text.count("\n", counted, opening.start())
+            counted = opening.start()
+            stop = tags[after].start() if after < len(tags) else len(text)
+            yield f"{path}, line {line}", dict(_labelled(_fields_of(text, tags[first + 1 : after], opening, stop)))
 
 
-def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) -> _Fields:
+def _simplified(path: str | Path, text: str) -> str:
+    """A text with its lines, but without comments, instructions and declarations, and with CDATA as escaped text."""
+    for begin, end in (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")):
+        first, *others = text.split(begin)
+        pieces = [first]
+        for other in others:
+            inside, ended, after = other.partition(end)
+            if not ended:  # text that only looks like markup
+                pieces += (begin, other)
+            else:
+                pieces += (escape(inside) if begin == "<![CDATA[" else "\n" * inside.count("\n"), after)
+        text = "".join(pieces)
+    if (at := text.find("<!ENTITY")) >= 0:
+        line = text.count("\n", 0, at) + 1
+        raise SourceError(f"{path}, line {line}: it declares XML entities, which are not read; remove them")
+    return _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def _fields_of(text: str, tags: Sequence[re.Match[str]], opening: re.Match[str], stop: int) -> _Fields:
     """The fields of one topic: a field ends at its end tag, or, without one, where the next field begins."""
-    ends = _ends_of(tokens)
+    ends = _ends_of(tags)
     own: list[str] = []
     elements: _Fields = {}
-    pieces, field, until, at = own, "", -1, opening.end
-    for number, token in enumerate(tokens):
-        pieces.append(_decoded(text[at : token.begin]))
-        at = token.end
-        gap = "" if token.name in _MARKUP else " "
-        if token.kind == "text":
-            pieces.append(token.content)
-        elif token.kind == "end":
-            if token.name == field and until in (number, -1):
+    pieces, field, until, at = own, "", -1, opening.end()
+    for number, tag in enumerate(tags):
+        pieces.append(_decoded(text[at : tag.start()]))
+        at = tag.end()
+        name, is_empty = tag["name"].lower(), tag["rest"].endswith("/")
+        gap = "" if name in _MARKUP else " "
+        if tag["closes"]:
+            if name == field and until in (number, -1):
                 pieces, field, until = own, "", -1
             pieces.append(gap)
-        elif token.kind == "tag" and until < 0 and _begins_field(text, token, field):
+        elif until < 0 and _begins_field(text, tag, field):
             own.append(" ")
-            pieces, field, until = [], token.name, ends[number]
-            elements.setdefault(field, []).append(pieces)
-            if token.content.endswith("/"):
-                pieces, field, until = own, "", -1
-        elif token.kind == "tag":
-            is_markup = ends[number] >= 0 or token.name in _IN_TEXT or token.content.endswith("/")
-            pieces.append(gap if is_markup else text[token.begin : token.end])  # or text that only looks like a tag
+            elements.setdefault(name, []).append(begun := [])
+            pieces, field, until = (own, "", -1) if is_empty else (begun, name, ends[number])
+        else:
+            is_markup = ends[number] >= 0 or name in _IN_TEXT or is_empty
+            pieces.append(gap if is_markup else tag[0])  # or text that only looks like a tag
     pieces.append(_decoded(text[at:stop]))
-    attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
+    attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening["rest"])}
     fields = {name: [[_decoded(value)]] for name, value in attributes.items()} | elements  # an element takes precedence
     if "".join(own).strip():  # outside of all elements
         fields.setdefault("text", []).append(own)
     return fields
 
 
-def _ends_of(tokens: Sequence[_Token]) -> list[int]:
+def _ends_of(tags: Sequence[re.Match[str]]) -> list[int]:
     """For each tag the position of its end tag, before which no other tag of its name begins; -1 if it has none."""
-    ends = [-1] * len(tokens)
+    ends = [-1] * len(tags)
     following: dict[str, int] = {}
-    for number in reversed(range(len(tokens))):
-        token = tokens[number]
-        if token.kind == "end":
-            following[token.name] = number
-        elif token.kind == "tag":
-            ends[number] = following.pop(token.name, -1)
+    for number in reversed(range(len(tags))):
+        name = tags[number]["name"].lower()
+        if tags[number]["closes"]:
+            following[name] = number
+        else:
+            ends[number] = following.pop(name, -1)
     return ends
 
 
-def _begins_field(text: str, token: _Token, field: str) -> bool:
+def _begins_field(text: str, tag: re.Match[str], field: str) -> bool:
     """Return whether a tag begins a field of the topic; ``field`` is the one that is open and has no end, or empty."""
-    if token.name in _IN_TEXT:
+    name = tag["name"].lower()
+    if name in _IN_TEXT:
         return False
-    if not field or token.name in _FIELDS or token.name.endswith(("-title", "-desc", "-narr")):
+    if not field or name in _FIELDS or name.endswith(("-title", "-desc", "-narr")):
         return True
-    _, line_end, same_line = text[max(0, token.begin - 100) : token.begin].rpartition("\n")
+    _, line_end, same_line = text[max(0, tag.start() - 100) : tag.start()].rpartition("\n")
     return bool(line_end) and not same_line.strip()
 
 

@@ -55,7 +55,7 @@ def trec_qrels(data: bytes) -> bool:
 def csv(data: bytes) -> bool:
     """A corpus as CSV, by names, by position, and without quotation marks."""
     path = a_file("items.csv", data)
-    named = _stream(CsvLoader(path, id_field=None, number_fields=["year"], encoding="utf-16" if _is_utf16(data) else "utf-8"))
+    named = _stream(CsvLoader(path, id_field=None, number_fields=["year"]))
     return any([named, _stream(CsvLoader(path, columns=["id", "content", "year"], delimiter=","))])
 
 
@@ -92,10 +92,6 @@ def _stream(loader: BaseLoader) -> bool:
     except SourceError:
         return False
     return True
-
-
-def _is_utf16(data: bytes) -> bool:
-    return data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
 def _json_or_none(data: bytes) -> Any:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -36,8 +36,8 @@ class OneItem(BaseLoader):
         yield SearchableItem(item_id="p", content=self.content, metadata=self.metadata or {})
 
 
-def chunks(text: str, size: int = 200, overlap: int = 50, unit: Any = "words") -> list[SearchableItem]:
-    return ChunkingLoader(OneItem(text), size, overlap, unit).load()
+def chunks(text: str, size: int = 200, overlap: int = 50) -> list[SearchableItem]:
+    return ChunkingLoader(OneItem(text), size, overlap).load()
 
 
 def texts(*arguments: Any) -> list[str]:
@@ -54,11 +54,10 @@ def span(chunk: SearchableItem) -> tuple[int, int]:
 TEXTS = st.text(st.sampled_from("ab.?! \n\t\"')漢字。ü\u0301🙂\u2028") | st.characters(codec="utf-8"), max_size=400)
 
 
-@example("0\r0", 1, 0, "characters")
-@given(TEXTS, st.integers(1, 30), st.integers(0, 29), st.sampled_from(["words", "characters"]))
-def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(text: str, size: int, overlap: int, unit: Any) -> None:
+@given(TEXTS, st.integers(1, 30), st.integers(0, 29))
+def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(text: str, size: int, overlap: int) -> None:
     overlap %= size
-    found = chunks(text, size, overlap, unit)
+    found = chunks(text, size, overlap)
     assert [chunk.item_id for chunk in found] == [f"p#{n}" for n in range(len(found))]
     assert found
     covered = 0
@@ -69,9 +68,6 @@ def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(text: str, s
         assert start > last_start
         assert end > covered or not text.strip()
         assert not text[covered:start].strip()
-        if unit == "characters":
-            assert end - start <= size
-            assert covered - start <= overlap
         covered, last_start = end, start
     assert not text[covered:].strip()
 
@@ -128,12 +124,12 @@ def test_a_text_without_spaces_is_cut_as_one_with_words_is(subtests: pytest.Subt
             found = chunks(text)
             assert max(len(chunk.content) for chunk in found) <= most
             assert len(found) <= 60
-            for parts in (texts(text, 30, 0), texts(text, 29, 0, "characters")):
-                assert "".join(parts) == text
-                for before, part in pairwise(parts):
-                    assert unicodedata.category(part[0]) not in ("Mn", "Mc"), "a mark stays with its letter"
-                    assert part[0] not in "ะาำະາຳ"
-                    assert before[-1] not in "เแโใไເແໂໃໄ\u1039\u17d2", "a vowel before its letter, one letter below another"
+            parts = texts(text, 30, 0)
+            assert "".join(parts) == text
+            for before, part in pairwise(parts):
+                assert unicodedata.category(part[0]) not in ("Mn", "Mc"), "a mark stays with its letter"
+                assert part[0] not in "ะาำະາຳ"
+                assert before[-1] not in "เแโใไເແໂໃໄ\u1039\u17d2", "a vowel before its letter, one letter below another"
 
 
 def test_metadata_that_would_be_overwritten_is_an_error() -> None:

@@ -99,7 +99,7 @@ def test_a_wrong_column_or_parameter_is_an_error_that_lists_those_that_are_there
     assert "pass id_field=" in error_of(DatabaseLoader(url, query="SELECT content FROM docs"))
     assert 'pass title_field="title"' in error_of(DatabaseLoader(url, table="docs", title_field="heading"))
     loader = DatabaseLoader(url, query="SELECT a.*, b.year FROM docs a, docs b")
-    assert 'there are 2 columns "year"; rename one with AS' in error_of(loader)
+    assert '2 columns are called "year"; rename one' in error_of(loader)
     loader = DatabaseLoader(url, query="SELECT * FROM docs WHERE year > :since", parameters={"sinec": 1})
     assert "the query has the parameters ['since'], and parameters gives ['sinec']" in error_of(loader, ConfigurationError)
     for settings in [{}, {"query": "SELECT 1", "table": "docs"}, {"table": "docs", "id_field": None}]:

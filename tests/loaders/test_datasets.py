@@ -91,23 +91,21 @@ def test_claims_carry_family_hops_and_label_and_gold_is_each_title_once(write: W
     assert loader.gold() == [Gold(query_id="a", relevance={"Eatza Pizza": 1, "Your Pie": 1}, by="title")]
 
 
-def test_claims_are_filtered_by_hops_and_label_and_gold_lines_up(write: Write, subtests: pytest.Subtests) -> None:
+def test_claims_are_filtered_by_hops_and_gold_lines_up(write: Write, subtests: pytest.Subtests) -> None:
     path = write("hover.json", json.dumps(CLAIMS))
     for filters, kept in [
         ({}, "abcd"),
         ({"hops": [3]}, "bd"),
         ({"hops": (2, 4)}, "ac"),
-        ({"label": "SUPPORTED"}, "acd"),
-        ({"hops": [3], "label": "NOT_SUPPORTED"}, "b"),
     ]:
         with subtests.test(filters=filters, kept=kept):
             loader = HoverLoader(path, **filters)
             assert [query.query_id for query in loader.queries()] == list(kept)
             assert [gold.query_id for gold in loader.gold()] == list(kept)
     assert error_of(HoverLoader(path, hops=[5]).gold).startswith(
-        f"{path}: no claim fits hops=[5], label=None (None: any); check path and filter"
+        f"{path}: no claim fits hops=[5] (None: any); check path and filter"
     )
-    for settings in [{"hops": []}, {"hops": [0]}, {"hops": ["2"]}, {"hops": 2}, {"label": "REFUTED"}]:
+    for settings in [{"hops": []}, {"hops": [0]}, {"hops": ["2"]}, {"hops": 2}]:
         with subtests.test(settings=settings), pytest.raises(ConfigurationError):
             HoverLoader("hover.json", **settings)
 

@@ -32,7 +32,7 @@ def items_of(rows: list[tuple[str, str]]) -> list[SearchableItem]:
 @given(
     st.lists(st.tuples(TEXT, TEXT), max_size=8),
     st.sampled_from([",", "\t", ";", "|"]),
-    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    st.sampled_from(["utf-8", "utf-8-sig"]),
 )
 def test_what_the_csv_module_writes_comes_back(
     tmp_path: Path, rows: list[tuple[str, str]], delimiter: str, encoding: str
@@ -41,7 +41,7 @@ def test_what_the_csv_module_writes_comes_back(
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerow(["id", "content", "note"])
         writer.writerows([number, *row] for number, row in enumerate(rows))
-    assert CsvLoader(tmp_path / "a.csv", encoding=encoding).load() == items_of(rows)
+    assert CsvLoader(tmp_path / "a.csv").load() == items_of(rows)
 
 
 def test_columns_may_have_any_name_be_joined_and_hold_numbers(write: Write) -> None:
@@ -55,7 +55,7 @@ def test_columns_may_have_any_name_be_joined_and_hold_numbers(write: Write) -> N
 
 def test_a_file_without_names_and_without_quotes_is_read_as_said(write: Write) -> None:
     path = write("collection.tsv.gz", '0\t"Hello" he said\n1\t"open\n')
-    found = CsvLoader(path, columns=["id", "content"], quote=None).load()
+    found = CsvLoader(path, columns=["id", "content"]).load()
     assert [(item.item_id, item.content) for item in found] == [("0", '"Hello" he said'), ("1", '"open')]
 
 
@@ -71,10 +71,10 @@ def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(write: Write, 
         (b"id,content,year\n1,a,2\n", {"metadata_fields": ["yaer"]}, 'no "yaer" field .*pass metadata_fields="year"'),
         (b'id,content\n1,"a\nb"\n2,a,b\n', {}, "line 4: 3 cells, where there are 2 columns"),
         (b"id,content\n1,a\n\n2\n", {}, "line 4: 1 cells, where there are 2 columns"),
-        (b'id,content\n1,a\n2,"open\n3,b\n', {}, "line 3: not a row of CSV: .*quote=None"),
-        (b"id,content\n1,a\0b\n", {}, "line 2: it holds a zero byte; .*utf-16-le"),
-        ("id,content\n1,a\n".encode("utf-16"), {}, 'UTF-16 text; .*encoding="utf-16"'),
-        ("id,content\n1,a\n2,é\n".encode("latin-1"), {}, "line 3: not utf-8 .*give CsvLoader its encoding"),
+        (b'id,content\n1,a\n2,"open\n3,b\n', {}, "line 3: not a row of CSV: .*in a file called .tsv"),
+        (b"id,content\n1,a\0b\n", {}, "line 2: it holds a zero byte; .*UTF-8"),
+        ("id,content\n1,a\n".encode("utf-16"), {}, "UTF-16 text; save it as UTF-8 .iconv"),
+        ("id,content\n1,a\n2,é\n".encode("latin-1"), {}, "line 3: not UTF-8 .*iconv"),
         (b"PAR1....", {}, "a Parquet file; ParquetLoader reads it"),
     ]:
         with subtests.test(said), pytest.raises(SourceError, match=f"(?s){said}"):

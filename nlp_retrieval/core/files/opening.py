@@ -23,7 +23,7 @@ READ_ERRORS = (EOFError, zlib.error, OSError)
 """Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
 
 _GZIP = b"\x1f\x8b"
-_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8); CsvLoader also takes encoding="utf-16"'
+_UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 _PACKED = b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18"
 _FOREIGN = dict.fromkeys(_PACKED, "an archive (zip, zstd, bzip2, xz or lz4); unpack it first, or compress it with gzip") | {
     b"version https://": "a pointer of Git LFS, and not the file itself; fetch that (git lfs pull)",
@@ -83,7 +83,7 @@ def explain_file_limit(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
+def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
     """Open a file for reading; gzip is decompressed. SourceError if it cannot be read, or is of another kind.
 
     Examples:
@@ -103,7 +103,7 @@ def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedRea
         raise SourceError(f"{path}: cannot be opened: {getattr(error, 'strerror', None) or error}; {cure}") from error
     foreign = next((kind for magic, kind in _FOREIGN.items() if head.startswith(magic)), None)
     with raw:
-        if foreign is not None and not (foreign is _UTF16 and utf16):
+        if foreign is not None:
             raise SourceError(f"{path}: this is {foreign}")
         if head.startswith(_GZIP):
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:

@@ -64,7 +64,7 @@ class KnowledgeStore:
         self._shown = hide_secrets(str(url))
         self._url = _full_url(str(url), self._shown)
         try:
-            self._engine: Engine = make_engine(self._url, self._shown, who="KnowledgeStore", may_create=create)
+            self._engine: Engine = make_engine(self._url, self._shown, may_create=create)
         except AttributeError as error:  # a driver that cannot be imported without its server's own package
             raise SourceError(f"{self._shown}: its driver cannot be used: {scrub(error, self._url)}") from None
         if self._engine.dialect.name == "sqlite":
