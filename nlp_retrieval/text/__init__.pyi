@@ -21,7 +21,6 @@ from nlp_retrieval.text.quantities import Quantity as Quantity
 from nlp_retrieval.text.quantities import Year as Year
 from nlp_retrieval.text.quantities import changed_quantities as changed_quantities
 from nlp_retrieval.text.quantities import quantities_of as quantities_of
-from nlp_retrieval.text.quantities import same_value as same_value
 from nlp_retrieval.text.quantities import years_of as years_of
 from nlp_retrieval.text.quotations import FoldedText as FoldedText
 from nlp_retrieval.text.quotations import fold as fold

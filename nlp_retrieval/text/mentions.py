@@ -6,7 +6,6 @@ word or a year; a phrase is a run of at least two words without a function word.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import re
 from collections.abc import Iterable, Iterator
@@ -69,10 +68,6 @@ def _marked_word() -> re.Pattern[str]:
     return re.compile(_WORD.pattern.replace(r"[^\W_]+", rf"[^\W_](?:[^\W_]|[{marks()}])*"))
 
 
-def _quoted(text: str) -> list[str]:
-    return ["".join(groups) for groups in _QUOTED.findall(text)]
-
-
 def _words(text: str) -> Iterable[tuple[str, bool]]:
     """Each word in its compared form, and whether punctuation separates it from the word before."""
     plain = unaccented(text).replace("\u2019", "'")
@@ -98,7 +93,7 @@ def entities_by_rules(text: str) -> set[str]:
         >>> sorted(entities_by_rules("Was Stanley Kubrick born in New York City?"))
         ['new york city', 'stanley kubrick']
     """
-    return {normalize(name) for name in (*_quoted(text), *names_by_rules(text))} - {""}
+    return {normalize(name) for name in (*map("".join, _QUOTED.findall(text)), *names_by_rules(text))} - {""}
 
 
 def names_by_rules(text: str) -> Iterator[str]:
@@ -157,9 +152,6 @@ def mentions_of(text: str, entities: Iterable[str], proper_nouns: Iterable[str])
 _reading = Lock()
 """Held while a pipeline reads texts: threads share the pipeline and its cache."""
 
-_STEP = 256
-"""Texts that are read at a time."""
-
 
 class SpacyMentions:
     """Mentions by a spaCy pipeline with a tagger and a named entity recogniser."""
@@ -175,10 +167,10 @@ class SpacyMentions:
         with _reading:
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             for text, document in zip(new, self._load().pipe(new), strict=True):
+                proper = {token for token in document if token.pos_ == "PROPN"}
+                proper |= {token for entity in document.ents for token in entity if token.text[:1].isupper()}
                 entities = {normalize(entity.text) for entity in document.ents}
-                proper = {normalize(token.text) for token in document if token.pos_ == "PROPN"}
-                inside = {normalize(token.text) for entity in document.ents for token in entity if token.text[:1].isupper()}
-                self._known[text] = mentions_of(text, entities, proper | inside)
+                self._known[text] = mentions_of(text, entities, {normalize(token.text) for token in proper})
             mentions = [self._known[text] for text in texts]
             while len(self._known) > 50_000:
                 self._known.pop(next(iter(self._known)))
@@ -187,7 +179,7 @@ class SpacyMentions:
     def entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
         """Yield the entities of each text; nothing is cached, so that a whole corpus may be read."""
         stream = iter(texts)
-        while part := list(islice(stream, _STEP)):
+        while part := list(islice(stream, 256)):
             with _reading:
                 found = [{normalize(entity.text) for entity in document.ents} - {""} for document in self._load().pipe(part)]
             yield from found
@@ -214,29 +206,19 @@ def _folder_of(pipeline: str) -> Path:
     """The folder of a pipeline's files; like spaCy, this prefers an installed package to a folder of the same name."""
     if importlib.util.find_spec("spacy") is None:
         raise DependencyError(f"spacy_pipeline needs spaCy: {install('spacy')}")
-    if _is_package(pipeline):
-        spec = importlib.util.find_spec(pipeline)
-        if spec is not None and spec.submodule_search_locations:
-            return Path(spec.submodule_search_locations[0])
-    folder = expanded(pipeline)
-    if not (folder / "config.cfg").is_file():
+    package = importlib.util.find_spec(pipeline) if pipeline.isidentifier() else None
+    inside = (package and package.submodule_search_locations) or ()
+    folders = [found.parent for place in inside for found in Path(place).glob("*-*/config.cfg")] or [expanded(pipeline)]
+    if not (folders[0] / "config.cfg").is_file():
         raise _does_not_load(pipeline, "it is neither an installed package nor the folder of a pipeline")
-    return folder
-
-
-def _is_package(pipeline: str) -> bool:
-    try:
-        importlib.metadata.distribution(pipeline)
-    except (importlib.metadata.PackageNotFoundError, ValueError):
-        return False
-    return pipeline.isidentifier()
+    return folders[0]
 
 
 def _opened(pipeline: str, folder: Path) -> Any:
     import spacy
 
     try:
-        opened = spacy.load(pipeline if _is_package(pipeline) else folder)
+        opened = spacy.load(folder)
     except (OSError, ValueError) as error:
         raise _does_not_load(pipeline, str(error).splitlines()[0]) from error
     if not {"ner", "entity_ruler"} & set(opened.pipe_names):

@@ -1,6 +1,6 @@
 """Numbers of a text, with their units, as they appear in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
 
-Read are signs ("-5", "minus 5", "$(5)"), digits of any script, thousands and decimals as any language marks them, exponents,
+Read are signs ("-5", "minus 5"), digits of any script, thousands and decimals as European languages mark them, exponents,
 fractions, ratios, ranges ("3-5 million" are 3 and 5 million), scales of many languages, and number words in English. Digits of
 names ("COVID-19") are no numbers; of a date of digits only the year and the day are, but not the month.
 
@@ -49,7 +49,7 @@ _MOST_DIGITS = 300
 _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+--")
 _NUMBER = re.compile(
     r"(?P<spaced>(?<![\d.,'])(?<!\d[ \u00a0])(?:\d{1,3}(?:\u00a0\d{3}){1,6}|[1-9]\d{0,2}(?: \d{3}){1,4}(?! \d))(?:[.,]\d{1,12})?(?![\d']|[.,]\d))"  # noqa: E501
-    r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:(?:[.,'\u066b\u066c]|\u00b7(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b]))\d+)*)"
+    r"|(?P<digits>(?:(?<![\w.,)\]'])\.)?\d+(?:[.,']\d+)*)"
     rf"|\b(?P<over>(?:a(?=\s\w{{4,7}}\sof\b)|one)(?=[\s-](?:{either(_UNDER)})\b)|(?:{'|'.join(_SMALL[2:10])})(?=[\s-](?:halves|(?:{either(_UNDER)})s)\b))"
     rf"[\s-](?P<under>{either(_UNDER)})s?\b"
     rf"|\b(?P<part>{'|'.join(_SMALL[1:10])})\s(?:in|out\sof)\s(?P<whole>{'|'.join(_SMALL[2:])})\b"
@@ -62,7 +62,7 @@ _SIZES = {word: SCALES[word] for word in ("hundred", "thousand", "million", "bil
 _AFTER_TENS = f"(?:{either([*_CARDINALS, *(_WORDS.keys() & _ORDINALS[1:10])])})"
 _NEXT_WORD = re.compile(
     rf"(?:[\s-]|(?<=hundred)\sand\s)"
-    rf"(?P<word>{either(_SIZES)}|(?<=-)(?:{_AFTER_TENS}|second)"
+    rf"(?P<word>{either(_SIZES)}|(?<=-){_AFTER_TENS}"
     # "forty third-party vendors", "two million five-year-olds"
     rf"|{_AFTER_TENS}(?!-(?!(?:{either([*_CARDINALS, *_SIZES, *_ORDINALS])})\b)[^\W\d_]))\b",
     re.IGNORECASE,
@@ -71,7 +71,6 @@ _AND_A_HALF = re.compile(r"\sand\sa\shalf\b", re.IGNORECASE)
 _HALF_A = re.compile(r"\sa(?=\s(?:million|billion|trillion|dozen)\b)", re.IGNORECASE)
 _INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,10},\d{3}(?:\.\d+)?")
 _FRACTION = re.compile(r"(?:/|\sout\sof\s|(?<=(?<!\d)1)\sin\s)(\d{1,3})(?![\d/]|[.,]\d)")
-_MIXED = re.compile(r"[ \u00a0-](\d{1,2})/(\d{1,2})(?![\d/]|[.,]\d)")
 _RATIO = re.compile(r"(?:\s:\s|:)(\d{1,6}(?:\.\d{1,6})?)(?![\d:]|[.,]\d)")
 _VULGAR = re.compile(r"[ \u00a0]?([\u00bc-\u00be\u2150-\u215e\u2189])")
 _EXPONENT = re.compile(r"[eE]([-+\u2212\u2013]?\d+)(?!\w)")
@@ -89,8 +88,10 @@ _ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{_WRITTEN_TOGETHER}]|(?![\w/\u00b2\
 _LONE_M = re.compile(r"m(?![\w/\u00b2\u00b3])")
 _SHORTENED = frozenset("mio mrd tsd mln mlrd mld tys тыс млн млрд".split())
 _SHORT = {"k": 1e3, "m": 1e6, "mm": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "tn": 1e12}
+_MIDDLE_DOT = re.compile(r"(?:(?<=\d)|(?<![\w.,)\]']))\u00b7(?=\d)(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b])")
+"""A decimal point, and no sign of multiplication."""
 _PERCENT = re.compile(
-    r"\s?(?:(?P<mille>‰|per mille\b)|%|(?:percent|pct|prozent|pro[cs]enta?|p(?:er|our) cento?|por ?cien?to|процент\w{0,3})\b)"
+    r"\s?(?:%|(?:percent|pct|prozent|pro[cs]enta?|p(?:er|our) cento?|por ?cien?to|процент\w{0,3})\b)"
     r"(?![\s-]?points?\b|p\b)",
     re.IGNORECASE,
 )
@@ -100,7 +101,6 @@ _OF = re.compile(r"\s(?:of\s|de\s|di\s|d')")
 _TIMES = frozenset(["x", "s", "fold", "x-fold"])
 _NAME_AFTER = re.compile(r"[^\W\d_]+(?:\d|-\d)\w*")
 _MINUS_WORD = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
-_BELOW_ZERO = re.compile(r"[^.,;!?\n\d]{0,16}?\b(?:below zero|below freezing)\b", re.IGNORECASE)
 _FALLS = re.compile(
     r"\b(?:f[ae]ll\w{0,3}|dropp?\w{0,3}|declin\w{1,4}|decreas\w{1,4}|reduc\w{1,5}|los(?:s|t|e|es|ses|ing)|deficits?|down|cut|sank"
     r"|shr[iau]nk\w{0,4}|plunge\w?|tumbl\w{1,3}|slump\w{0,3}|lower\w{0,3}|minus|negative|outflows?)\b",
@@ -109,7 +109,6 @@ _FALLS = re.compile(
 _LEVEL = re.compile(r"\b(?:to|at|below|under|above|over|than)\s(?:[^\w\s]|US\$){0,4}\Z", re.IGNORECASE)
 """Words before a number that gives the level reached by a decrease, and not its amount."""
 _OPENING = frozenset(" \t\n\r\u00a0([{=:;,<>~≈/|\"'“„«*_`+±≤≥$€£¥₹")
-_ACCOUNTING = re.compile(r"[$€£¥₹]\s?\(\Z")
 _TO = re.compile(r"\s?(?:[-\u2013\u2014\u2212~\u301c\uff5e]|to\s)\s?(?:US\$|[$€£¥₹])?")
 _BETWEEN = re.compile(r"\bbetween\s(?:US\$|[$€£¥₹])?\Z", re.IGNORECASE)
 _AND = re.compile(r"\sand\s(?:US\$|[$€£¥₹])?")
@@ -119,7 +118,7 @@ _BEFORE = 6
 _FAR_BEFORE = 40
 _NEAR_BEFORE = 16
 _MOST = 400
-_MOST_THERE = 20_000
+_MOST_THERE = 100_000
 _LONGEST_KNOWN = 40_000
 """Longest text of which the numbers are kept for the next question, in characters."""
 
@@ -171,14 +170,6 @@ class Number:
         """Return whether it is a share in words: "two thirds", "half", "one in five"."""
         return 0 < self.value < 1 and not self.percent and not any(char.isdigit() for char in self.written)
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Return the key that decides which numbers it agrees with."""
-        unreadable = self.written if math.isnan(self.value) or self.others else ""
-        value = 0.0 if math.isnan(self.value) else self.value
-        parts = tuple(part.value for part in self.parts)
-        return value, self.percent, self.exact, self.unit, self.size, self.others, self.falls, unreadable, parts
-
 
 def numbers_of(text: str) -> list[Number]:
     """Return the numbers of a text, in order; at most 400.
@@ -217,66 +208,6 @@ def agreeing(one: Number, other: Number) -> bool:
     if one.others or other.others or math.isnan(one.value) or math.isnan(other.value):
         same = _bare(one.written) == _bare(other.written) and bool(one.others) == bool(other.others)
         return same and (one.percent, one.unit, one.size) == (other.percent, other.unit, other.size)
-    return _agree(one, other)
-
-
-def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | None]]:
-    """Return the numbers of a claim that are not certainly in a passage, each with a number that may be the same.
-
-    Args:
-        claim: a statement.
-        passage: to support the claim; of any length, and with up to 20,000 different numbers.
-
-    Returns:
-        Pairs in order, with None if nothing in the passage may be the same.
-
-    Examples:
-        >>> ((claimed, written),) = compare_numbers("It has 40 stations.", "The line has 41 stations.")
-        >>> claimed.value, written
-        (40.0, None)
-    """
-    wanted = numbers_of(claim)
-    if not wanted:
-        return []
-    missing = dict(enumerate(wanted))
-    parts = {position: dict(enumerate(number.parts)) for position, number in missing.items() if number.parts}
-    maybe: dict[int, Number] = {}
-    seen: set[tuple[object, ...]] = set()
-    for other in _numbers(passage):
-        if other.key in seen:
-            continue
-        seen.add(other.key)
-        in_words = any(map(str.isalpha, other.written))  # "4 out of 10" names 10, while 1:5 does not name 5
-        split = [part for part in other.parts if in_words or all(_named(wanted, one) for one in other.parts)]
-        for position, number in list(missing.items()):
-            left = parts.get(position)
-            pieces = [] if number.parts and not number.others else split  # 5:1 does not match the 5 of 1:5
-            if left is not None:
-                for part in [part for part, one in left.items() if agreeing(one, other)]:
-                    del left[part]
-            if agreeing(number, other) or (not other.others and any(agreeing(number, part) for part in pieces)):
-                del missing[position]
-            elif left is not None and not left:
-                if number.others:
-                    maybe.setdefault(position, other)
-                else:
-                    del missing[position]
-            elif position not in maybe and (_may_agree(number, other) or any(_may_agree(number, part) for part in pieces)):
-                maybe[position] = other
-        if not missing or len(seen) == _MOST_THERE:
-            break
-    return [(number, maybe.get(position)) for position, number in missing.items()]
-
-
-def _named(wanted: list[Number], part: Number) -> bool:
-    return any(agreeing(number, part) or any(agreeing(one, part) for one in number.parts) for number in wanted)
-
-
-def _bare(written: str) -> str:
-    return "".join(plain_digits(written).split()).lower()
-
-
-def _agree(one: Number, other: Number) -> bool:
     if one.percent != other.percent:
         share, bare = (one, other) if one.percent else (other, one)
         in_words = bare.is_share and bare.exact == _SHARE_EXACT
@@ -287,11 +218,54 @@ def _agree(one: Number, other: Number) -> bool:
     return _equal(one, other)
 
 
+def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | None]]:
+    """Return the numbers of a claim that are not certainly in a passage, each with a number that may be the same.
+
+    Args:
+        claim: a statement.
+        passage: to support the claim; of any length, of which the first 100,000 numbers are read.
+
+    Returns:
+        Pairs in order, with None if nothing in the passage may be the same.
+
+    Examples:
+        >>> ((claimed, written),) = compare_numbers("It has 40 stations.", "The line has 41 stations.")
+        >>> claimed.value, written
+        (40.0, None)
+    """
+    wanted = numbers_of(claim)
+    missing, left = dict(enumerate(wanted)), [number.parts for number in wanted]
+    maybe: dict[int, Number] = {}
+    for other in islice(_numbers(passage) if wanted else (), _MOST_THERE):
+        in_words = any(map(str.isalpha, other.written))  # "4 out of 10" names 10, while 1:5 does not name 5
+        split = [part for part in other.parts if in_words or all(_named(wanted, one) for one in other.parts)]
+        for at, number in list(missing.items()):
+            forms = [other, *([] if number.parts and not number.others else split)]  # 5:1 does not match the 5 of 1:5
+            left[at] = tuple(part for part in left[at] if not agreeing(part, other))
+            has_all = number.parts and not left[at]
+            agrees = any(agreeing(number, form) for form in (forms[:1] if other.others else forms))
+            if agrees or (has_all and not number.others):
+                del missing[at]
+            elif at not in maybe and (has_all or any(_may_agree(number, form) for form in forms)):
+                maybe[at] = other
+        if not missing:
+            break
+    return [(number, maybe.get(at)) for at, number in missing.items()]
+
+
+def _named(wanted: list[Number], part: Number) -> bool:
+    return any(agreeing(number, part) or any(agreeing(one, part) for one in number.parts) for number in wanted)
+
+
+def _bare(written: str) -> str:
+    return "".join(plain_digits(written).split()).lower()
+
+
 def _may_agree(one: Number, other: Number) -> bool:
     if not (one.others or other.others):
         return False
     return any(
-        _agree(replace(one, value=value, exact=0.0, others=()), replace(other, value=another, exact=0.0, others=()))
+        agreeing(replace(one, value=value, exact=0.0, others=()), replace(other, value=another, exact=0.0, others=()))
         for value in (one.value, *one.others)
         for another in (other.value, *other.others)
     )
@@ -325,7 +299,7 @@ class _Digits(NamedTuple):
 
 def read_numbers(text: str) -> Iterator[Number]:
     """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too."""
-    plain = plain_digits(text)
+    plain = _MIDDLE_DOT.sub(".", plain_digits(text))
     waiting: Number | None = None
     for single, factor, bare in _single(text, plain, decimal_mark(plain)):
         number = single
@@ -334,10 +308,8 @@ def read_numbers(text: str) -> Iterator[Number]:
             if first.goes_on and not (number.unit or number.percent):  # "$5-10 billion"
                 number = replace(number, unit=first.unit, size=first.size)
             yield first
-            waiting = None
-        if bare:
-            waiting = number
-        else:
+        waiting = number if bare else None
+        if not bare:
             yield number
     if waiting is not None:
         yield waiting
@@ -355,16 +327,12 @@ def _ranged(plain: str, first: Number, second: Number, factor: float) -> Number:
         return first
     value, exact = first.value, first.exact
     if factor != 1.0 and first.written[-1:].isdigit() and abs(first.value) < abs(second.value / factor):
-        value, exact = value * factor, max(exact, 0.5 * 10.0 ** -_decimals(first.written)) * factor
+        decimals = re.search(r"[.,](\d{1,2}|\d{4,12})\Z", plain_digits(first.written))
+        value, exact = value * factor, max(exact, 0.5 * 10.0 ** -(len(decimals[1]) if decimals else 0)) * factor
     percent = first.percent or (second.percent and not first.unit)
     unit, size = (first.unit, first.size) if first.unit or percent else (second.unit, second.size)
     goes_on = second.value >= value
     return replace(first, value=value, exact=exact, percent=percent, unit=unit, size=size, goes_on=goes_on)
-
-
-def _decimals(written: str) -> int:
-    match = re.search(r"[.,](\d{1,12})\Z", plain_digits(written))
-    return len(match[1]) if match and len(match[1]) != 3 else 0
 
 
 def _single(text: str, plain: str, mark: str) -> Iterator[tuple[Number, float, bool]]:
@@ -379,7 +347,8 @@ def _single(text: str, plain: str, mark: str) -> Iterator[tuple[Number, float, b
         if date is not None and date.numbers:
             if start == date.begin:
                 for begin, end in date.numbers:
-                    yield _of_date(text, begin, end), 1.0, False
+                    part = text[begin:end]
+                    yield Number(float(part), False, begin, end, 0.0, part, _DATE, measured=part, until=end), 1.0, False
             position = date.end
             continue
         before = plain[max(0, start - _BEFORE) : start]
@@ -421,24 +390,16 @@ def _with_surroundings(
         currency = CURRENCY_BEFORE.search(plain[max(0, begin - _BEFORE) : begin])
         first = begin - len(currency[0]) if currency else begin
     first, begin = (min(first, begin), begin) if sign < 0 else (first, start)
-    accounting = numeric and plain[digits.end : digits.end + 1] == ")"
-    accounting = accounting and _ACCOUNTING.search(plain, max(0, start - 3), start) is not None
-    scaled = _scaled(plain, digits, currency is not None, numeric=numeric, closed=accounting)
-    end = scaled.end
-    value, others, exact = scaled.value, scaled.others, scaled.exact
-    percent = _PERCENT.match(plain, end) if _goes_on(plain, end) else None
-    is_share = percent is not None
-    if percent:
-        if percent["mille"]:
-            value, exact, others = value / 10, exact / 10, tuple(other / 10 for other in others)
-        end = percent.end()
+    scaled = _scaled(plain, digits, currency is not None, numeric=numeric)
+    percent = _PERCENT.match(plain, scaled.end) if _goes_on(plain, scaled.end) else None
+    end = percent.end() if percent else scaled.end
     unit, size, until = "", 1.0, end
     word = (match["word"] or "").lower()
     ordinal = _ORDINAL.match(plain, end) if numeric and end == digits.end else None
     if ordinal:
         end = until = ordinal.end()
     year = _is_year(digits, scaled.factor, plain[start : digits.end])
-    if not (is_share or ordinal or word in _UNITLESS or word.endswith("fold") or (year and currency is None)):
+    if not (percent or ordinal or word in _UNITLESS or word.endswith("fold") or (year and currency is None)):
         joint = _OF.match(plain, end) if scaled.factor != 1.0 else None
         after = (UNIT.match(plain, end) if _goes_on(plain, end) else None) or (
             UNIT.match(plain, joint.end()) if joint else None
@@ -449,19 +410,15 @@ def _with_surroundings(
         elif numeric and not unit and end == digits.end and (letters := _SUFFIX.match(plain, end)):
             known = letters[0].casefold() in _TIMES or _is_together(letters[0][0])
             unit, until = ("", end) if known else (f"?{letters[0].casefold().rstrip('s')}", letters.end())
-    below = _BELOW_ZERO.match(plain, until, until + 40) if _goes_on(plain, until) else None
-    if accounting or below:
-        sign = -1
     written = text[begin:end].strip()
-    until = below.end() if below else until
     shown = text[first:until].strip() if unit and unit[:1] != "?" else written
     unit = unit or (_DATE if date is not None else "")
     falls = sign > 0 and not _LEVEL.search(plain, max(0, begin - _NEAR_BEFORE), begin)
     falls = falls and _FALLS.search(plain, max(0, begin - _FAR_BEFORE), begin) is not None
     parts = tuple(Number(float(part), False, start, digits.end, 0.0, part) for part in digits.parts)
     number = Number(
-        sign * value, is_share, begin, end, exact, written, unit, size, shown, tuple(sign * other for other in others), parts,
-        falls=falls, until=until,
+        sign * scaled.value, percent is not None, begin, end, scaled.exact, written, unit, size, shown,
+        tuple(sign * other for other in scaled.others), parts, falls=falls, until=until,
     )  # fmt: skip
     return number, scaled.factor
 
@@ -472,7 +429,7 @@ def _goes_on(plain: str, position: int) -> bool:
     return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
 
-def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool, closed: bool) -> _Digits:
+def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool) -> _Digits:
     """Apply the exponent or the scale after some digits."""
     exact, end = digits.exact, digits.end
     if numeric and (power := _EXPONENT.match(plain, end) or _POWER.match(plain, end)):
@@ -480,16 +437,15 @@ def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool, closed: 
     if numeric and digits.value == 10 and digits.is_count and (power := _OF_TEN.match(plain, end)):
         raised = next(filter(None, power.groups()))
         return _Digits(_ten(raised), 0.0, power.end(), (10.0,) if raised in {"²", "³", "¹"} else ())
-    position = end + 1 if closed else end
-    if _goes_on(plain, position):
-        if scale := _SCALE.match(plain, position):
+    if _goes_on(plain, end):
+        if scale := _SCALE.match(plain, end):
             words = [word.lower() for word in scale.groups() if word]
             dot = plain[scale.end() - 1] == "." and words[-1] not in _SHORTENED
             factor = math.prod(map(SCALES.__getitem__, words))
             return digits.scaled(factor, scale.end() - dot, exact or (0.5 if numeric else 0.0))
-        if numeric and (short := (_SHORT_SCALE if money else _ATTACHED_SCALE).match(plain, position)):
+        if numeric and (short := (_SHORT_SCALE if money else _ATTACHED_SCALE).match(plain, end)):
             return digits.scaled(_SHORT[short[1].lower()], short.end(), exact or 0.5)
-        if numeric and _LONE_M.match(plain, position) and not digits.others:  # metres, or millions
+        if numeric and _LONE_M.match(plain, end) and not digits.others:  # metres, or millions
             digits = digits._replace(others=(digits.value * 1e6,))
     return digits._replace(exact=0.0) if digits.is_count else digits
 
@@ -510,16 +466,14 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         half_a = _HALF_A.match(plain, end) if word == "half" else None
         return _Digits(_WORDS[word], 0.0, half_a.end() if half_a else end)
     total, group, smallest = 0.0, _WORDS[word], math.inf
-    others: tuple[float, ...] = ()
     while joint := _NEXT_WORD.match(plain, end):
         word = joint["word"].lower()
         size = _SIZES.get(word)
         if size is None:
-            value = _WORDS.get(word, 2.0)  # the thirty-second president, or a thirty-second break
+            value = _WORDS[word]
             fits = group % 100 == 0 if word in _CARDINALS else False
             if not (fits or (value < 10 and group % 100 >= 20 and group % 10 == 0)):
                 break
-            others = (total + group,) if word == "second" else ()
             group += value
         elif size == 100 and 0 < group < 100:
             group *= size
@@ -530,65 +484,51 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         end = joint.end()
     half = _AND_A_HALF.match(plain, end) if not total else None
     value, end = (group + 0.5, half.end()) if half else (total + group, end)
-    return _Digits(value, 0.0, end, others, factor=1.0 if smallest == math.inf else smallest)
+    return _Digits(value, 0.0, end, factor=1.0 if smallest == math.inf else smallest)
 
 
-def _digits_value(match: re.Match[str], plain: str, mark: str) -> _Digits:  # noqa: PLR0911
+def _digits_value(match: re.Match[str], plain: str, mark: str) -> _Digits:
     """The value of digits with marks between them."""
     written, end = match[0], match.end()
     if len(written) > 4 * _MOST_DIGITS:
         return _Digits(math.nan, 0.0, end)
     if match["spaced"]:
         return _spaced_value(written, end, mark)
-    whole = not any(mark in written for mark in ".,'\u066b\u066c\u00b7")
-    if whole:
-        if (fraction := _fraction(plain, match)) is not None:
-            return fraction
-        value = _float(written)
-        if vulgar := _VULGAR.match(plain, end):
-            return _Digits(value + unicodedata.numeric(vulgar[1]), 0.0, vulgar.end())
-        return _Digits(value, 0.5, end, is_count=True)
-    if written.startswith((".", "\u00b7")):
-        rest = written[1:]
-        return _exactly("0." + rest, end) if rest.isdigit() else _Digits(math.nan, 0.0, end)
-    pieces = re.split(r"[.,'\u066b\u066c\u00b7]", written)
-    marks = [char for char in written if not char.isdigit()]
-    return _grouped(written, pieces, marks, end, mark)
+    if not written.isdigit():
+        return _marked_value(f"0{written}" if written[0] == "." else written, end, mark)
+    if (fraction := _fraction(plain, match)) is not None:
+        return fraction
+    if vulgar := _VULGAR.match(plain, end):
+        return _Digits(_float(written) + unicodedata.numeric(vulgar[1]), 0.0, vulgar.end())
+    return _Digits(_float(written), 0.5, end, is_count=True)
 
 
-def _grouped(  # noqa: PLR0911 - a table of cases
-    written: str, pieces: list[str], marks: list[str], end: int, mark: str
-) -> _Digits:
-    thirds = all(len(piece) == 3 for piece in pieces[1:]) and len(pieces[0]) <= 3 and pieces[0][0] != "0"
-    last = marks[-1]
-    if last in "\u066b\u00b7" and len(set(marks[:-1])) <= 1 and last not in marks[:-1]:
-        return _exactly("".join(pieces[:-1]) + "." + pieces[-1], end)
-    if set(marks) <= {"'"} or set(marks) == {"\u066c"}:
-        return _Digits(_float("".join(pieces)), 0.5, end) if thirds else _first_of_list(pieces, end, written)
-    if len(set(marks)) == 2 and marks.count(last) == 1 and last in ".,":
-        head = pieces[:-1]
-        groups = all(len(piece) == 3 for piece in head[1:]) and len(head[0]) <= 3
-        if groups or (last == "." and _INDIAN.fullmatch(written)):
-            return _exactly("".join(head) + "." + pieces[-1], end)
-        return _Digits(math.nan, 0.0, end)
-    if len(set(marks)) > 1 or last not in ".,":
-        return _Digits(math.nan, 0.0, end)
-    if len(marks) > 1:
-        if thirds or (last == "," and _INDIAN.fullmatch(written)):
-            return _Digits(_float("".join(pieces)), 0.5, end)
-        return _first_of_list(pieces, end, written) if last == "," else _Digits(math.nan, 0.0, end)
+def _marked_value(written: str, end: int, mark: str) -> _Digits:
+    """Digits with full stops, commas or apostrophes: thousands, a decimal, several numbers, or what is no number ("3.2.1")."""
+    pieces, marks = re.split(r"[.,']", written), [char for char in written if not char.isdigit()]
+    last, kinds = marks[-1], len(set(marks))
+    is_indian = last != "'" and _INDIAN.fullmatch(written) is not None
+    whole, unreadable = _Digits(_float("".join(pieces)), 0.5, end), _Digits(math.nan, 0.0, end)
+    first_of_list = _Digits(_float(pieces[0]), 0.0, end - len(written) + len(pieces[0]), is_count=True)
+    if kinds > 1:
+        is_decimal = kinds == 2 and marks.count(last) == 1 and last != "'"
+        is_decimal = is_decimal and (_in_thirds(pieces[:-1]) or (is_indian and last == "."))
+        return _exactly("".join(pieces[:-1]) + "." + pieces[-1], end) if is_decimal else unreadable
+    if last == "'" or len(marks) > 1:
+        return whole if _in_thirds(pieces) or is_indian else unreadable if last == "." else first_of_list
     decimal = _exactly(".".join(pieces), end)
-    if not thirds:
-        if last == "," and mark == ".":  # "3,5" in an English text: a decimal comma, or two numbers
-            if len(pieces[0]) == len(pieces[1]) == 4:
-                return _first_of_list(pieces, end, written)
-            return decimal._replace(others=(float(pieces[0]), float(pieces[1])), parts=tuple(pieces))
-        return decimal
-    joined = _Digits(_float("".join(pieces)), 0.5, end)
-    if not mark:
-        first, second = (decimal, joined) if last == "." else (joined, decimal)
-        return first._replace(others=(second.value,))
-    return decimal if last == mark else joined
+    if _in_thirds(pieces):
+        first, second = (decimal, whole) if last == (mark or ".") else (whole, decimal)
+        return first if mark else first._replace(others=(second.value,))
+    if last == "," and mark == ".":  # "3,5" in an English text: a decimal comma, or two numbers
+        if len(pieces[0]) == len(pieces[1]) == 4:
+            return first_of_list
+        return decimal._replace(others=(float(pieces[0]), float(pieces[1])), parts=tuple(pieces))
+    return decimal
+
+
+def _in_thirds(pieces: list[str]) -> bool:
+    return len(pieces[0]) <= 3 and pieces[0][0] != "0" and all(len(piece) == 3 for piece in pieces[1:])
 
 
 def _spaced_value(written: str, end: int, mark: str) -> _Digits:
@@ -600,10 +540,6 @@ def _spaced_value(written: str, end: int, mark: str) -> _Digits:
     if sure:
         return value
     return value._replace(others=tuple(map(float, pieces)), parts=tuple(pieces))
-
-
-def _first_of_list(pieces: list[str], end: int, written: str) -> _Digits:
-    return _Digits(_float(pieces[0]), 0.0, end - len(written) + len(pieces[0]), is_count=True)
 
 
 def _exactly(digits: str, end: int) -> _Digits:
@@ -622,8 +558,6 @@ def _fraction(plain: str, match: re.Match[str]) -> _Digits | None:
         if 0 < top < below and len(match[0]) <= 3:
             return _Digits(top / below, 0.0, fraction.end(), parts=(match[0], fraction[1]))
         return None
-    if (mixed := _MIXED.match(plain, end)) and 0 < int(mixed[1]) < int(mixed[2]) <= 16:
-        return _Digits(top + int(mixed[1]) / int(mixed[2]), 0.0, mixed.end())
     ratio = _RATIO.match(plain, end)
     if ratio and float(ratio[1]) > 0:
         return _Digits(top / float(ratio[1]), 0.0, ratio.end(), parts=(match[0], ratio[1]))
@@ -652,11 +586,6 @@ def _is_year(digits: _Digits, factor: float, written: str) -> bool:
     return factor == 1.0 and len(written) == 4 and written.isdigit() and _FIRST_YEAR <= digits.value <= _LAST_YEAR
 
 
-def _of_date(text: str, begin: int, end: int) -> Number:
-    part = text[begin:end]
-    return Number(float(part), False, begin, end, 0.0, part, _DATE, measured=part, until=end)
-
-
 def _is_together(char: str) -> bool:
     return _TOGETHER.match(char) is not None
 
@@ -664,11 +593,10 @@ def _is_together(char: str) -> bool:
 def _part_of_name(before: str, after: str) -> bool:
     """Return whether digits belong to a name: after a letter, a hyphen after a letter, or letters and digits."""
     last = before[-1:]
+    letter = before[-2:-1] if last == "-" else last
     if CURRENCY_BEFORE.search(before) or before.endswith("FY"):
         return False
-    if last == "_" or (last.isalpha() and not _is_together(last)):
-        return True
-    if last == "-" and before[-2:-1].isalpha() and not _is_together(before[-2:-1]):
+    if last == "_" or (letter.isalpha() and not _is_together(letter)):
         return True
     if last in {".", ","} and before[-2:-1].isdigit():
         return True
@@ -684,7 +612,7 @@ _SHAPES = _SPACES | {
     "\uff0e": ".", "\u2024": ".", "\uff0c": ",", "\uff05": "%", "\u066a": "%", "\ufe6a": "%", "\uff0d": "\u2212",
     "\ufe63": "\u2212", "\uff0b": "+", "\uff04": "$", "\uffe5": "\u00a5", "\uff1a": ":", "\uff0f": "/", "\u2044": "/",
     "\u2215": "/", "\u2019": "'", "\u02bc": "'", "\u2018": "'", "\uff07": "'", "\u22c5": "\u00b7", "\u2010": "-", "\u2011": "-",
-    "\u2012": "\u2013", "\uff08": "(", "\uff09": ")",
+    "\u2012": "\u2013", "\uff08": "(", "\uff09": ")", "\u066b": ".", "\u066c": "'",
 }  # fmt: skip
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 

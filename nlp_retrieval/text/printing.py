@@ -80,7 +80,7 @@ def spreadsheet_cell(text: str) -> str:
 _MARKS = str.maketrans("[]<>", "\uff3b\uff3d\uff1c\uff1e")
 """Characters of DSPy's fields, numbers of passages, tags and special tokens of models; their wide forms mean nothing."""
 
-_SPACES = ("Zl", "Zp", "Zs")
+_SPACES = ("Zl", "Zp", "Zs", "Cc")
 _UNSEEN = ("Cf", "Co", "Cs", "Cn")
 
 
@@ -97,7 +97,7 @@ def fenced(text: str) -> str:
     """
     shown = text.translate(_MARKS)
     if not (shown.isascii() and shown.isprintable()):
-        shown = "".join(" " if _is_space(char) else char for char in shown if not is_unseen(char))
+        shown = "".join(" " if unicodedata.category(char) in _SPACES else char for char in shown if not is_unseen(char))
     return " ".join(shown.split())
 
 
@@ -108,11 +108,6 @@ def is_unseen(char: str) -> bool:
 
 def _is_selector(char: str) -> bool:
     return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-
-
-def _is_space(char: str) -> bool:
-    category = unicodedata.category(char)
-    return category in _SPACES or category == "Cc"
 
 
 _PAIRS = (

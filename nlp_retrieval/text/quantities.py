@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from operator import attrgetter
+from typing import Literal, TypeVar
 
 from nlp_retrieval.text.numbers import Number, read_numbers
 from nlp_retrieval.text.sentences import sentences_of
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 _MOST = 400
 _MOST_READ = 20_000
@@ -53,6 +57,7 @@ _MOSTLY = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = 40
+_BEGIN = attrgetter("begin")
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,18 @@ def years_of(text: str) -> list[Year]:
         >>> [(year.first, year.role) for year in years_of("40% below 1990 levels by 2030")]
         [(1990, 'baseline'), (2030, 'target')]
     """
-    return list(islice(_years(text), _MOST))
+    found = []
+    for match in islice(_YEAR.finditer(text), _MOST):
+        first = int(match["first"])
+        last = max(first, int(f"{first}"[: -len(match["last"])] + match["last"])) if match["last"] else first
+        before = text[max(0, match.start() - _BEFORE) : match.start()]
+        role: Literal["", "target", "baseline"] = ""
+        if _BASE.search(before) or _ON.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
+            role = "baseline"
+        elif _TARGET.search(before):
+            role = "target"
+        found.append(Year(first, last, role, match.start(), match.end()))
+    return found
 
 
 def quantities_of(text: str) -> list[Quantity]:
@@ -141,22 +157,31 @@ def quantities_of(text: str) -> list[Quantity]:
     years = years_of(text)
     scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
     begins = [begin for begin, _ in sentences_of(text)]
-    return list(islice(_quantities(text, years, scenarios, begins), _MOST))
+    found = []
+    for first, last in islice(_measured(text), _MOST):
+        start, end = first.begin, max(last.until, last.end)
+        sentence = bisect_right(begins, start)
+        begin, stop = begins[sentence - 1] if sentence else 0, begins[sentence] if sentence < len(begins) else len(text)
+        here = years[bisect_left(years, begin, key=_BEGIN) : bisect_left(years, stop, key=_BEGIN)]
+        before = text[max(0, start - _BEFORE) : start]
+        bound: Literal["", "least", "most"] = "least" if _LEAST.search(before) else "most" if _MOSTLY.search(before) else ""
+        value, upper = first.value * first.size, last.value * (last.size if last.unit or last.percent else first.size)
+        targets = [(year.begin, year.end, year.last) for year in here if year.role == "target"]
+        others = [(year.begin, year.end, year.last) for year in here if not year.role]
+        against = [(year.begin, year.end, str(year.first)) for year in here if year.role == "baseline"]
+        against += [(*span, "BAU") for span in scenarios if begin <= span[0] < stop]
+        found.append(Quantity(
+            value, max(value, upper), "%" if first.percent else first.unit, first.exact * first.size,
+            _ABOUT.search(before) is not None, bound, _nearest(start, end, targets or others, None),
+            _nearest(start, end, against, ""), start, end, text[start:end],
+        ))  # fmt: skip
+    return found
 
 
 def same_value(one: Quantity, other: Quantity) -> bool:
     """Return whether two quantities of one unit have the same value, to the precision of the less exact one.
 
-    An approximate quantity, or a bound, allows a tenth more; a range agrees with values within it.
-
-    Args:
-        one: a quantity.
-        other: another.
-
-    Examples:
-        >>> (one,), (other,) = quantities_of("5 km"), quantities_of("5,010 m")
-        >>> same_value(one, other)
-        False
+    An approximate quantity allows a tenth more; a range agrees with values within it.
     """
     loose = 0.1 * min(abs(one.value), abs(other.value)) if one.approximate or other.approximate else 0.0
     slack = max(one.exact, other.exact, loose, 1e-9 * abs(one.value))
@@ -178,57 +203,30 @@ def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantit
         (20000000.0, 25000000.0)
     """
     after: dict[tuple[str, int | None, str], list[Quantity]] = {}
-    before = quantities_of(earlier)
     for quantity in quantities_of(later):
-        after.setdefault((quantity.unit, quantity.year, quantity.baseline), []).append(quantity)
+        after.setdefault(_measure(quantity), []).append(quantity)
     left = []
-    for quantity in before:  # those in both texts are unchanged, whatever their order
-        candidates = after.get((quantity.unit, quantity.year, quantity.baseline), [])
+    for quantity in quantities_of(earlier):  # those in both texts are unchanged, whatever their order
+        candidates = after.get(_measure(quantity), [])
         kept = next((other for other in candidates if same_value(quantity, other)), None)
         if kept is None:
             left.append(quantity)
         else:
             candidates.remove(kept)
-    return [
-        (quantity, after[key].pop(0))
-        for quantity in left
-        if after.get(key := (quantity.unit, quantity.year, quantity.baseline))
-    ]
+    return [(quantity, after[_measure(quantity)].pop(0)) for quantity in left if after.get(_measure(quantity))]
 
 
-def _years(text: str) -> Iterator[Year]:
-    for match in _YEAR.finditer(text):
-        first = int(match["first"])
-        last = first
-        if match["last"]:
-            last = int(match["last"]) if len(match["last"]) == 4 else first // 100 * 100 + int(match["last"])
-            last = last if last >= first else first
-        before = text[max(0, match.start() - _BEFORE) : match.start()]
-        role: Literal["", "target", "baseline"] = ""
-        if _BASE.search(before) or _ON.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
-            role = "baseline"
-        elif _TARGET.search(before):
-            role = "target"
-        yield Year(first, last, role, match.start(), match.end())
+def _measure(quantity: Quantity) -> tuple[str, int | None, str]:
+    return quantity.unit, quantity.year, quantity.baseline
 
 
-def _quantities(text: str, years: list[Year], scenarios: list[tuple[int, int]], begins: list[int]) -> Iterator[Quantity]:
-    year_begins = [year.begin for year in years]
-    for first, last in islice(_measured(text), _MOST):
-        start, end = first.begin, max(last.until, last.end)
-        sentence = bisect_right(begins, start) - 1
-        begin = begins[sentence] if sentence >= 0 else 0
-        stop = begins[sentence + 1] if sentence + 1 < len(begins) else len(text)
-        near = years[bisect_right(year_begins, begin - 1) : bisect_right(year_begins, stop - 1)]
-        before = text[max(0, start - _BEFORE) : start]
-        bound: Literal["", "least", "most"] = "least" if _LEAST.search(before) else "most" if _MOSTLY.search(before) else ""
-        value, upper = first.value * first.size, last.value * (last.size if last.unit or last.percent else first.size)
-        yield Quantity(
-            value, max(value, upper), "%" if first.percent else first.unit, first.exact * first.size,
-            _ABOUT.search(before) is not None, bound, _year_of(start, end, near),
-            _baseline_of(start, end, near, [span for span in scenarios if begin <= span[0] < stop]), start, end,
-            text[start:end],
-        )  # fmt: skip
+def _nearest(begin: int, end: int, places: list[tuple[int, int, T]], otherwise: U) -> T | U:
+    """Return what is said at the place that is nearest to a quantity, one after it rather than before."""
+
+    def distance(place: tuple[int, int, T]) -> tuple[int, int]:
+        return (place[0] - end if place[0] >= end else 2 * (begin - place[1]) + 20), place[0]
+
+    return min(places, key=distance)[2] if places else otherwise
 
 
 def _measured(text: str) -> Iterator[tuple[Number, Number]]:
@@ -246,24 +244,3 @@ def _measured(text: str) -> Iterator[tuple[Number, Number]]:
         ):
             same = (first.percent, first.unit) == (measured.percent, measured.unit)
             yield (first if same else number), number
-
-
-def _year_of(begin: int, end: int, years: list[Year]) -> int | None:
-    """The year for which a quantity holds: a target year rather than another, one after it rather than before, the nearest."""
-    usable = [year for year in years if year.role != "baseline"]
-    if not usable:
-        return None
-    targets = [year for year in usable if year.role == "target"]
-    best = min(
-        targets or usable, key=lambda year: (year.begin - end if year.begin >= end else 2 * (begin - year.end) + 20, year.begin)
-    )
-    return best.last
-
-
-def _baseline_of(begin: int, end: int, years: list[Year], scenarios: list[tuple[int, int]]) -> str:
-    """Return the baseline of a quantity: the nearest one in its sentence, one after it rather than before."""
-    named = [(year.begin, year.end, str(year.first)) for year in years if year.role == "baseline"]
-    named += [(one, other, "BAU") for one, other in scenarios]
-    if not named:
-        return ""
-    return min(named, key=lambda one: (one[0] - end if one[0] >= end else 2 * (begin - one[1]) + 20, one[0]))[2]

@@ -153,13 +153,9 @@ def _cuts(text: str, position: int) -> bool:
         return False
     before, after = text[position - 1], text[position]
     if before.isalnum() and after.isalnum():
-        return not (_is_wide(before) or _is_wide(after))
+        return not any(unicodedata.east_asian_width(char) in ("W", "F") for char in (before, after))
     if unicodedata.combining(after):
         return True
     return (
         after.isdigit() and before in ".,-\u2212" and (before in "-\u2212" or (position > 1 and text[position - 2].isdigit()))
     ) or (before.isdigit() and after in ".," and position + 1 < len(text) and text[position + 1].isdigit())
-
-
-def _is_wide(char: str) -> bool:
-    return unicodedata.east_asian_width(char) in ("W", "F")

@@ -15,9 +15,7 @@ _BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
 
 
 def has_other_brackets(netloc: str) -> bool:
-    """Return whether there are brackets other than those around the whole host.
-
-    Python takes their content for the host, wherever they are: ``[::1].example.org`` would be the address ``::1``.
+    """Return whether there are brackets other than those around the whole host; Python would read what they hold as the host.
 
     Args:
         netloc: of an address, as ``urlsplit`` gives it.

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pydantic import JsonValue
-
 from nlp_retrieval.core.models import SearchableItem
 
 ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡؟\u06d4।॥\u0589።፧။។៕\u037e")
@@ -28,7 +26,8 @@ _PARAGRAPH = re.compile(r"(?:(?!\n[^\S\n]*\n).)+", re.DOTALL)
 _END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escape(CLOSERS)}]*)")
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
-_BEFORE_FIRST_WORD = re.compile(rf"[ \t\n{re.escape(_OPENERS)}]*")
+_OPENING = re.compile(rf"[ \t\n{re.escape(_OPENERS)}]*")
+_VISIBLE = re.compile(r"\S")
 _REACH = 60
 
 _NEVER_LAST = frozenset(
@@ -88,47 +87,28 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     spans = []
     begin = 0
     for end in (*_ends(text), len(text)):
-        while (begin := _skipped(text, begin, end)) < end:
-            cut = end if end - begin <= _LONGEST else _gap(text, begin, begin + _LONGEST)
+        while first := _VISIBLE.search(text, begin, end):
+            begin = first.start()
+            space = text.rfind(" ", begin + 1, begin + _LONGEST)
+            cut = end if end - begin <= _LONGEST else space if space > 0 else begin + _LONGEST
             spans.append((begin, begin + len(text[begin:cut].rstrip())))
             begin = cut
     return spans
 
 
-def _skipped(text: str, begin: int, end: int) -> int:
-    while begin < end and text[begin].isspace():
-        begin += 1
-    return begin
-
-
-def _gap(text: str, begin: int, end: int) -> int:
-    space = text.rfind(" ", begin + 1, end)
-    return space if space > 0 else end
-
-
 def _ends(text: str) -> Iterator[int]:
     begin = 0
-    first = _first_word(text, 0)
     for match in _END.finditer(text):
         end = match.end()
         if end == len(text):
             return
         unspaced = text[match.end() - len(match["closers"]) - 1] in _UNSPACED
-        if (unspaced or text[end].isspace()) and _ends_here(text, begin, first, match, unspaced):
+        if unspaced or (text[end].isspace() and _ends_here(text, begin, match)):
             yield end
             begin = end
-            first = _first_word(text, begin)
 
 
-def _first_word(text: str, begin: int) -> int:
-    """Return where the first word of a sentence begins, behind white space and opening marks."""
-    word = _BEFORE_FIRST_WORD.match(text, begin)
-    return word.end() if word else begin
-
-
-def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced: bool) -> bool:
-    if unspaced:
-        return True
+def _ends_here(text: str, begin: int, match: re.Match[str]) -> bool:
     word_match = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
     following = word_match[1] if word_match else ""
     is_name = any(map(str.isdigit, following)) or "\u10d0" <= following[:1] <= "\u10ff"  # p53; Georgian has one case
@@ -142,7 +122,7 @@ def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced
     if word_match is None:
         return True
     word = word_match[0]
-    if first == match.start() - len(word) and len(word) <= 3 and word.replace(".", "").isdigit():
+    if len(word) <= 3 and word.replace(".", "").isdigit() and _OPENING.fullmatch(text, begin, match.start() - len(word)):
         return False  # the number of an item
     return not _abbreviated(word, before[: word_match.start()], following)
 
@@ -180,13 +160,8 @@ SENTENCE_STARTS = "sentence_starts"
 
 def item_sentence_spans(item: SearchableItem) -> list[tuple[int, int]]:
     """Return where each sentence of an item's content begins and ends, in characters; an empty sentence keeps its number."""
-    starts = _believable(item.metadata.get(SENTENCE_STARTS), len(item.content))
-    return sentence_spans(item.content) if starts is None else list(pairwise([*starts, len(item.content)]))
-
-
-def _believable(stored: JsonValue, length: int) -> list[int] | None:
-    if not isinstance(stored, list) or not stored:
-        return None
-    starts = [start for start in stored if isinstance(start, int) and not isinstance(start, bool)]
-    in_order = len(starts) == len(stored) and starts[0] == 0 and starts[-1] <= length
-    return starts if in_order and all(one <= other for one, other in pairwise(starts)) else None
+    stored = item.metadata.get(SENTENCE_STARTS)
+    starts = [start for start in stored if type(start) is int] if isinstance(stored, list) else []
+    spans = list(pairwise([*starts, len(item.content)]))
+    is_believable = starts == stored and starts[:1] == [0] and all(one <= other for one, other in spans)
+    return spans if is_believable else sentence_spans(item.content)

@@ -1,12 +1,9 @@
 """Surfaces: titles as a text would write them, and their mentions in texts and queries.
 
 A surface is a title without the qualifier in parentheses at its end ("Heat (1995 film)" is "Heat"), as words without case,
-accents and possessive endings. It begins with a lower-case letter only if the title does ("iPod"). Of those that begin at
-a word the longest counts, and mentions do not overlap.
-
-A word that belongs to a longer name does not mention a one-word title: beside a capitalised word or a number, as in "Abraham
-Lincoln", or joined to another by a hyphen. In Wikipedia introductions this applies to two of five mentions of one-word titles;
-without them, retrieval is as good with a third fewer links. In scripts without spaces a character counts as a word.
+accents and possessive endings; in scripts without spaces a character counts as a word. It begins with a lower-case letter only
+if the title does ("iPod"). Of those that begin at a word the longest counts, and mentions do not overlap. A word of a longer
+name ("Abraham Lincoln", "Lincoln-like") does not mention a one-word title: links are fewer, and retrieval is as good.
 """
 
 from __future__ import annotations
@@ -101,25 +98,16 @@ def spans_of(text: str) -> list[tuple[int, int]]:
 
 
 def is_mention(text: str, spans: Sequence[tuple[int, int]], first: int, last: int) -> bool:
-    """Return whether the words of a title, found in a text, mention it."""
-    start = spans[first][0]
+    """Return whether the words of a title, found in a text, mention it; a single one is to be no part of a longer name."""
+    start, end = spans[first]
     if start and _WITHIN_KOREAN.match(text, start - 1):
         return False
-    return last - first > 1 or stands_alone(text, spans, first)
-
-
-def stands_alone(text: str, spans: Sequence[tuple[int, int]], number: int) -> bool:
-    """Return whether a word of a text is not part of a longer name."""
-    start, end = spans[number]
-    for neighbour in (number - 1, number + 1):
-        if not 0 <= neighbour < len(spans):
-            continue
-        between = text[spans[neighbour][1] : start] if neighbour < number else text[end : spans[neighbour][0]]
-        if between == "-":
-            return False
-        if between == " ":
+    for neighbour in (first - 1, first + 1) if last - first == 1 else ():
+        if 0 <= neighbour < len(spans):
+            between = text[spans[neighbour][1] : start] if neighbour < first else text[end : spans[neighbour][0]]
             word = text[slice(*spans[neighbour])]
-            if (word[0].isupper() or word[0].isdecimal()) and compared(word) not in FUNCTION_WORDS:
+            is_name = (word[0].isupper() or word[0].isdecimal()) and compared(word) not in FUNCTION_WORDS
+            if between == "-" or (between == " " and is_name):
                 return False
     return True
 
@@ -174,24 +162,20 @@ class SurfaceMatcher:
         self._ends: dict[int, int] = {}
         numbers, rows = array("q"), array("q")
         for row, surface in surfaces:
-            for root in (0, 1) if surface.lower else (0,):
-                numbers.append(self._ends.setdefault(self._grown(root, surface.words), len(self._ends)))
+            for state in (0, 1) if surface.lower else (0,):
+                for word in surface.words:
+                    key = state << 32 | self._words.setdefault(word, len(self._words))
+                    state = self._steps.setdefault(key, len(self._steps) + 2)  # noqa: PLW2901
+                numbers.append(self._ends.setdefault(state, len(self._ends)))
                 rows.append(row)
         _, self.offsets, self.rows = grouped(np.array(numbers, np.int64), np.array(rows, np.int64))
-
-    def _grown(self, state: int, words: Iterable[str]) -> int:
-        for word in words:
-            key = state << 32 | self._words.setdefault(word, len(self._words))
-            state = self._steps.setdefault(key, len(self._steps) + 2)
-        return state
 
     def mentions(self, text: str) -> list[tuple[int, int, int]]:
         """Return the mentions in a text, in order: number of the surface, and where it begins and ends."""
         spans = spans_of(text)
-        spans_of_words = self._walk([text[start:end] for start, end in spans])
         return [
             (surface, spans[first][0], spans[last - 1][1])
-            for surface, first, last in spans_of_words
+            for surface, first, last in self._walk([text[start:end] for start, end in spans])
             if is_mention(text, spans, first, last)
         ]
 

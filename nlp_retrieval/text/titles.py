@@ -3,9 +3,6 @@
 Titles of gold and corpus differ in case, white space, dashes, quotation marks, punctuation, encoding and HTML entities; these
 differences are removed, and no others. Deleting the articles too, as the evaluation of HoVer does, would make 29 groups of 59
 of 31,857 different Wikipedia titles equal, against 10 groups of 20 here.
-
->>> normalize_title("Martin_O'Neill"), normalize_title("AT&amp;T"), normalize_title("Heat (1995 Film)")
-('martin oneill', 'at&t', 'heat (1995 film)')
 """
 
 from __future__ import annotations

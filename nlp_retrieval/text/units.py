@@ -10,17 +10,14 @@ Unit = tuple[str, float]
 """The base of a unit, and its size in it."""
 
 
-def _read() -> dict[str, dict[str, Unit]]:
-    """The units by kind and by form: masses, which a gas may follow, symbols, words, currencies before a number, and scales."""
-    kinds: dict[str, dict[str, Unit]] = {}
-    for line in Path(__file__).with_name("units.tsv").read_text("utf-8").splitlines():
-        if not line.startswith("#"):
-            kind, base, size, forms = line.split("\t")
-            kinds.setdefault(kind, {}).update(dict.fromkeys(forms.split("|"), (base, float(size))))
-    return kinds
+_UNITS: dict[str, dict[str, Unit]] = {}
+"""The units by kind and by form: masses, which a gas may follow, symbols, words, currencies before a number, and scales."""
 
+for _line in Path(__file__).with_name("units.tsv").read_text("utf-8").splitlines():
+    if not _line.startswith("#"):
+        _kind, _base, _size, _forms = _line.split("\t")
+        _UNITS.setdefault(_kind, {}).update(dict.fromkeys(_forms.split("|"), (_base, float(_size))))
 
-_UNITS = _read()
 SCALES = {
     f"{form.lower()}{s}": size for form, (_, size) in _UNITS["scale"].items() for s in (("", "s") if len(form) > 3 else ("",))
 }

@@ -43,17 +43,9 @@ _ACCENT_OR_POINT = re.compile(f"[{ACCENTS}{POINTS}]")
 
 @cache
 def marks() -> str:
-    r"""Return the characters that are written on or beside a letter (Unicode's Mn and Mc), as ranges of a pattern."""
-    numbers = [number for number in range(0x300, 0x10000) if unicodedata.category(chr(number)) in ("Mn", "Mc")]
-    runs: list[list[int]] = []
-    for number in numbers:
-        if 0xFE00 <= number <= 0xFE0F:
-            continue
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in runs)
+    r"""Return the characters that are written on or beside a letter (Unicode's Mn and Mc), for a class of a pattern."""
+    numbers = (*range(0x300, 0xFE00), *range(0xFE10, 0x10000))  # without selectors of a variant
+    return "".join(char for char in map(chr, numbers) if unicodedata.category(char) in ("Mn", "Mc"))
 
 
 def unaccented(text: str) -> str:
@@ -77,12 +69,32 @@ class LinearPattern:
     _compiled: Any
 
     @staticmethod
+    @lru_cache(maxsize=10_000)
     def compiled(pattern: str, where: str = "pattern") -> LinearPattern:
         """Compile a pattern; case is not compared."""
         try:
-            return _compiled(pattern)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{where}: {error}") from None
+            import re2
+        except ImportError:
+            raise DependencyError(f"patterns need RE2: {install('signals')}") from None
+        shown = f"{where}: the pattern {pattern if len(pattern) <= 80 else f'{pattern[:77]}...'!r}"
+        if len(pattern) > _LONGEST:
+            raise ConfigurationError(f"{shown} has {len(pattern):,} characters; {_LONGEST:,} are allowed")
+        options = re2.Options()
+        options.case_sensitive = options.log_errors = False
+        try:
+            made = re2.compile(pattern.encode("utf-8"), options)
+        except re2.error as error:
+            detail = error.args[0] if error.args else "unknown error"
+            reason = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else detail
+            raise ConfigurationError(
+                f"{shown} does not compile: {reason} (patterns are RE2's: without look-around and back-references)"
+            ) from None
+        if made.programsize > _LARGEST:
+            count = f"{made.programsize:,} instructions; {_LARGEST:,} are allowed"
+            raise ConfigurationError(f"{shown} becomes {count}: use smaller counts")
+        if made.fullmatch(b"") is not None:
+            raise ConfigurationError(f"{shown} matches the empty text, and so everywhere; ask for a character")
+        return LinearPattern(pattern, made)
 
     def spans(self, data: bytes, most: int = MOST_MATCHES) -> list[tuple[int, int]]:
         """Return where the pattern matches a text in UTF-8, in bytes: from left to right, not overlapping, none empty."""
@@ -97,41 +109,6 @@ def in_characters(data: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, 
     begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
     before = np.concatenate([[0], np.cumsum(begins)])
     return [(int(before[begin]), int(before[end])) for begin, end in spans]
-
-
-@lru_cache(maxsize=10_000)
-def _compiled(pattern: str) -> LinearPattern:
-    try:
-        import re2
-    except ImportError:
-        raise DependencyError(f"patterns need RE2: {install('signals')}") from None
-    shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
-    if len(pattern) > _LONGEST:
-        raise ConfigurationError(f"the pattern {shown!r} has {len(pattern):,} characters; {_LONGEST:,} are allowed")
-    try:
-        made = re2.compile(pattern.encode("utf-8"), _options())
-    except re2.error as error:
-        detail = error.args[0] if error.args else "unknown error"
-        reason = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        raise ConfigurationError(
-            f"the pattern {shown!r} does not compile: {reason} (patterns are RE2's: without look-around and back-references)"
-        ) from None
-    if made.programsize > _LARGEST:
-        raise ConfigurationError(
-            f"the pattern {shown!r} becomes {made.programsize:,} instructions; {_LARGEST:,} are allowed: use smaller counts"
-        )
-    if made.fullmatch(b"") is not None:
-        raise ConfigurationError(f"the pattern {shown!r} matches the empty text, and so everywhere; ask for a character")
-    return LinearPattern(pattern, made)
-
-
-def _options() -> Any:
-    import re2
-
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
-    return options
 
 
 # Lists of stop words; their source and license are in the file.
@@ -209,6 +186,7 @@ _HAS_NAME = re.compile(r"\.[^\W\d_]|[&#/]|\+[+\W]|\+\Z")
 _SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
 """For each ASCII character the character itself, or a space if no word holds it: three times as fast as a pattern."""
 _LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
+_SAME = str.maketrans("\u266f\u2019\u02bc", "#''")
 _PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
 _STRETCH = 256
 _OF_NAMES = frozenset("+#&./")
@@ -287,7 +265,7 @@ class Words:
         listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
-        self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern, "pattern"))
+        self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern))
 
     def normalized(self, text: str) -> str:
         """Return a text in the form in which words are compared."""
@@ -295,14 +273,7 @@ class Words:
             text = normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
         if text.isascii():
             return text.lower()
-        folded = normalize("NFKC", text).casefold()
-        folded = (
-            _LEFT_OUT.sub("", folded)
-            .replace("i\u0307", "i")
-            .replace("\u266f", "#")
-            .replace("\u2019", "'")
-            .replace("\u02bc", "'")
-        )
+        folded = _LEFT_OUT.sub("", normalize("NFKC", text).casefold()).replace("i\u0307", "i").translate(_SAME)
         if self._folds:
             folded = _ACCENT.sub("", normalize("NFD", folded))
         return normalize("NFKC", folded)
@@ -387,11 +358,7 @@ class Stems:
 
     def words(self, text: str) -> list[str]:
         """Return the stems of a text, in order."""
-        known, stems = self._known, []
-        for word in _pattern().findall(text):
-            stem = known.get(word)
-            stems.append(self.stem(word) if stem is None else stem)
-        return stems
+        return [self._known.get(word) or self.stem(word) for word in _pattern().findall(text)]
 
     def as_written(self, text: str) -> list[str]:
         """Return the words of a text in their original form, in order."""
@@ -430,10 +397,7 @@ def stems_of_language(language: str | None) -> Stems:
 
 def _plain(word: str) -> str:
     """A word in lower case, without accents; marks of other scripts, which are parts of their letters, stay."""
-    if word.isascii():
-        return word.lower()
-    spread = normalize("NFKD", word.casefold())
-    return normalize("NFC", "".join(c for c in spread if not "\u0300" <= c <= "\u036f"))
+    return word.lower() if word.isascii() else normalize("NFC", _ACCENT.sub("", normalize("NFKD", word.casefold())))
 
 
 @lru_cache(maxsize=1)
