@@ -71,6 +71,7 @@ _AND_A_HALF = re.compile(r"\sand\sa\shalf\b", re.IGNORECASE)
 _HALF_A = re.compile(r"\sa(?=\s(?:million|billion|trillion|dozen)\b)", re.IGNORECASE)
 _INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,10},\d{3}(?:\.\d+)?")
 _FRACTION = re.compile(r"(?:/|\sout\sof\s|(?<=(?<!\d)1)\sin\s)(\d{1,3})(?![\d/]|[.,]\d)")
+_MIXED = re.compile(r"[ \u00a0-](\d{1,2})/(\d{1,2})(?![\d/]|[.,]\d)")
 _RATIO = re.compile(r"(?:\s:\s|:)(\d{1,6}(?:\.\d{1,6})?)(?![\d:]|[.,]\d)")
 _VULGAR = re.compile(r"[ \u00a0]?([\u00bc-\u00be\u2150-\u215e\u2189])")
 _EXPONENT = re.compile(r"[eE]([-+\u2212\u2013]?\d+)(?!\w)")
@@ -558,6 +559,8 @@ def _fraction(plain: str, match: re.Match[str]) -> _Digits | None:
         if 0 < top < below and len(match[0]) <= 3:
             return _Digits(top / below, 0.0, fraction.end(), parts=(match[0], fraction[1]))
         return None
+    if (mixed := _MIXED.match(plain, end)) and 0 < int(mixed[1]) < int(mixed[2]) <= 16:
+        return _Digits(top + int(mixed[1]) / int(mixed[2]), 0.0, mixed.end())
     ratio = _RATIO.match(plain, end)
     if ratio and float(ratio[1]) > 0:
         return _Digits(top / float(ratio[1]), 0.0, ratio.end(), parts=(match[0], ratio[1]))

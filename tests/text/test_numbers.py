@@ -35,7 +35,7 @@ SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
          [3.2e-5, 1e6, 1.5e6, 1.5e6, 2e-3, 1e6, 1e9]),
         ("1.5 \\times 10^{6} and 10**4", [1.5e6, 1e4]),
         # fractions, ratios, shares
-        ("\u00bd of them, 3\u00bd years, 3 \u00bd years, 1/2 of it", [0.5, 3.5, 3.5, 0.5]),
+        ("\u00bd of them, 3\u00bd years, 3 \u00bd years, 3 1/2 years, 1/2 of it", [0.5, 3.5, 3.5, 3.5, 0.5]),
         ("30%, 30 %, 30 percent, 30 per cent, 30 pct", [30, 30, 30, 30, 30]),
         ("3\u20135 million and between 3 and 5 million, 3 to 5%", [3e6, 5e6, 3e6, 5e6, 3, 5]),
         ("two thousand five hundred, two and a half, one and a half million, two dozen, the twenty-first",
