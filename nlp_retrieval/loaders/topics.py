@@ -229,18 +229,18 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     marks = [at for at, tag in enumerate(tags) if tag["name"].lower() == wanted]
     last = tags[marks[-1]]
     if not last["closes"] and not last["rest"].endswith("/") and any(tags[at]["closes"] for at in marks):
-        line = text.count("\n", 0, last.start()) + 1
+        at_line = text.count("\n", 0, last.start()) + 1
         raise SourceError(
-            f"{path}, line {line}: <{wanted}> has no end: the file is cut off; fetch it again, or add </{wanted}>"
+            f"{path}, line {at_line}: <{wanted}> has no end: the file is cut off; fetch it again, or add </{wanted}>"
         )
-    line, counted = 1, 0
+    number, counted = 1, 0
     for first, after in pairwise([*marks, len(tags)]):
         opening = tags[first]
         if not opening["closes"]:
-            line += text.count("\n", counted, opening.start())
+            number += text.count("\n", counted, opening.start())
             counted = opening.start()
             stop = tags[after].start() if after < len(tags) else len(text)
-            yield f"{path}, line {line}", dict(_labelled(_fields_of(text, tags[first + 1 : after], opening, stop)))
+            yield f"{path}, line {number}", dict(_labelled(_fields_of(text, tags[first + 1 : after], opening, stop)))
 
 
 def _simplified(path: str | Path, text: str) -> str:
@@ -278,7 +278,8 @@ def _fields_of(text: str, tags: Sequence[re.Match[str]], opening: re.Match[str],
             pieces.append(gap)
         elif until < 0 and _begins_field(text, tag, field):
             own.append(" ")
-            elements.setdefault(name, []).append(begun := [])
+            begun: list[str] = []
+            elements.setdefault(name, []).append(begun)
             pieces, field, until = (own, "", -1) if is_empty else (begun, name, ends[number])
         else:
             is_markup = ends[number] >= 0 or name in _IN_TEXT or is_empty
