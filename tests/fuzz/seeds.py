@@ -63,7 +63,6 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "csv": lambda: [
         _CSV,
         f"\ufeff{_CSV}",
-        _CSV.encode("utf-16"),
         gzip.compress(_CSV.encode(), mtime=0),
         _CSV.replace(",", ";"),
     ],

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nlp_retrieval.core.files.arrow_rows import read_parquet
+from nlp_retrieval.core.files import arrow_rows
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.loaders import files
@@ -42,38 +42,40 @@ BOMBS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def bombs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """64 MiB each, of some ten kilobytes."""
-    folder = tmp_path_factory.mktemp("bombs")
+def bomb_in(folder: Path, name: str) -> Path:
+    """A file of some ten kilobytes that unpacks to 64 MiB."""
     begins = {"zeros": (b"", b"\0"), "text": (b'[{"id": "', b"a"), "brackets": (b"", b"["), "spaces": (b"[", b" ")}
-    for name, (head, filling) in begins.items():
-        with gzip.open(folder / name, "wb") as packed:
-            packed.write(head)
-            for _ in range(64):
-                packed.write(filling * MIB)
-    return {name: folder / name for name in begins}
+    head, filling = begins[name]
+    with gzip.open(folder / name, "wb", compresslevel=1) as packed:
+        packed.write(head)
+        for _ in range(64):
+            packed.write(filling * MIB)
+    return folder / name
 
 
 @pytest.mark.parametrize(("reader", "bomb"), BOMBS)
 def test_what_unpacks_to_very_much_is_an_error_in_little_memory(
-    bombs: dict[str, Path], reader: str, bomb: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, reader: str, bomb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path = bomb_in(tmp_path, bomb)
     monkeypatch.setattr(files, "MAX_ENTRY", MIB)
     tracemalloc.start()
     try:
         with pytest.raises(SourceError) as caught:
-            READERS[reader](bombs[bomb])
+            READERS[reader](path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert str(bombs[bomb]) in str(caught.value)
+    assert str(path) in str(caught.value)
     assert len(str(caught.value)) < 600
     assert peak < 32 * MIB
 
 
-def test_a_parquet_file_whose_footer_tells_of_too_much_is_refused_unread(tmp_path: Path) -> None:
+def test_a_parquet_file_whose_footer_tells_of_too_much_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow_rows, "_LARGEST_UNPACKED", MIB)
     path = tmp_path / "bomb.parquet"
-    pq.write_table(pa.table({"text": ["a" * (2**28 + 2**20)]}), path, compression="zstd", use_dictionary=False)
+    pq.write_table(pa.table({"text": ["a" * 2 * MIB]}), path, compression="zstd", use_dictionary=False)
     with pytest.raises(pa.ArrowInvalid, match=r"column 'text' unpacks from .* bytes to"):
-        read_parquet(path)
+        arrow_rows.read_parquet(path)
