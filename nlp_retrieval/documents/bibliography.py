@@ -153,15 +153,11 @@ def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
     ]
     fields = {name.lower(): _text(item, name) for name in item}
     title = unescape(re.sub(r"</?[a-z]{1,10}>", "", _text(item, "title")))
-    return _entry_of(key, list(filter(None, surnames)), _issued(item), title, _addresses(fields), line)
+    issued = item.get("issued")
+    year = _YEAR.search(str(issued or _text(item, "date", "year"))[:200])
+    dated = year[0] + str(item.get("year-suffix") or "")[:2] if year else ""
+    return _entry_of(key, list(filter(None, surnames)), dated, title, _addresses(fields), line)
 
 
 def _text(item: Mapping[str, Any], *names: str) -> str:
     return next((str(item[name]).strip() for name in names if isinstance(item.get(name), str | int) and item[name] != ""), "")
-
-
-def _issued(item: Mapping[str, Any]) -> str:
-    issued = item.get("issued")
-    found = _YEAR.search(str(issued or _text(item, "date", "year"))[:200])
-    suffix = str(item.get("year-suffix") or "")[:2] if issued else ""
-    return found[0] + suffix if found else ""

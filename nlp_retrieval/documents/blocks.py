@@ -206,19 +206,16 @@ class Draft:
         self.add("link" if address else "text", "" if address and web_address(text) == address else text, line, address)
 
     def take(self) -> list[Piece]:
-        """Return the pieces so far, stretches of text joined, and begin anew."""
-        pieces, self._pieces = self._pieces, []
-        return list(_joined([_settled(pieces, at) if piece.kind == "raised" else piece for at, piece in enumerate(pieces)]))
-
-
-def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield pieces with neighbouring text of one line joined, and the addresses in it as links."""
-    for (kind, line), group in groupby(pieces, lambda piece: (piece.kind, piece.line)):
-        if kind != "text":
-            yield from group
-            continue
-        for text, url in plain_links("".join(piece.text for piece in group)):
-            yield Piece("link", "", line, url) if url else Piece("text", text, line)
+        """Return the pieces so far, with neighbouring text of one line joined and the addresses in it as links; begin anew."""
+        settled = [_settled(self._pieces, at) for at in range(len(self._pieces))]
+        self._pieces, pieces = [], []
+        for (kind, line), group in groupby(settled, lambda piece: (piece.kind, piece.line)):
+            if kind == "text":
+                links = plain_links("".join(piece.text for piece in group))
+                pieces += [Piece("link", "", line, url) if url else Piece("text", text, line) for text, url in links]
+            else:
+                pieces += group
+        return pieces
 
 
 # Raised text: powers are written as such; the marks of footnotes are no part of a sentence.
@@ -242,20 +239,17 @@ def as_raised(text: str) -> str:
 
 
 def _settled(pieces: Sequence[Piece], at: int) -> Piece:
-    """Return a raised piece as text, if it is a power or more than a mark can be, else as it is."""
+    """Return a piece; one that is raised as text, if it belongs to the text beside it or is more than a mark can be."""
     piece = pieces[at]
+    if piece.kind != "raised":
+        return piece
     before = "".join(one.text for one in pieces[max(0, at - 3) : at] if one.kind in ("text", "code"))[-24:]
     after = pieces[at + 1].text if at + 1 < len(pieces) and pieces[at + 1].kind == "text" else ""
-    if _MARK.fullmatch(piece.text) and not _is_power(piece.text, before, after):
+    is_power = piece.text.isdigit() and len(piece.text) < 3 and _BEFORE_POWER.search(before)
+    is_isotope = (not before or before[-1].isspace() or before[-1] in "([") and after[:1].isalpha()
+    if _MARK.fullmatch(piece.text) and not is_power and not is_isotope:
         return piece
     return Piece("text", as_raised(piece.text), piece.line)
-
-
-def _is_power(text: str, before: str, after: str) -> bool:
-    """Return whether a raised number belongs to the text before it, or to the symbol after it."""
-    if not before or before[-1].isspace() or before[-1] in "([":
-        return after[:1].isalpha()  # an isotope
-    return text.isdigit() and len(text) < 3 and _BEFORE_POWER.search(before) is not None
 
 
 # Tables.

@@ -25,17 +25,11 @@ _LARGEST_REPLY = 100 * 2**20
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
 """Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
 
-_READERS = {
-    "text": "markdown.read_plain",
-    "bibliography": "bibliography.read_bibliography",
-    **{kind: f"{kind}.read_{kind}" for kind in ("markdown", "html", "latex", "pdf", "docx")},
-}
-
 
 def read_as(kind: str, data: bytes, where: str) -> Any:
     """Read a document or bibliography of a kind in this process; the bytes of text are UTF-8."""
-    module, _, name = _READERS[kind].partition(".")
-    read = getattr(import_module(f"nlp_retrieval.documents.{module}"), name)
+    module = import_module(f"nlp_retrieval.documents.{'markdown' if kind == 'text' else kind}")
+    read = getattr(module, f"read_{kind}")
     return read(data if kind in ("pdf", "docx") else data.decode(), where)
 
 

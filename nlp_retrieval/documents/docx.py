@@ -14,13 +14,14 @@ from typing import Any
 from zipfile import ZipFile
 
 from nlp_retrieval.documents.blocks import Document
-from nlp_retrieval.documents.html import document_of, parse_page, set_line
+from nlp_retrieval.documents.html import AT, document_of, parse_page, with_lines
 from nlp_retrieval.errors import SourceError
 
 _LARGEST_PART = 100 * 2**20
 _MOST_UNPACKED = 200  # times its packed size, of a part of more than ten million bytes; text has about ten
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_SIGNS = {f"{_M}den": "/", f"{_M}sup": "^"}  # in a formula that becomes a line of text: x = 1/2
 _STRICT = {
     b"http://purl.oclc.org/ooxml/wordprocessingml/main": _W[1:-1].encode(),
     b"http://purl.oclc.org/ooxml/officeDocument/math": _M[1:-1].encode(),
@@ -65,11 +66,10 @@ def read_docx(data: bytes, where: str) -> Document:
         link.set("href", link.get("href").partition('"')[0])  # mammoth takes the tip of a field that is a link for its address
     inner = [each for each in page.iter(*_PARAGRAPHS) if next(each.iterdescendants("p"), None) is None]
     for number, paragraph in enumerate(inner, start=1):
-        for element in paragraph.iter():
-            set_line(element, number)
+        paragraph.set(AT, str(number))
     for row in page.iter("tr"):
-        row.sourceline = next((each.sourceline for each in row.iter("p")), 1)
-    document = document_of(page, where)
+        row.set(AT, next((each.get(AT) for each in row.iter("p")), "1"))
+    document = document_of(with_lines(page), where)
     return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 
@@ -137,17 +137,12 @@ def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
         br.attrib.clear()
     for formula in list(root.iter(f"{_M}oMath")):
         run = etree.Element(f"{_W}r")
-        etree.SubElement(run, f"{_W}t").text = _formula(formula)
+        parts = ((part.text or "") if part.tag == f"{_M}t" else _SIGNS.get(part.tag, "") for part in formula.iter())
+        etree.SubElement(run, f"{_W}t").text = "".join(parts)
         formula.getparent().replace(formula, run)
     for what, names in _COUNTED.items():
         if n := sum(1 for _ in root.iter(*(_W + name for name in names))):
             left[what] += n
-
-
-def _formula(formula: Any) -> str:
-    """Return a formula as a line of text, ``x = 1/2``."""
-    signs = {f"{_M}den": "/", f"{_M}sup": "^"}
-    return "".join((each.text or "") if each.tag == f"{_M}t" else signs.get(each.tag, "") for each in formula.iter())
 
 
 def _is_on(setting: Any) -> bool:

@@ -98,10 +98,14 @@ def remove_hidden(page: Any) -> Counter[str]:
     """Remove the parts of a page that its readers do not see, in place."""
     from lxml import etree
 
-    matcher, has_rules, has_others = _sheets(page)
+    matcher = Matcher()
+    sheets = [sheet.text for sheet in page.iter("style") if sheet.text and _is_for_screens(sheet.get("media", ""))]
+    for sheet in sheets:
+        _read(tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True), matcher)
+    has_others = any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
     counts = Counter[str]()
     kind: Any = type("Element", (_Element,), {"steps": [0]})
-    elements = {each.etree_element: each for each in kind.from_html_root(page).iter_subtree()} if has_rules else {}
+    elements = {each.etree_element: each for each in kind.from_html_root(page).iter_subtree()} if sheets else {}
     pending: list[tuple[Any, _Look]] = [(page, _Look(paper=None if has_others else _WHITE))]
     while pending:
         node, look = pending.pop()
@@ -128,16 +132,6 @@ def remove_hidden(page: Any) -> Counter[str]:
 
 
 # The declarations that apply to an element, by the cascade.
-
-
-def _sheets(page: Any) -> tuple[Matcher, bool, bool]:
-    """Return the rules of the style sheets in a page, whether there are any, and whether it loads others."""
-    matcher, has_rules = Matcher(), False
-    for sheet in page.iter("style"):
-        if sheet.text and _is_for_screens(sheet.get("media", "")) and next(sheet.iterancestors("template"), None) is None:
-            _read(tinycss2.parse_stylesheet(sheet.text, skip_comments=True, skip_whitespace=True), matcher)
-            has_rules = True
-    return matcher, has_rules, any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
 
 
 def _read(rules: Sequence[Any], matcher: Matcher) -> None:

@@ -68,17 +68,13 @@ def parse_page(text: str, where: str) -> Any:
     return page
 
 
-def set_line(element: Any, line: int) -> None:
-    """Give an element the line that it is of, or the last one that lxml, which keeps it in two bytes, gives back."""
-    element.sourceline = min(line, 65_534)
-
-
 def with_lines(page: Any) -> Any:
     """Return a page whose elements got the lines that their attributes name, or those of the elements around them."""
     for element in page.iter():
         if isinstance(element.tag, str):
             line, around = element.attrib.pop(AT, ""), element.getparent()
-            set_line(element, int(line) if line else 1 if around is None else around.sourceline)
+            line = line or (1 if around is None else around.sourceline)
+            element.sourceline = min(int(line), 65_534)  # lxml keeps it in two bytes
     return page
 
 
@@ -242,9 +238,6 @@ class _Page:
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
             self.draft.add("raised", "".join(element.itertext()), line)
         elif tag in ("code", "kbd", "samp", "tt", "math"):
-            for part in element.iter("mfrac", "msup"):  # "1/2" and "10^6" instead of "12" and "106"
-                if len(part) == 2:
-                    part[0].tail = "/" if part.tag == "mfrac" else "^"
             self.draft.add("code", _SPACES.sub(" ", "".join(element.itertext())), line)
         else:
             before, after = ("\u201c", "\u201d") if tag == "q" else ("", "")

@@ -108,7 +108,7 @@ def read_markdown(text: str, where: str) -> Document:
     )
 
 
-def read_plain(text: str, _where: str) -> Document:
+def read_text(text: str, _where: str) -> Document:
     """Return plain text as it is."""
     cleaned, removed = clean_text(text)
     return Document([TextBlock("other", 1, [[Piece("code", cleaned.strip(), 1)]])], removed=removed)

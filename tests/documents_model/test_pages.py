@@ -98,7 +98,6 @@ LINES = {
     "<p><del>2</del><ins>3</ins> euros</p>": "3 euros",
     '<p><span style="text-decoration-line:line-through;text-decoration-style:solid">2</span>3 euros</p>': "3 euros",
     "<pre>Year  Boats\n2019  2.2\n2020  2.4</pre>": "Year  Boats\n2019  2.2\n2020  2.4",
-    "<p><math><msup><mn>10</mn><mn>6</mn></msup></math> boats</p>": "10^6 boats",
     "<table><tr><th>Port<th>Year<tr><td rowspan=2>North<td>1<tr><td>2<tr><td>South<td>3</table>": (
         "Port | Year\nNorth | 1\nNorth | 2\nSouth | 3"
     ),
