@@ -214,7 +214,7 @@ class IndexService(BaseService):
                 asked = keys_of(parse_filter(where))
                 if hidden := sorted(asked - self._kinds(asked).keys()):  # the same whether others have it or nobody
                     raise QueryError(f"where: no item that this token may see has the metadata key {hidden[0]!r}")
-            results = self.searcher.search(queries, k, allowed_filter(where))
+            results = list(self.searcher.search(queries, k, allowed_filter(where)))
             for step, found in zip(steps, results, strict=False):
                 step["results"] = [result.item.item_id for result in found]
         return results, notes

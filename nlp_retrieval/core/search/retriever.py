@@ -76,7 +76,7 @@ class Stages:
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
         """Return a vector per query, reused if this search has already encoded the same queries with this encoder."""
-        known = search_context().encoded
+        known: list[tuple[object, list[str], NDArray[Any]]] | None = search_context().encoded
         if known is None:
             return encode(queries)
         for other, texts, vectors in known:
@@ -284,7 +284,7 @@ class BaseRetriever(Builder, Expression, ABC):
 
         Signals are named after the label, by default the registry name.
         """
-        asked = [self._asked(list(dict.fromkeys(subqueries))) for subqueries in processed]  # a repeated sub-query counts once
+        asked = [self._searches(list(dict.fromkeys(subqueries))) for subqueries in processed]  # a repeated sub-query counts once
         flat = [one for of_query in asked for one in of_query]
         distinct = {one: place for place, one in enumerate(dict.fromkeys(filter(None, flat)))}
         depth = min(k, self._n_rows)
@@ -312,7 +312,7 @@ class BaseRetriever(Builder, Expression, ABC):
         reasons = "; ".join(f"{len(found)}: {reason} (the first: {found[0]})" for reason, found in counted.items())
         add_note(f"{self.name} found nothing for {len(empty)} of {n_queries} queries: {reasons}")
 
-    def _asked(self, subqueries: list[str]) -> list[Any]:
+    def _searches(self, subqueries: list[str]) -> list[Any]:
         """What is searched for one query: its sub-queries, without those that have no word."""
         return ["" if has_no_words(subquery) else subquery for subquery in subqueries]
 
@@ -372,7 +372,7 @@ class AdaptedRetriever(BaseRetriever):
             engine.index(listed, folder)
         return AdaptedIndex(engine, folder, dict(zip((item.item_id for item in listed), rows.tolist(), strict=True)))
 
-    def _asked(self, subqueries: list[str]) -> list[tuple[str, ...]]:
+    def _searches(self, subqueries: list[str]) -> list[tuple[str, ...]]:
         """``retrieve`` gets the sub-queries of each query together, and merges them itself."""
         return [tuple(subquery for subquery in subqueries if not has_no_words(subquery))]
 

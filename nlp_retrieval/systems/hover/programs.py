@@ -29,7 +29,7 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm import CompiledProgram, ask_all, compiled_from, current_model, dspy, load_program, read_passage
 from nlp_retrieval.processors import ClaimDecomposition
 
-Search = Callable[[list[str], int], list[list[RetrievalResult]]]
+Search = Callable[[list[str], int], Sequence[list[RetrievalResult]]]
 
 SEPARATOR = " | "
 """Separator of the title and the text of a document, as in DSPy's retrievers."""

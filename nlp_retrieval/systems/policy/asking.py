@@ -153,7 +153,7 @@ def all_hits(
     where: Mapping[str, Any] | None,
     top_k: int,
     method: str,
-) -> list[list[RetrievalResult]]:
+) -> Sequence[list[RetrievalResult]]:
     """Search for questions, all at once: every passage that passes the filter, up to 10,000, best first."""
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
     deep = max(top_k, min(n_passages, _DEEPEST))
@@ -167,11 +167,11 @@ def all_hits(
 def asked(
     searcher: BaseSearcher,
     questions: Sequence[AskedText],
-    lists: list[list[RetrievalResult]],
+    lists: Sequence[list[RetrievalResult]],
     settings: StudySettings,
     method: str,
     subject: str,
-    describing: tuple[BaseSearcher, list[list[RetrievalResult]]] | None = None,
+    describing: tuple[BaseSearcher, Sequence[list[RetrievalResult]]] | None = None,
 ) -> list[list[Answers]]:
     """Return the passages of each question in the form of the files."""
     chunks = []
