@@ -284,7 +284,9 @@ class BaseRetriever(Builder, Expression, ABC):
 
         Signals are named after the label, by default the registry name.
         """
-        asked = [self._searches(list(dict.fromkeys(subqueries))) for subqueries in processed]  # a repeated sub-query counts once
+        asked = [
+            self._searches(list(dict.fromkeys(subqueries))) for subqueries in processed
+        ]  # a repeated sub-query counts once
         flat = [one for of_query in asked for one in of_query]
         distinct = {one: place for place, one in enumerate(dict.fromkeys(filter(None, flat)))}
         depth = min(k, self._n_rows)
