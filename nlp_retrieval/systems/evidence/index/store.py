@@ -364,4 +364,4 @@ def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
             raise IndexDamagedError(
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
-    return [SourceVersion(*values, newest=bool(newest)) for *values, newest in rows]
+    return [SourceVersion(*[*values, bool(newest)]) for *values, newest in rows]

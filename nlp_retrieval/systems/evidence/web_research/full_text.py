@@ -210,7 +210,7 @@ class Quote(_TextReading):
         """Return a quotation of each text for its claim; all are asked in one batch."""
         answered = self._asked(claims, texts, "QuotePassages", ("claim", "quote"), _quoted)
         found = [(text.text, next((span for (span,) in answers), None)) for text, answers in answered]
-        return [span and Quotation(*span, text[slice(*span)], sentences_around(span, text)) for text, span in found]
+        return [span and Quotation(span[0], span[1], text[slice(*span)], sentences_around(span, text)) for text, span in found]
 
 
 def _quoted(answer: object, text: _NumberedText, part: range) -> list[Span] | None:
