@@ -30,9 +30,8 @@ EVIDENCE = {
         "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.report import read_report"
     ),
     "systems/evidence/citations/references.py, of a PDF": in_prose(
-        "list(_entries([[Piece('text', one, 1)] for one in ('[1] ' + text, text)])), "
-        "_DATED.match(text), _BARE.match('1 ' + text)",
-        f"from nlp_retrieval.documents import Piece\n{_CITATIONS}.references import _BARE, _DATED, _entries",
+        "list(_entries([[Piece('text', one, 1)] for one in ('[1] ' + text, text)])), _DATED.match(text)",
+        f"from nlp_retrieval.documents import Piece\n{_CITATIONS}.references import _DATED, _entries",
     ),
     "systems/evidence/index/passages.py": in_prose(
         "passage_spans(normal_text('a ' + text + ' b'))",

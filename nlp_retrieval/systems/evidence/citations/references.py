@@ -545,7 +545,6 @@ _NAMED = re.compile(
 )
 _DATED = re.compile(r"[^()]{2,200}\((?:1[5-9]|20)[0-9]{2}[a-z]?[,)]")
 _IN_BRACKETS = re.compile(r"\((?:1[5-9]|20)[0-9]{2}[a-z]?[,)]")
-_BARE = re.compile(r"\s*([0-9]{1,3})\s(?=[^\W\d_]|[\"\u201c])")
 _ENDED = re.compile(r"(?:[.)\]]|[0-9]|://\S{1,2000})\Z")
 
 _Line = list[Piece]
@@ -585,13 +584,12 @@ def _heads_list(blocks: Sequence[TextBlock], at: int) -> int | None:
     for number in range(len(lines) - 1, -1, -1):
         if is_list_name(_text(lines[number])) and number + 1 < len(below):
             following = _text(below[number + 1])
-            if any(start.match(following) for start in (*_NUMBERED, _NAMED, _BARE)) or "://" in following:
+            if any(start.match(following) for start in (*_NUMBERED, _NAMED)) or "://" in following:
                 return number
     return None
 
 
 def _entries(lines: Sequence[_Line]) -> Iterator[TextBlock]:
-    lines = list(_with_points(lines))
     starts = {pattern: sum(1 for line in lines if pattern.match(_text(line))) for pattern in (*_NUMBERED, _NAMED)}
     most = max(_NUMBERED, key=starts.__getitem__)
     start = most if starts[most] and 2 * starts[most] >= starts[_NAMED] else _NAMED
@@ -605,16 +603,3 @@ def _entries(lines: Sequence[_Line]) -> Iterator[TextBlock]:
         entry = [*entry, *([Piece("text", " ", line[0].line)] if entry else []), *line]
     if entry:
         yield TextBlock("paragraph", entry[0].line, [entry])
-
-
-def _with_points(lines: Sequence[_Line]) -> Iterator[_Line]:
-    """Yield the lines of a list; if numbers alone count its entries ("3 Frisch, K."), with a full stop after each."""
-    last, begins = 0, set[int]()
-    for at, line in enumerate(lines):
-        if (number := _BARE.match(_text(line))) and int(number[1]) == last + 1:
-            begins.add(at)
-            last += 1
-    for at, line in enumerate(lines):
-        bare = _BARE.match(_text(line)) if last > 1 and at in begins else None
-        first = line[0]
-        yield line if bare is None else [Piece(first.kind, f"{bare[1]}.{first.text[bare.end(1) :]}", first.line), *line[1:]]
