@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import pytest
 
@@ -17,8 +17,10 @@ from nlp_retrieval.core.components.registry import build, component_class, descr
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.testing.verdict import broken, in_threads, shown
 
+C = TypeVar("C", bound=Component)
 
-class ComponentRules:
+
+class ComponentRules(Generic[C]):
     """Rules of every component; the classes for the kinds of components extend it.
 
     A subclass defines the component to check. It overrides no test: a rule that a component cannot keep yet is overridden with
@@ -52,16 +54,16 @@ class ComponentRules:
     def prepare(self) -> None:
         """Write the files that :meth:`make` needs into ``self.folder``; called once per class. Does nothing by default."""
 
-    def make(self) -> Component:
+    def make(self) -> C:
         """Return a new component, with the same settings at every call; only constructors are called."""
-        return self.component()
+        return cast(C, self.component())
 
     @property
-    def shared(self) -> Any:
+    def shared(self) -> C:
         """One component for all tests of the class."""
         if "component" not in self.kept:
             self.kept["component"] = self.make()
-        return self.kept["component"]
+        return cast(C, self.kept["component"])
 
     def require(self, holds: object, rule: str, found: object) -> None:
         """Report a broken rule, and what was found, unless it holds."""
@@ -131,7 +133,7 @@ class ComponentRules:
             self.require(mine is rule or is_told, wanted, f"{name} of {type(self).__name__} is")
 
 
-class BatchRules(ComponentRules):
+class BatchRules(ComponentRules[C]):
     """Rules of components that answer a batch, one answer for each thing asked; a subclass says what is asked and how."""
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -26,19 +26,11 @@ _HOW = ("encode_passages", "encode_queries")
 _UNLIKE = 1e-3
 
 
-class AnyEncoderRules(BatchRules, Generic[Encoder]):
+class AnyEncoderRules(BatchRules[Encoder]):
     """Rules of components that turn a text into numbers; a subclass says how these become arrays."""
 
     counts_cut: ClassVar[tuple[str, ...]] = ("cut_passages",)
     """The methods that count the texts longer than the encoder's limit."""
-
-    def make(self) -> Encoder:
-        return cast(Encoder, self.component())
-
-    @property
-    def encoder(self) -> Encoder:
-        """One encoder for all tests of the class."""
-        return cast(Encoder, self.shared)
 
     @property
     def batch(self) -> list[str]:
@@ -48,7 +40,7 @@ class AnyEncoderRules(BatchRules, Generic[Encoder]):
     def encoded(self, texts: list[str]) -> dict[str, Any]:
         """What the encoder returns for texts, as passages and as queries."""
         with without_warnings():
-            return {how: getattr(self.encoder, how)(texts) for how in _HOW}
+            return {how: getattr(self.shared, how)(texts) for how in _HOW}
 
     def arrays(self, texts: list[str], encoded: Any) -> Sequence[Vectors]:
         """Return an array for each text."""
@@ -69,16 +61,16 @@ class AnyEncoderRules(BatchRules, Generic[Encoder]):
 
     def test_the_fingerprint_tells_the_model(self) -> None:
         _ = self.whole  # the model named before opening must be the one opened
-        prints = {encoder.model_fingerprint() for encoder in (self.make(), self.encoder)}
+        prints = {encoder.model_fingerprint() for encoder in (self.make(), self.shared)}
         is_one = len(prints) == 1 and all(isinstance(first, str) and first for first in prints)
         self.require(is_one, "model_fingerprint is a text, the same for the same model, open or not", sorted(prints))
-        identity = str(self.encoder.identity)
+        identity = str(self.shared.identity)
         self.require(prints.pop() in identity, "the identity of an index holds the fingerprint of the model", identity)
 
     def test_long_texts_are_counted(self) -> None:
         texts = [item.text for item in ITEMS]
         for how in self.counts_cut:
-            count = getattr(self.encoder, how)
+            count = getattr(self.shared, how)
             n_cut, holds = count(texts), count(["glacier"]) == 0
             rule = f"{how} counts the texts that are longer than what is read"
             self.require(0 <= n_cut <= len(texts) and holds, rule, f"{n_cut} of {len(texts)}")
@@ -86,8 +78,6 @@ class AnyEncoderRules(BatchRules, Generic[Encoder]):
 
 class EncoderRules(AnyEncoderRules[BaseEncoder]):
     """Rules of components that turn a text into one vector."""
-
-    component: ClassVar[type[BaseEncoder]]
 
     def test_every_text_gets_one_finite_vector(self) -> None:
         shapes = set()
@@ -114,12 +104,10 @@ class EncoderRules(AnyEncoderRules[BaseEncoder]):
 class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
     """Rules of components that turn a text into weights of terms."""
 
-    component: ClassVar[type[BaseSparseEncoder]]
-
     def arrays(self, texts: list[str], encoded: TermWeights) -> Sequence[Vectors]:
         """Return a weight for every term, so that a weight of nearly 0 is close to a missing one."""
         offsets, terms, weights = encoded
-        matrix = np.zeros((len(texts), self.encoder.dimension), np.float32)
+        matrix = np.zeros((len(texts), self.shared.dimension), np.float32)
         matrix[np.repeat(np.arange(len(texts)), np.diff(offsets)), terms] = weights
         return list(matrix)
 
@@ -127,9 +115,9 @@ class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
         for n in (0, 1, len(self.batch)):
             for how, weights in self.encoded(self.batch[:n]).items():
                 try:
-                    checked_terms(weights, self.batch[:n], self.encoder)
+                    checked_terms(weights, self.batch[:n], self.shared)
                 except ModelError as error:
-                    broken("a sparse encoder returns ascending terms with weights above 0", self.encoder, f"{how}: {error}")
+                    broken("a sparse encoder returns ascending terms with weights above 0", self.shared, f"{how}: {error}")
 
     def test_a_text_of_words_has_terms_and_a_blank_one_has_none(self) -> None:
         texts = [*QUERIES, "", "  \n"]
@@ -142,17 +130,15 @@ class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
 class TokenEncoderRules(AnyEncoderRules[BaseTokenEncoder]):
     """Rules of components that turn a text into a matrix: a unit vector per token."""
 
-    component: ClassVar[type[BaseTokenEncoder]]
-
     counts_cut = ("cut_passages", "cut_queries")
 
     def test_every_text_gets_a_matrix_of_unit_vectors(self) -> None:
         for n in (0, 1, len(self.batch)):
             for how, matrices in self.encoded(self.batch[:n]).items():
                 try:
-                    checked_tokens(matrices, self.batch[:n], self.encoder)
+                    checked_tokens(matrices, self.batch[:n], self.shared)
                 except ModelError as error:
-                    broken("a token encoder returns [tokens, dimension] of length 1 per text", self.encoder, f"{how}: {error}")
+                    broken("a token encoder returns [tokens, dimension] of length 1 per text", self.shared, f"{how}: {error}")
 
     def test_a_text_of_words_has_tokens(self) -> None:
         for how, matrices in self.encoded(list(QUERIES)).items():

@@ -6,7 +6,6 @@ import gc
 import warnings
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import ClassVar, cast
 
 from nlp_retrieval.core.components.component import BaseQueryLoader, BaseUserQueryProcessor, canonical_json
 from nlp_retrieval.core.files.frames import BaseLoader, items_of
@@ -22,16 +21,11 @@ from nlp_retrieval.text.sentences import item_sentence_spans
 # The rules of loaders: a stream of items with unique ids, the same every time.
 
 
-class LoaderRules(ComponentRules):
+class LoaderRules(ComponentRules[BaseLoader]):
     """Rules of sources of items. The author writes a small source in ``prepare`` and returns its loader from ``make``.
 
     A loader of queries must also follow :class:`QueryLoaderRules`.
     """
-
-    component: ClassVar[type[BaseLoader]]
-
-    def make(self) -> BaseLoader:
-        return self.component()
 
     def test_the_stream_gives_items(self) -> None:
         stream = self.make().stream()
@@ -90,30 +84,24 @@ class LoaderRules(ComponentRules):
         self.require(not left, "a stream that is not read to its end leaves no file or connection open", "; ".join(left))
 
 
-class QueryLoaderRules(ComponentRules):
+class QueryLoaderRules(ComponentRules[BaseQueryLoader]):
     """Rules of sources of queries and their gold."""
 
-    component: ClassVar[type[BaseQueryLoader]]
-
-    @property
-    def _loader(self) -> BaseQueryLoader:
-        return cast(BaseQueryLoader, self.shared)
-
     def test_query_ids_are_unique(self) -> None:
-        queries = self._loader.queries()
+        queries = self.shared.queries()
         ids = [query.query_id for query in queries if isinstance(query, Query)]
         are_queries = queries and len(ids) == len(queries)
         self.require(are_queries, "queries() returns Query objects, at least one", shown(queries))
         self.require(len(set(ids)) == len(ids), "query ids are unique", shown(sorted(ids)))
 
     def test_gold_lines_up_with_the_queries(self) -> None:
-        asked = [query.query_id for query in self._loader.queries()]
-        expected = [gold.query_id for gold in self._loader.gold() if isinstance(gold, Gold)]
+        asked = [query.query_id for query in self.shared.queries()]
+        expected = [gold.query_id for gold in self.shared.gold() if isinstance(gold, Gold)]
         found = f"{shown(expected)} for {shown(asked)}"
         self.require(expected == asked, "gold() covers exactly the queries, in their order", found)
 
     def test_gold_names_items_of_the_source(self) -> None:
-        loader = self._loader
+        loader = self.shared
         if not isinstance(loader, BaseLoader):
             return
         items = list(loader.stream())
@@ -124,7 +112,7 @@ class QueryLoaderRules(ComponentRules):
             self.require(not unknown, "gold names items that are in the source", found)
 
     def test_queries_are_the_same_every_time(self) -> None:
-        loader = self._loader
+        loader = self.shared
         is_same = loader.queries() == loader.queries() and loader.gold() == loader.gold()
         self.require(is_same, "a loader gives the same queries and gold every time", "two calls differ")
 
@@ -138,26 +126,16 @@ def _compare(rule: str, loader: BaseLoader, wanted: Sequence[SearchableItem], ac
 # The rules of processors: one list of sub-queries per query, independent of the other queries in the batch.
 
 
-class ProcessorRules(BatchRules):
+class ProcessorRules(BatchRules[BaseUserQueryProcessor]):
     """Rules of components that turn queries into sub-queries."""
-
-    component: ClassVar[type[BaseUserQueryProcessor]]
-
-    def make(self) -> BaseUserQueryProcessor:
-        return self.component()
-
-    def extra_queries(self) -> Sequence[str]:
-        """Return additional queries to process."""
-        return ()
 
     @property
     def batch(self) -> list[str]:
-        """The kit's queries and the author's."""
-        return [*QUERIES, *self.extra_queries(), "Who directed the film that Velda Marsh, the painter of lighthouses, liked?"]
+        return [*QUERIES, "Who directed the film that Velda Marsh, the painter of lighthouses, liked?"]
 
     def answers(self, batch: list[str]) -> list[list[str]]:
         with without_warnings():
-            return cast(list[list[str]], self.shared.process(batch))
+            return self.shared.process(batch)
 
     def test_sub_queries_are_texts_that_ask_something(self) -> None:
         for query, subqueries in zip(self.batch, self.whole, strict=True):
@@ -189,29 +167,19 @@ _HOSTILE = SearchableItem(
 )
 
 
-class AnswererRules(BatchRules):
+class AnswererRules(BatchRules[BaseAnswerer]):
     """Rules of components that answer questions from passages."""
-
-    component: ClassVar[type[BaseAnswerer]]
-
-    def make(self) -> BaseAnswerer:
-        return self.component()
-
-    def extra_questions(self) -> Sequence[Asked]:
-        """Return additional questions to answer, with their passages."""
-        return ()
 
     @property
     def batch(self) -> list[Asked]:
-        """The kit's questions, each with other passages, and the author's."""
+        """The kit's questions, each with other passages."""
         asked = [(question, list(ITEMS[position : position + 3])) for position, question in enumerate(QUERIES)]
         silent = [(question, list(ITEMS[:2])) for question in SILENT]
-        return [*asked, *silent, ("What is owned?", [_HOSTILE]), ("Is there anything?", []), *self.extra_questions()]
+        return [*asked, *silent, ("What is owned?", [_HOSTILE]), ("Is there anything?", [])]
 
     def answers(self, batch: list[Asked]) -> list[Answer]:
         with without_warnings():
-            answers = self.shared.answer_batch([question for question, _ in batch], [passages for _, passages in batch])
-        return cast(list[Answer], answers)
+            return self.shared.answer_batch([question for question, _ in batch], [passages for _, passages in batch])
 
     def test_citations_are_of_passages_that_were_given(self) -> None:
         for (question, passages), actual in zip(self.batch, self.whole, strict=True):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import ClassVar, cast
 
 import numpy as np
 
@@ -34,39 +33,19 @@ Lists = list[list[RetrievalResult]]
 Asked = tuple[str, list[RetrievalResult]]
 
 
-class ListRerankerRules(BatchRules):
+class ListRerankerRules(BatchRules[BaseReranker]):
     """Rules of components that reorder candidates against the query, including those whose scores depend on the whole list."""
-
-    component: ClassVar[type[BaseReranker]]
-
-    def make(self) -> BaseReranker:
-        return self.component()
-
-    def extra_items(self) -> Sequence[SearchableItem]:
-        """Return additional candidates."""
-        return ()
-
-    def extra_queries(self) -> Sequence[str]:
-        """Return additional queries."""
-        return ()
-
-    @property
-    def reranker(self) -> BaseReranker:
-        """One reranker for all tests of the class."""
-        return cast(BaseReranker, self.shared)
 
     @property
     def batch(self) -> list[Asked]:
         """Each query with candidates as from a retriever: rotated, so that each has another order."""
-        items, queries = [*ITEMS, *self.extra_items()], [*QUERIES, *self.extra_queries()]
-        turns = (turn % len(items) for turn in range(len(queries)))
-        return [(query, _ranked([*items[turn:], *items[:turn]])) for query, turn in zip(queries, turns, strict=True)]
+        return [(query, _ranked([*ITEMS[turn:], *ITEMS[:turn]])) for turn, query in enumerate(QUERIES)]
 
     def answers(self, batch: list[Asked], k: int = 1000) -> Lists:
         """Rerank; by default nothing is cut."""
         with without_warnings():
-            owner = BaseReranker if self.reranker.is_adapted else type(self.reranker)
-            return owner.rerank(self.reranker, [query for query, _ in batch], [results for _, results in batch], k)
+            owner = BaseReranker if self.shared.is_adapted else type(self.shared)
+            return owner.rerank(self.shared, [query for query, _ in batch], [results for _, results in batch], k)
 
     def apart(self, first: list[RetrievalResult], other: list[RetrievalResult], tolerance: float) -> str | None:
         return difference(first, other, tolerance)
@@ -97,7 +76,7 @@ class ListRerankerRules(BatchRules):
             self.require(keys == sorted(keys), "best first; results with equal scores keep their order", found)
 
     def test_signals_are_kept_and_the_own_score_joins_them(self) -> None:
-        name = f"{self.reranker.name}.score"
+        name = f"{self.shared.name}.score"
         for query, candidates, actual in self.each():
             before = {result.item.item_id: result for result in candidates}
             for result in actual:
@@ -125,14 +104,14 @@ class RerankerRules(ListRerankerRules):
     """Rules of components that score each candidate against the query by itself."""
 
     def test_items_that_are_alike_score_alike(self) -> None:
-        name = f"{self.reranker.name}.score"
+        name = f"{self.shared.name}.score"
         for query, _, actual in self.each():
             scores = [result.signals[name] for result in actual if result.item.item_id in TWINS]
             are_close = all(close(scores[0], score, self.tolerance) for score in scores)
             self.require(are_close, "items that differ only in their ids get equal scores", f"{query!r}: {scores} for {TWINS}")
 
     def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
-        name = f"{self.reranker.name}.score"
+        name = f"{self.shared.name}.score"
         for query, candidates, actual in self.each():
             (fewer,) = self.answers([(query, candidates[::-3])])
             scores = {result.item.item_id: result.signals[name] for result in actual}
@@ -173,13 +152,8 @@ LISTS: Mapping[str, Mapping[str, Ranked]] = {
 """Hits of two retrievers, as row and score, by the special property of the query."""
 
 
-class FusionRules(ComponentRules):
+class FusionRules(ComponentRules[BaseFusion]):
     """Rules of components that merge the lists of several retrievers."""
-
-    component: ClassVar[type[BaseFusion]]
-
-    def make(self) -> BaseFusion:
-        return self.component()
 
     def fused(self, names: list[str]) -> list[Ranked]:
         """Fuse the lists of queries, and check the resulting batch."""

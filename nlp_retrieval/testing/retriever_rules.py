@@ -52,21 +52,8 @@ def template(retriever: BaseRetriever, name: str) -> Callable[..., Any]:
 Lists = list[list[RetrievalResult]]
 
 
-class RetrieverChecks(BatchRules):
-    """Base of the rules of retrievers. The kit has a corpus and queries; the author may add some."""
-
-    component: ClassVar[type[BaseRetriever]]
-
-    def make(self) -> BaseRetriever:
-        return self.component()
-
-    def extra_items(self) -> Sequence[SearchableItem]:
-        """Return additional items, indexed after the kit's own."""
-        return ()
-
-    def extra_queries(self) -> Mapping[str, str | None]:
-        """Return additional queries, each with an item id that must be found if all items are requested, or None."""
-        return {}
+class RetrieverChecks(BatchRules[BaseRetriever]):
+    """Base of the rules of retrievers."""
 
     def may_match(self, query: str, item: SearchableItem) -> bool:
         """Return whether an item may be found for a query; by default, if they share a word (the first four letters count).
@@ -75,34 +62,19 @@ class RetrieverChecks(BatchRules):
         """
         return shares_a_word(query, item)
 
-    @property
-    def items(self) -> list[SearchableItem]:
-        """All items, by row."""
-        return [*ITEMS, *self.extra_items()]
-
-    @property
-    def queries(self) -> dict[str, str | None]:
-        """All queries, with the item that each must find."""
-        return {**QUERIES, **self.extra_queries()}
-
     def index_into(self, name: str, items: Sequence[SearchableItem] | None = None) -> Path:
         """Index items (by default all) into a folder of this name, once per class."""
         if name not in self.kept:
             path = self.folder / "indexes" / name
             with without_warnings():
-                template(self.make(), "index")(self.items if items is None else items, path)
+                template(self.make(), "index")(ITEMS if items is None else items, path)
             self.kept[name] = path
         return cast(Path, self.kept[name])
 
     @property
-    def opened(self) -> BaseRetriever:
-        """One retriever for all tests of the class, with its index kept open."""
-        return cast(BaseRetriever, self.shared)
-
-    @property
     def batch(self) -> list[list[str]]:
         """Every query alone, without sub-queries."""
-        return [[query] for query in self.queries]
+        return [[query] for query in QUERIES]
 
     def answers(self, batch: list[list[str]]) -> Lists:
         return self.ask(batch)
@@ -119,16 +91,16 @@ class RetrieverChecks(BatchRules):
     ) -> Lists:
         """Search the kit's index; by default for as many results as there are items."""
         path = self.index_into("main")
-        asking = retriever or self.opened
+        asking = retriever or self.shared
         try:
             with without_warnings():
-                return cast(Lists, template(asking, "retrieve")(processed, path, k or len(self.items), where))
+                return cast(Lists, template(asking, "retrieve")(processed, path, k or len(ITEMS), where))
         except EngineError as error:
             broken("an engine keeps to its contract", asking, str(error))
 
     def ask_each(self, k: int | None = None, where: Mapping[str, Any] | None = None) -> dict[str, list[RetrievalResult]]:
         """Search for every query, all in one batch."""
-        return dict(zip(self.queries, self.ask([[query] for query in self.queries], k, where), strict=True))
+        return dict(zip(QUERIES, self.ask([[query] for query in QUERIES], k, where), strict=True))
 
     def ask_warned(self, processed: Sequence[Sequence[str]]) -> tuple[Lists, list[str]]:
         """Search, and return the lists and the warnings."""
@@ -136,7 +108,7 @@ class RetrieverChecks(BatchRules):
         self.ask([])  # opening may warn too
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            actual = template(self.opened, "retrieve")(processed, path, len(self.items))
+            actual = template(self.shared, "retrieve")(processed, path, len(ITEMS))
         return actual, [str(first.message) for first in caught if issubclass(first.category, RetrievalWarning)]
 
     def searching(self) -> BaseRetriever:
@@ -178,15 +150,15 @@ class UpdateRules(RetrieverChecks):
     def left(self) -> list[SearchableItem]:
         """The items that remain after all updates, in the order of their rows."""
         deleted = {*_DELETED, _UPDATED.item_id}
-        return [*(item for item in self.items if item.item_id not in deleted), _UPDATED]
+        return [*(item for item in ITEMS if item.item_id not in deleted), _UPDATED]
 
     def updated(self) -> Searcher:
         """The index after all updates, in segments."""
         if "updated" not in self.kept:
             searcher = Searcher([self.make()])
             with without_warnings():
-                searcher.index(self.items[: self.first_items], self.folder / "indexes" / "updated")
-                searcher.add(self.items[self.first_items :], auto_compact=False)
+                searcher.index(ITEMS[: self.first_items], self.folder / "indexes" / "updated")
+                searcher.add(ITEMS[self.first_items :], auto_compact=False)
                 searcher.update([_UPDATED], auto_compact=False)
                 searcher.delete(_DELETED, auto_compact=False)
             self.kept["updated"] = searcher
@@ -200,7 +172,7 @@ class UpdateRules(RetrieverChecks):
 
     def test_what_was_deleted_is_gone_what_was_added_found_and_what_was_updated_new(self) -> None:
         items = {item.item_id: item for item in self.left}
-        wanted = {**self.queries, _ASKED: _UPDATED.item_id}
+        wanted = {**QUERIES, _ASKED: _UPDATED.item_id}
         for query, actual in self._search(self.updated()).items():
             item_id, found = wanted[query], f"{query!r}: {ids_of(actual)}, wanted {wanted[query]!r}"
             is_left = item_id in items and (item_id != _UPDATED.item_id or query == _ASKED)
@@ -235,7 +207,8 @@ class UpdateRules(RetrieverChecks):
     def test_a_new_object_finds_the_updated_index(self) -> None:
         wanted = self._search(self.updated())
         actual = self._search(self._open(self.updated().opened.path))
-        self._compare_all("a new object that opens an updated index answers as the one before", wanted, actual, self.tolerance)
+        rule = "a new object that opens an updated index answers as the one before"
+        self.compare(rule, list(wanted), list(wanted.values()), list(actual.values()))
 
     def test_after_compacting_the_index_is_as_if_built_at_once(self) -> None:
         compacted = self.copy_of_updated("compacted")
@@ -244,11 +217,12 @@ class UpdateRules(RetrieverChecks):
             compacted.compact()
             at_once.index(self.left, self.folder / "indexes" / "at once")
         wanted, actual = self._search(at_once), self._search(compacted)
-        self._compare_all("after compact() an index answers as one built at once", wanted, actual, self._apart)
+        rule = "after compact() an index answers as one built at once"
+        self.compare(rule, list(wanted), list(wanted.values()), list(actual.values()), self._apart)
 
     def test_what_was_deleted_can_be_added_again(self) -> None:
         searcher = self.copy_of_updated("added again")
-        deleted = [item for item in self.items if item.item_id in _DELETED]
+        deleted = [item for item in ITEMS if item.item_id in _DELETED]
         with without_warnings():
             searcher.add(deleted, auto_compact=False)
         (actual,) = self._search(searcher, queries=["Velda Marsh painted"]).values()
@@ -262,25 +236,12 @@ class UpdateRules(RetrieverChecks):
     def _search(
         self, searcher: Searcher, where: Mapping[str, Any] | None = None, k: int | None = None, queries: list[str] | None = None
     ) -> dict[str, list[RetrievalResult]]:
-        asked = queries or [*self.queries, _ASKED]
+        asked = queries or [*QUERIES, _ASKED]
         try:
             with without_warnings():
-                return dict(zip(asked, searcher.search(asked, k or len(self.items), where), strict=True))
+                return dict(zip(asked, searcher.search(asked, k or len(ITEMS), where), strict=True))
         except EngineError as error:
-            broken("an engine keeps to its contract, in every segment", self.opened, str(error))
-
-    def _compare_all(
-        self,
-        rule: str,
-        wanted: dict[str, list[RetrievalResult]],
-        actual: dict[str, list[RetrievalResult]],
-        tolerance: float,
-    ) -> None:
-        """The same items with the same scores; the order may differ only within the tolerance."""
-        for query, first in wanted.items():
-            mine, its = dict(pairs_of(first)), dict(pairs_of(actual[query]))
-            is_same = mine.keys() == its.keys() and all(close(mine[key], its[key], tolerance) for key in mine)
-            self.require(is_same, rule, f"{query!r}: {mine} wanted, {its} found (tolerance {tolerance:g})")
+            broken("an engine keeps to its contract, in every segment", self.shared, str(error))
 
 
 # Rules for the results of a retriever: their number, order, and reproducibility.
@@ -290,8 +251,8 @@ class AnswerRules(RetrieverChecks):
     """Rules of the lists that a retriever returns."""
 
     def test_a_list_holds_at_most_k_items_once_each_best_first_and_ties_by_row(self) -> None:
-        rows, whole = {item.item_id: row for row, item in enumerate(self.items)}, self.ask_each()
-        for k in (*range(1, 7), len(self.items), len(self.items) * 3 + 7):
+        rows, whole = {item.item_id: row for row, item in enumerate(ITEMS)}, self.ask_each()
+        for k in (*range(1, 7), len(ITEMS), len(ITEMS) * 3 + 7):
             for query, actual in self.ask_each(k).items():
                 found = f"{query!r}, k={k}: {pairs_of(actual)}; the whole list begins {pairs_of(whole[query][: k + 3])}"
                 is_short = len(actual) <= k and len(set(ids_of(actual))) == len(actual)
@@ -309,8 +270,8 @@ class AnswerRules(RetrieverChecks):
             self.require(not twins or is_row_order, rule, f"{query!r}: {twins}; indexed as {list(TWINS)}")
 
     def test_what_is_found_matches_says_something_and_is_as_it_was_indexed(self) -> None:
-        by_id = {item.item_id: item for item in self.items}
-        asked = {**self.queries, UNKNOWN: None}
+        by_id = {item.item_id: item for item in ITEMS}
+        asked = {**QUERIES, UNKNOWN: None}
         for (query, wanted), actual in zip(asked.items(), self.ask([[query] for query in asked]), strict=True):
             is_found = wanted is None or wanted in ids_of(actual)
             rule = "an item that holds the words of a query is found"
@@ -322,7 +283,7 @@ class AnswerRules(RetrieverChecks):
                 self.require(result.item == item, "an item comes back as it was indexed, in any script", found)
 
     def test_queries_that_say_nothing_get_empty_lists_and_one_warning(self) -> None:
-        speaking = list(self.queries)[:2]
+        speaking = list(QUERIES)[:2]
         processed = [[speaking[0]], *([query] for query in SILENT), [], [speaking[1]]]
         lists, warned = self.ask_warned(processed)
         found = f"{[len(results) for results in lists]} for {processed}; warned of: {warned}"
@@ -342,7 +303,7 @@ class AnswerRules(RetrieverChecks):
             self.require(actual or is_told, rule, f"{query!r}: nothing; ignored() says {note!r}; warned of: {warned}")
 
     def test_the_lists_of_sub_queries_are_merged_and_a_repeated_one_counts_once(self) -> None:
-        first, second, *_ = self.queries
+        first, second, *_ = QUERIES
         left, other, both, repeated, silent = self.ask(
             [[first], [second], [first, second], [first, first, second], [first, ""]]
         )
@@ -353,7 +314,7 @@ class AnswerRules(RetrieverChecks):
         self.require(is_same, "a sub-query that is repeated, or says nothing, changes no answer", found)
 
     def test_signals_tell_score_and_rank(self) -> None:
-        name = self.opened.name
+        name = self.shared.name
         for query, actual in self.ask_each().items():
             for rank, result in enumerate(actual, 1):
                 is_told = (result.signals.get(f"{name}.score"), result.signals.get(f"{name}.rank")) == (result.score, rank)
@@ -379,7 +340,7 @@ class IndexRules(RetrieverChecks):
         path = self.index_into("main")
         before = _state(path)
         with without_warnings():
-            built = template(self.make(), "index")(self.items, path).built
+            built = template(self.make(), "index")(ITEMS, path).built
         if not built:
             self.ask_each()
         after = _state(path)
@@ -392,7 +353,7 @@ class IndexRules(RetrieverChecks):
     def test_two_builds_of_the_same_items_answer_alike(self) -> None:
         path = self.index_into("second build")
         with without_warnings():
-            actual = template(self.make(), "retrieve")(self.batch, path, len(self.items))
+            actual = template(self.make(), "retrieve")(self.batch, path, len(ITEMS))
         self.compare("two indexes of the same items give the same answers", self.batch, self.whole, actual)
 
     def test_the_index_is_a_flat_folder_of_files_that_run_no_code(self) -> None:
@@ -400,7 +361,7 @@ class IndexRules(RetrieverChecks):
         items, folder = self.folder / "items", self.folder / "built"
         items.mkdir()
         folder.mkdir()
-        write_items(self.items, items)
+        write_items(ITEMS, items)
         with without_warnings():
             made.build(ItemTable(items / ITEMS_FILE), folder)
         self.require(any(folder.iterdir()), "build writes into the folder that it is given", "the folder is empty")
@@ -412,8 +373,8 @@ class IndexRules(RetrieverChecks):
 
     def test_a_corpus_of_one_item_or_without_text_is_a_corpus(self) -> None:
         silent = [SearchableItem(item_id=f"silent {number}", content=text) for number, text in enumerate(("", " \n", "?!"))]
-        query, wanted = next(iter(self.queries.items()))
-        for name, items, expected in (("one item", self.items[:1], [wanted]), ("silent items", silent, [])):
+        query, wanted = next(iter(QUERIES.items()))
+        for name, items, expected in (("one item", ITEMS[:1], [wanted]), ("silent items", silent, [])):
             path = self.index_into(name, items)
             with without_warnings():
                 (actual,) = template(self.make(), "retrieve")([[query]], path, 5)
@@ -454,7 +415,7 @@ class FilterRules(RetrieverChecks):
     def test_k_results_come_back_wherever_k_match(self) -> None:
         whole = self.ask_each()
         for where, passes in FILTERS:
-            for k in (1, 2, 3, len(self.items)):
+            for k in (1, 2, 3, len(ITEMS)):
                 for query, actual in self.ask_each(k, where).items():
                     wanted = [result.item.item_id for result in whole[query] if passes(result.item.metadata)]
                     found = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(actual)}; without a filter, {wanted} pass it"
@@ -464,7 +425,7 @@ class FilterRules(RetrieverChecks):
                     self.require(is_same, "a filter changes nothing in the order of what passes it", found)
 
     def test_the_engine_returns_only_rows_that_the_mask_allows(self) -> None:
-        n, queries = len(self.items), list(self.queries)
+        n, queries = len(ITEMS), list(QUERIES)
         draw = np.random.default_rng(0)
         masks: list[Mask] = [np.zeros(n, np.bool_), np.arange(n) == n - 1, np.arange(n) % 2 == 0, draw.random(n) < 0.5]
         for allowed in masks:
@@ -475,7 +436,7 @@ class FilterRules(RetrieverChecks):
                 self.require(allowed[hits.rows].all(), "search_batch returns only rows that are allowed", found)
 
     def test_a_mask_of_all_rows_changes_nothing(self) -> None:
-        n, queries = len(self.items), list(self.queries)
+        n, queries = len(ITEMS), list(QUERIES)
         for k in (2, n):
             without = self.searching().search_batch(queries, k, None)
             everything = self.searching().search_batch(queries, k, np.ones(n, np.bool_))
@@ -485,8 +446,8 @@ class FilterRules(RetrieverChecks):
 
     def _check_hits(self, hits: Hits, k: int) -> None:
         counts = np.diff(hits.offsets)
-        fits = len(counts) == len(self.queries) and counts.max(initial=0) <= k
-        found = f"{len(self.queries)} queries, k={k}: lists of {counts.tolist()}"
+        fits = len(counts) == len(QUERIES) and counts.max(initial=0) <= k
+        found = f"{len(QUERIES)} queries, k={k}: lists of {counts.tolist()}"
         self.require(fits, "search_batch returns one list per query, of at most k rows", found)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.testing import QUERIES, SILENT, ComponentRules, broken, in_threads, shown, without_warnings
@@ -23,7 +22,7 @@ _PASSAGES = (
 _ROUNDING = 1e-4
 
 
-class VerifierRules(ComponentRules):
+class VerifierRules(ComponentRules[BaseVerifier]):
     """Rules of verifiers.
 
     Examples:
@@ -31,11 +30,6 @@ class VerifierRules(ComponentRules):
         ...     component = LexicalVerifier
         >>> TestLexicalVerifier().test_probabilities_sum_to_one()
     """
-
-    component: ClassVar[type[BaseVerifier]]
-
-    def make(self) -> BaseVerifier:
-        return self.component()
 
     def extra_pairs(self) -> Sequence[tuple[str, str]]:
         """Return claims with passages to judge in addition to the kit's own."""

@@ -9,6 +9,7 @@ from hashed_words import HashedWords
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
+from nlp_retrieval.testing.verdict import ITEMS
 from systems.hipporag.stored_knowledge import openie_docs
 
 
@@ -26,7 +27,7 @@ class HippoRag(EverythingMatches):
             "twin-a": [["a copper lantern", "hangs over", "the narrow gate"]],
             "lodz": [["Łódź", "kept", "one weaving mill"]],
         }
-        told = openie_docs((item, said.get(item.item_id, [])) for item in self.items)
+        told = openie_docs((item, said.get(item.item_id, [])) for item in ITEMS)
         (self.folder / "openie.json").write_text(told, "utf-8")
 
     @property
