@@ -27,14 +27,12 @@ from nlp_retrieval.evaluation.measures import (
     usual_main,
 )
 
-_CUTOFFS = (5, 10, 20)
+_CUTOFFS = [5, 10, 20]
 
 
 def compare_runs(
     sources: Sources,
-    k_values: Sequence[int] | None = None,
     baseline: str | None = None,
-    seed: int | None = None,
     *,
     measures: Sequence[str] | None = None,
     main: str | None = None,
@@ -46,16 +44,13 @@ def compare_runs(
 
     Args:
         sources: the runs.
-        k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20.
         baseline: by default the first run, or the baseline of the only folder.
-        seed: seed of tests and intervals; by default that of the only folder, or 0.
-        measures: names of measures instead of cutoffs; by default those of the first folder.
+        measures: names of measures; by default those of the first folder, or seven at each of 5, 10 and 20.
         main: the measure to sort, test pairs and draw by; by default that of the first folder, or the first of ``measures``.
         relevant_from: the lowest grade of a relevant document; by default that of the first folder, or 1.
 
     Raises:
         ConfigurationError: fewer than two runs, or an unknown baseline.
-        QueryError: a cutoff that is not a positive integer.
 
     Examples:
         >>> from pathlib import Path
@@ -76,16 +71,16 @@ def compare_runs(
         baseline = own.baseline if own is not None and own.baseline in names else names[0]
     if baseline not in names:
         raise ConfigurationError(f"there is no run {baseline!r} to be the baseline; {nearest(baseline, names)}")
-    wanted = _measures_of(saved, k_values, measures)
+    wanted = _measures_of(saved, measures)
     lowest = relevant_from_of(saved) if relevant_from is None else check_relevant_from(relevant_from)
     left_out = own.counted.own_ids if own is not None and own.counted is not None else 0
-    same = measures is None and not k_values and lowest == relevant_from_of(saved) and bool(sources.own_ids) == bool(left_out)
+    same = measures is None and lowest == relevant_from_of(saved) and bool(sources.own_ids) == bool(left_out)
     if own is not None and same:
         wanted = [Measure.parse(name) for name in own.configurations[0].measures]  # also those of answers
         evaluations, cautions = {name: saved[0].evaluations[name] for name in names}, list[str]()
     else:
         evaluations, cautions = evaluated(sources, wanted, lowest)
-    chosen_measures = measures is not None or (not k_values and bool(saved) and bool(saved[0].report.manifest.get("measures")))
+    chosen_measures = measures is not None or (bool(saved) and bool(saved[0].report.manifest.get("measures")))
     hardware = [run.report.manifest.get("hardware") for run in saved]
     alike = all(machine == hardware[0] for machine in hardware)
     entrants = {name: entrant if alike else replace(entrant, cost=None) for name, entrant in sources.entrants.items()}
@@ -117,7 +112,7 @@ def compare_runs(
         counted=_counted(sources, lowest),
         prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
     )
-    seed = int((recorded.get("significance") or {}).get("seed", 0)) if seed is None else seed
+    seed = int((recorded.get("significance") or {}).get("seed", 0))
     asked = recorded.get("resamples")
     resamples = asked if isinstance(asked, int) and 1 <= asked <= MOST_RESAMPLES else None
     report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed, resamples)
@@ -162,14 +157,12 @@ def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int)
     return evaluations, cautions
 
 
-def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, measures: Sequence[str] | None) -> list[Measure]:
+def _measures_of(saved: Sequence[SavedRun], measures: Sequence[str] | None) -> list[Measure]:
     """Return the measures that were asked for; by default those of the first folder that all lists are long enough for."""
-    if measures is not None and k_values:
-        raise ConfigurationError("k and measures are both given; leave k out, measures have their own cutoffs")
     if measures is not None:
         return read_measures(measures)
-    if k_values or not saved:
-        return measures_at(list(k_values or _CUTOFFS))
+    if not saved:
+        return measures_at(_CUTOFFS)
     reach = min(depth_of(run.report) for run in saved)
     first = [Measure.parse(name) for name in saved[0].report.configurations[0].measures]
     own = [measure for measure in first if measure.family not in OF_ANSWERS and (measure.cutoff or reach) <= reach]

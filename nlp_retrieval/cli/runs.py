@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,48 +21,20 @@ if TYPE_CHECKING:
 
 
 _UNLIMITED = 10_000
-_TABLE, _MEASURES, _TRACKERS = "Table", "Measures", "Trackers"
 
-
-class TableFormat(StrEnum):
-    """Format of the table."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-
-
-FormatOption = Annotated[
-    TableFormat,
-    typer.Option("--format", help="Format of the table; csv and json give unrounded figures.", rich_help_panel=_TABLE),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Columns of the table, separated by commas: recall@10, latency_ms, a family (recall, cost), or all.",
-        rich_help_panel=_TABLE,
-    ),
-]
 VerboseOption = Annotated[
-    bool,
-    typer.Option("--verbose", help="Also print groups of queries, tests of differences, all notes.", rich_help_panel=_TABLE),
+    bool, typer.Option("--verbose", help="Also print groups of queries, tests of differences, all notes.")
 ]
 MeasuresOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
         help="Measures instead of those of the file or run, separated by commas: ndcg@10,recall@100,rbp@10(p=0.8).",
-        rich_help_panel=_MEASURES,
     ),
 ]
 MainOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The measure to sort, test pairs and draw by; default: the file's or run's.",
-        rich_help_panel=_MEASURES,
-    ),
+    typer.Option(metavar="NAME", help="The measure to sort, test pairs and draw by; default: the file's or run's."),
 ]
 IdenticalIds = Annotated[
     bool | None,
@@ -87,30 +58,19 @@ def names_of(columns: str | None) -> list[str]:
     return [name.strip() for name in (columns or "").split(",") if name.strip()]
 
 
-def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | None, *, verbose: bool = False) -> None:
+def print_comparison(report: BenchmarkReport, *, verbose: bool = False) -> None:
     """Print the table of a comparison.
 
     In a pipe, the table is as wide as its columns; in a terminal, or if ``COLUMNS`` is set, columns that do not fit are left
-    out, except those asked for.
+    out.
     """
     from rich.console import Console
 
-    from nlp_retrieval.reports.tables import ALL, chosen_columns, csv_table, json_table
     from nlp_retrieval.reports.terminal import SummaryTable
     from nlp_retrieval.reports.view import view_of
 
-    view = view_of(report)
-    if form in (TableFormat.CSV, TableFormat.JSON):
-        write = csv_table if form is TableFormat.CSV else json_table
-        typer.echo(write(view, chosen_columns(view, names_of(columns) or [ALL])), nl=False)
-        if view.counted:
-            say(view.counted)  # outside the table, whose rows are for programs
-        return
-    view.summary = chosen_columns(view, names_of(columns))
-    is_whole = columns is not None or not (sys.stdout.isatty() or "COLUMNS" in os.environ)
-    Console(width=_UNLIMITED if is_whole and not sys.stdout.isatty() else None).print(
-        SummaryTable(view, is_whole, verbose), soft_wrap=False
-    )
+    is_whole = not (sys.stdout.isatty() or "COLUMNS" in os.environ)
+    Console(width=_UNLIMITED if is_whole else None).print(SummaryTable(view_of(report), is_whole, verbose), soft_wrap=False)
 
 
 _HANDFUL = 5
@@ -123,12 +83,8 @@ def benchmark(
         Path, typer.Argument(help="The configuration file (YAML). A run's folder has one, config.yaml, which repeats the run.")
     ],
     output: Annotated[Path | None, typer.Option(help="Folder for the run's files. Default: the file's own.")] = None,
-    wandb: Annotated[
-        bool, typer.Option(help="Log to Weights & Biases if the file asks for it.", rich_help_panel=_TRACKERS)
-    ] = True,
+    wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases if the file asks for it.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and exit without writing anything.")] = False,
-    form: FormatOption = TableFormat.TABLE,
-    columns: ColumnsOption = None,
     measures: MeasuresOption = None,
     main: MainOption = None,
     verbose: VerboseOption = False,
@@ -145,10 +101,6 @@ def benchmark(
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
 
     described = read_benchmark_config(config, measures=names_of(measures), main=main, workers=workers, ray=ray)
-    if columns is not None:
-        from nlp_retrieval.reports.tables import refuse_unknown_columns
-
-        refuse_unknown_columns(names_of(columns), described.measured)
     if dry_run:
         _check_output(output or Path(described.output), _trackers(described, wandb))
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
@@ -156,7 +108,7 @@ def benchmark(
 
         typer.echo("\n".join(plan_of(described.settings()).lines(whole=dry_run)), err=not dry_run)
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, wandb=wandb, form=form, columns=columns, verbose=verbose))
+        refuse_failures(run_benchmark(described, output, wandb=wandb, verbose=verbose))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -187,13 +139,7 @@ def _check_output(folder: Path, trackers: Sequence[WandbSettings | MlflowSetting
 
 
 def run_benchmark(
-    config: BenchmarkConfig,
-    output: Path | None = None,
-    *,
-    wandb: bool = True,
-    form: TableFormat = TableFormat.TABLE,
-    columns: str | None = None,
-    verbose: bool = False,
+    config: BenchmarkConfig, output: Path | None = None, *, wandb: bool = True, verbose: bool = False
 ) -> BenchmarkReport:
     """Run a benchmark, print the table, log the runs, and report where everything is."""
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
@@ -210,7 +156,7 @@ def run_benchmark(
 
     with progress("writing the page and files", None):
         report = write_run_files(run, folder)
-    print_comparison(report, form, columns, verbose=verbose)
+    print_comparison(report, verbose=verbose)
     say(f"page: {report.files['report']}")
     say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
     for tracker in trackers:
@@ -222,7 +168,6 @@ def run_benchmark(
 def compare(
     runs: Annotated[list[str], typer.Argument(help="Output folders of benchmarks, FOLDER:CONFIGURATION, or TREC run files.")],
     qrels: Qrels = None,
-    k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff. Repeatable.")] = None,
     measures: MeasuresOption = None,
     main: MainOption = None,
     relevant_from: Annotated[
@@ -232,8 +177,6 @@ def compare(
     output: Output = None,
     across_corpora: AcrossCorpora = False,
     ignore_identical_ids: IdenticalIds = None,
-    form: FormatOption = TableFormat.TABLE,
-    columns: ColumnsOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Compare finished runs, with significance tests.
@@ -243,8 +186,6 @@ def compare(
     """
     from nlp_retrieval.benchmarks.comparing import compare_runs
     from nlp_retrieval.benchmarks.runs import read_sources
-    from nlp_retrieval.reports.tables import chosen_columns
-    from nlp_retrieval.reports.view import view_of
     from nlp_retrieval.reports.write import write_run_files
 
     if output is not None:
@@ -252,10 +193,9 @@ def compare(
     sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
-    run = compare_runs(sources, k, baseline, measures=names_of(measures) or None, main=main, relevant_from=relevant_from)
-    chosen_columns(view_of(run.report), names_of(columns))  # before anything is written
+    run = compare_runs(sources, baseline, measures=names_of(measures) or None, main=main, relevant_from=relevant_from)
     report = write_run_files(run, output) if output is not None else run.report
-    print_comparison(report, form, columns, verbose=verbose)
+    print_comparison(report, verbose=verbose)
     costs = [entrant.cost for entrant in sources.entrants.values()]
     if any(costs) and not any(result.cost for result in report.configurations):
         say("note: costs were measured on different machines and are left out")
@@ -269,9 +209,6 @@ def diff(
     query: Annotated[str | None, typer.Option(help="A query id; default: list the queries that change most.")] = None,
     k: Annotated[
         int | None, typer.Option("--k", "-k", help="Number of hits to compare; default: as of the main measure, or 10.")
-    ] = None,
-    measure: Annotated[
-        str | None, typer.Option(help="Measure of change: recall, ndcg, mrr, ...; default: the run's main one.")
     ] = None,
     qrels: Qrels = None,
     across_corpora: AcrossCorpora = False,
@@ -306,7 +243,7 @@ def diff(
         say(f"note: of {sources.own_ids:,} queries the hit that is the query itself (same id) is left out")
     console = Console(highlight=False)
     main = Measure.parse(sources.saved[0].report.main_measure if sources.saved else "recall@10")
-    measure = measure or (main.family if main.family in MEASURES else "recall")
+    measure = main.family if main.family in MEASURES else "recall"
     k = (main.cutoff or 10) if k is None else k
     if query is None:
         changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)

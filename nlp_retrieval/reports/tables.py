@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from itertools import groupby
-from typing import Any
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.evaluation.measures import OF_ANSWERS, Measure
 from nlp_retrieval.reports.figures import (
-    ANSWER_COLUMNS,
     BETTER,
-    COST,
-    COST_COLUMNS,
-    LANGUAGE_MODEL_COLUMNS,
     MARK,
     NO_VERDICT,
     NOTHING_TO_FIND,
     WORSE,
-    Column,
     family_label,
     mark_of,
 )
 from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
-from nlp_retrieval.text.printing import counted, printable, spreadsheet_cell
+from nlp_retrieval.text.printing import counted, printable
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -124,58 +113,3 @@ def _latex(text: str) -> str:
 
 def _latex_row(cells: list[str]) -> str:
     return " & ".join(cells) + r" \\"
-
-
-ALL = "all"
-
-
-def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
-    """Return columns by key (``recall@5``), family (``recall``, ``cost``) or ``all``; by default those of the summary."""
-    chosen: dict[str, Column] = {}
-    for name in names:
-        columns = [column for column in view.columns if name in (column.key, column.family, ALL)]
-        if not columns:
-            known = [ALL, *dict.fromkeys(name for column in view.columns for name in (column.family, column.key))]
-            raise ConfigurationError(f"there is no column {name!r}; {nearest(name, known)}")
-        chosen |= {column.key: column for column in columns}
-    return list(chosen.values()) or list(view.summary)
-
-
-def refuse_unknown_columns(names: Sequence[str], measures: Sequence[str]) -> None:
-    """Raise an error for columns that no benchmark with these measures has."""
-    costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)] + ["price_per_1000_queries"]
-    families = [Measure.parse(measure).family for measure in measures]
-    known = dict.fromkeys([ALL, COST, *families, *measures, *OF_ANSWERS, *costs])
-    for name in names:
-        if name not in known:
-            raise ConfigurationError(f"there is no column {name!r}; {nearest(name, known)}")
-
-
-def csv_table(view: ReportView, columns: Sequence[Column]) -> str:
-    """Return the comparison as CSV, with a heading."""
-    written = io.StringIO()
-    rows = csv.writer(written, lineterminator="\n")
-    rows.writerow(["queries", "configuration", "baseline", *(column.key for column in columns)])
-    for row in _rows(view, columns):
-        rows.writerow([_safe(value) for value in row.values()])
-    return written.getvalue()
-
-
-def json_table(view: ReportView, columns: Sequence[Column]) -> str:
-    """Return the comparison as a list of objects in JSON; a figure that was not measured is null."""
-    return json.dumps(list(_rows(view, columns)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _rows(view: ReportView, columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
-    for group in view.groups:
-        for row in group.rows:
-            about = {"queries": printable(group.name or ALL), "configuration": printable(row.result.name)}
-            cells = [row.cells[column.key] for column in columns]
-            figures = {cell.column.key: None if cell.repeated else cell.value for cell in cells}
-            yield about | {"baseline": row.is_baseline} | figures
-
-
-def _safe(value: object) -> object:
-    if isinstance(value, str):
-        return spreadsheet_cell(value)
-    return str(value).lower() if isinstance(value, bool) else value

@@ -382,7 +382,7 @@ def _asked(row: Row, view: ReportView) -> bool:
 
 
 def _left_out(columns: int) -> str:
-    return f"{counted(columns, 'column')} left out (--columns all)." if columns else ""
+    return f"{counted(columns, 'column')} left out: this terminal is too narrow." if columns else ""
 
 
 def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell], *, ascii_only: bool) -> list[Text]:

@@ -55,7 +55,7 @@ def test_lists_of_other_lengths_are_compared_where_all_of_them_reach(tmp_path: P
     assert f"{deep} and {short} were searched to depths of 100 and 3." in sources.cautions
     assert compare_runs(sources).report.k_values == [3]
     with pytest.warns(RetrievalWarning, match=r"ndcg@10.*: what lies beyond 3, where the lists of .* end, is not found"):
-        assert compare_runs(sources, [10]).report.k_values == [10]
+        assert compare_runs(sources, measures=["ndcg@10"]).report.k_values == [10]
     with pytest.warns(RetrievalWarning, match="map, ndcg: over the first 3 hits"):
         one, other = compare_runs(sources, measures=["AP", "nDCG", "P@2"]).report.configurations
     assert one.measures == other.measures

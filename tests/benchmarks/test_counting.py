@@ -107,12 +107,12 @@ def runs(tmp_path: Path) -> Path:
 
 def test_compare_counts_as_trec_eval_does(runs: Path) -> None:
     files = [str(runs / "one.trec"), str(runs / "two.trec")]
-    done = CliRunner().invoke(app, ["compare", *files, "--k", "2", "--format", "json", "--columns", "recall@2,ndcg@2"])
+    done = CliRunner().invoke(app, ["compare", *files, "--measures", "recall@2,ndcg@2", "--output", str(runs / "out")])
     assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)
+    rows = json.loads((runs / "out" / "results.json").read_text())["configurations"].values()
     qrels = list(ir_measures.read_trec_qrels(str(runs / "qrels.txt")))
     for row, file in zip(rows, files, strict=True):
         expected = ir_measures.calc_aggregate([R @ 2, nDCG @ 2], qrels, ir_measures.read_trec_run(file))
-        assert row["recall@2"] == pytest.approx(expected[R @ 2])
-        assert row["ndcg@2"] == pytest.approx(expected[nDCG @ 2])
-    assert "1 query without judgements (first: 'q9')" in done.stderr
+        assert row["measures"]["recall@2"] == pytest.approx(expected[R @ 2])
+        assert row["measures"]["ndcg@2"] == pytest.approx(expected[nDCG @ 2])
+    assert "1 query without judgements (first: 'q9')" in " ".join(done.stdout.split())

@@ -86,7 +86,7 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     trec = finished[1] / "run: 1" / "trec"
     for name in ("bm25.trec", "dense.trec", "qrels.txt"):
         (tmp_path / name).write_bytes((trec / name).read_bytes())
-    compared = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")]), [3, 10]).report
+    compared = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")])).report
     whole = finished[0].report.configurations
     assert [one.measures["recall@10"] for one in compared.configurations] == [one.measures["recall@10"] for one in whole[:2]]
     assert compared.query_counts == {"": 20}
@@ -96,7 +96,7 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     (tmp_path / "qrels.txt").write_text("q 0 d 0\n")
     with pytest.raises(GoldError, match=r"qrels\.txt: no query has gold with a grade above 0"):
         read_sources([str(tmp_path / "bm25.trec")])
-    again = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")], tmp_path / "gold"), [3, 10])
+    again = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")], tmp_path / "gold"))
     assert again.report.comparisons == compared.comparisons
     rows = [line.split() for line in (tmp_path / "gold").read_text("utf-8").splitlines()]
     table = tmp_path / "gold.csv"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import shutil
 from pathlib import Path
@@ -27,7 +25,13 @@ def test_runs_are_compared_and_written(folder: Path, tmp_path: Path) -> None:
     trec = folder / "run" / "trec"
     shutil.copy(trec / "bm25.trec", tmp_path / "theirs.trec")
     done = run(
-        "compare", f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec"), "--k", "3", "--output", str(tmp_path / "out")
+        "compare",
+        f"{folder / 'run'}:clauses",
+        str(tmp_path / "theirs.trec"),
+        "--measures",
+        "recall@3",
+        "--output",
+        str(tmp_path / "out"),
     )
     assert done.returncode == 0, done.stderr
     assert "clauses *" in done.stdout
@@ -39,16 +43,7 @@ def test_runs_are_compared_and_written(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_a_table_is_printed_for_other_programs(folder: Path, tmp_path: Path) -> None:
-    before = json.loads((folder / "run" / "results.json").read_text())["configurations"]
-    again = ("compare", str(folder / "run"), "--output", str(tmp_path / "again"))
-    done = run(*again, "--format", "csv", "--columns", "recall@3,latency_ms")
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    whole = {row["configuration"]: float(row["recall@3"]) for row in rows if row["queries"] == "all"}
-    assert whole == {name: one["measures"]["recall@3"] for name, one in before.items()}
-    elsewhere = ("compare", str(folder / "run"), "--output", str(tmp_path / "elsewhere"))
-    refused(run(*elsewhere, "--columns", "recal@3"), 2, "did you mean 'recall@3'")
-    assert not (tmp_path / "elsewhere").exists()
+def test_costs_of_different_machines_are_left_out(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "run", tmp_path / "other")
     content = json.loads((tmp_path / "other" / "report.json").read_text())
     del content["checksum"]

@@ -53,7 +53,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["run/config.yaml", "--output", "again"],
     ],
     "compare": [
-        ["run", "other.trec", "--k", "2", "--output", "compared"],
+        ["run", "other.trec", "--measures", "P@2", "--output", "compared"],
         ["run:bm25", "run:reranked", "--qrels", "run/qrels.txt", "--baseline", "bm25"],
     ],
     "diff": [
