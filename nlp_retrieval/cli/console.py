@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -62,6 +62,13 @@ def echo(lines: Iterable[str]) -> None:
     """Print lines that contain names or text from outside."""
     for line in lines:
         typer.echo(_harmless(line))
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield rows of cells as lines, with the cells of a column below each other."""
+    listed = list(rows)
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    yield from ("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in listed)
 
 
 def _harmless(text: str) -> str:

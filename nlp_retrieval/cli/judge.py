@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import echo, language_model, say
+from nlp_retrieval.cli.console import aligned, echo, language_model, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, corpus_loader
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
@@ -69,10 +69,11 @@ def new(
     The first passages of every system for every question are the pairs to judge. Nobody sees which system found a passage.
     """
     from nlp_retrieval.judging.project import INSTRUCTIONS, JudgingProject
+    from nlp_retrieval.loaders.files import read_lines
 
     if (runs is None) == (config is None):
         raise ConfigurationError("give either --runs (folders or TREC runs) or --config (searchers that answer --queries)")
-    asked = None if queries is None else list(_questions(queries))
+    asked = None if queries is None else _questions(queries)
     if config is not None:
         by_system, items, known = _searched(config, asked, depth)
     else:
@@ -96,7 +97,7 @@ def new(
         measure=measure,
         scale=[name.strip() for name in scale.split(",")] if "," in scale else scale,
         relevant_from=relevant_from,
-        instructions=INSTRUCTIONS if instructions is None else _text(instructions),
+        instructions=INSTRUCTIONS if instructions is None else "\n".join(line for _, line in read_lines(instructions)).strip(),
         unit=unit,  # type: ignore[arg-type]  # checked there
         comparisons=_compared(compare, list(by_system)),
     )
@@ -115,22 +116,19 @@ def _say_prospects(made: JudgingProject) -> None:
     from nlp_retrieval.evaluation.resampling import family_numbers
     from nlp_retrieval.judging.pool import is_sum
     from nlp_retrieval.judging.sequences import families_to_decide
-    from nlp_retrieval.text.printing import counted
 
-    pool, settings = made.pool(), made.settings
-    compared = list(settings.comparisons or combinations(pool.systems, 2))
-    if not compared or not is_sum(settings.measure):
+    pool, measure = made.pool(), made.settings.measure
+    if not is_sum(measure):
         return
-    needed = [
-        families_to_decide(pool, settings.measure, one, other, _DIFFERENCE, len(compared))
-        for one, other in compared[:_MOST_COMPARED]
-    ]
-    if most := max((number for number in needed if number is not None), default=None):
-        numbers = family_numbers(pool.families)
-        has, known = len(set(numbers[pool.drawn].tolist())), len(set(numbers.tolist()))
-        takes = f"takes about {counted(most, 'family', 'families')} of questions; this project has {has:,}"
+    compared = list(made.settings.comparisons or combinations(pool.systems, 2))
+    first = compared[:_MOST_COMPARED]
+    needed = [families_to_decide(pool, measure, one, other, _DIFFERENCE, len(compared)) for one, other in first]
+    if most := max(filter(None, needed), default=None):
+        numbers = family_numbers(pool.families).tolist()
+        has, known = len({number for number, drawn in zip(numbers, pool.drawn, strict=True) if drawn}), len({*numbers})
         needs = "they can decide" if has >= most else "give a larger --budget" if known >= most else "more questions are needed"
-        say(f"A difference of {_DIFFERENCE:g} in {settings.measure} {takes}: {needs}")
+        takes = f"takes about {most:,} families of questions; this project has {has:,}: {needs}"
+        say(f"A difference of {_DIFFERENCE:g} in {measure} {takes}")
 
 
 @app.command()
@@ -192,7 +190,6 @@ def report(
     measures: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Separated by commas: precision@10,mrr@10. The first decides.")
     ] = None,
-    baseline: Annotated[str | None, typer.Option(help="System to compare with; default: every two.")] = None,
     margin: Annotated[float, typer.Option(help="Differences below it do not matter.")] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -203,7 +200,7 @@ def report(
     from nlp_retrieval.judging.project import JudgingProject
     from nlp_retrieval.judging.report import report_of
 
-    made = report_of(JudgingProject(project), names_of(measures), baseline=baseline, margin=margin)
+    made = report_of(JudgingProject(project), names_of(measures), margin=margin)
     if as_json:
         typer.echo(to_json(made, inf_nan_mode="null").decode())
     else:
@@ -217,49 +214,45 @@ def _report_lines(made: JudgingReport) -> Iterator[str]:
     if made.decisions:
         together = f", all {len(made.decisions):,} differences together" if len(made.decisions) > 1 else ""
         yield f"\nDifferences in {made.measure}, with 95% intervals that hold at every look{together}:"
-        rows = []
-        for each in made.decisions:
-            interval = each.reason or f"[{each.low:z.3f}, {each.high:z.3f}]"
-            value = "" if each.value is None else f"{each.value:+z.3f}"
-            rows.append((f"{each.system} - {each.baseline}", value, interval, each.verdict))
-        yield from _table(rows)
+        yield from aligned(
+            [
+                f"{each.system} - {each.baseline}",
+                "" if each.value is None else f"{each.value:+z.3f}",
+                each.reason or f"[{each.low:z.3f}, {each.high:z.3f}]",
+                each.verdict,
+            ]
+            for each in made.decisions
+        )
     if known := {name: means for name, means in made.means.items() if means}:
         yield "\nMeans of the questions that are judged completely; the pool is taken for all that is relevant:"
         systems = dict.fromkeys(system for means in known.values() for system in means)
         cells = [[f"{means[system]:.3f}" if system in means else "" for means in known.values()] for system in systems]
-        yield from _table([("system", *known), *((system, *row) for system, row in zip(systems, cells, strict=True))])
-    if made.model is not None and made.model.agreement is None:
+        yield from aligned([("system", *known), *((system, *row) for system, row in zip(systems, cells, strict=True))])
+    if made.model is not None and (agreed := made.model.agreement) is None:
         yield f"\n{made.model.name} as a judge: how far it agrees with people is unknown; too few pairs were judged by both."
-    elif made.model is not None and made.model.agreement is not None:
-        agreed = made.model.agreement
+    elif made.model is not None:
         yield (
             f"\n{made.model.name} as a judge: kappa with people {_figure(agreed.kappa, agreed.kappa_interval)}, weighted "
             f"{_figure(agreed.weighted, agreed.weighted_interval)}; its grade minus theirs, on average:"
         )
-        yield from _table([(bias.part, f"{bias.bias:+.2f}", f"of {bias.pairs:,} pairs") for bias in made.model.biases])
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield from ("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        yield from aligned((bias.part, f"{bias.bias:+.2f}", f"of {bias.pairs:,} pairs") for bias in made.model.biases)
 
 
 @app.command()
 def health(
     project: Project,
-    k: Annotated[int | None, typer.Option("-k", min=1, help="Depth of the figures; default: the project's.")] = None,
 ) -> None:
     """Print what makes a comparison unsafe."""
     from nlp_retrieval.judging.health import health_of
     from nlp_retrieval.judging.project import JudgingProject
 
-    found = health_of(JudgingProject(project), k)
+    found = health_of(JudgingProject(project))
     echo([*(f"{warning}." for warning in found.warnings or ["Nothing unsafe was found"]), ""])
     rows = [("system", f"judged@{found.k}", "unjudged", f"precision@{found.k}", "found alone", "relevant of these")]
     for each in found.systems:
         counts = f"{each.alone:,}", f"{each.relevant_alone:,}"
         rows.append((each.system, f"{each.judged:.3f}", f"{each.unjudged:,}", f"{each.precision:.3f}", *counts))
-    echo(_table(rows))
+    echo(aligned(rows))
 
 
 @app.command()
@@ -329,15 +322,8 @@ def _compared(texts: list[str] | None, systems: list[str]) -> list[tuple[str, st
     return None if texts is None else [known[text] for text in texts]
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read ({error}); write the instructions as UTF-8 text") from None
-
-
-def _questions(path: Path) -> Iterator[Query]:
-    """Yield questions from a file: one per line in .txt without tags and tabs, otherwise as TopicsLoader reads them."""
+def _questions(path: Path) -> list[Query]:
+    """Return questions from a file: one per line in .txt without tags and tabs, otherwise as TopicsLoader reads them."""
     from nlp_retrieval.core.models import Query
     from nlp_retrieval.loaders.files import read_lines
     from nlp_retrieval.loaders.topics import TopicsLoader
@@ -345,14 +331,8 @@ def _questions(path: Path) -> Iterator[Query]:
     if path.suffix == ".txt":
         lines = [(number, line.strip()) for number, line in read_lines(path) if line.strip()]
         if lines and not any(line.startswith("<") or "\t" in line for _, line in lines):
-            yield from (Query(query_id=f"q{number}", text=line) for number, (_, line) in enumerate(lines, start=1))
-            return
-    seen: dict[str, str] = {}
-    for location, query in TopicsLoader(path, "").read():
-        if query.query_id in seen:
-            raise SourceError(f"{location}: the id {query.query_id!r} is taken by {seen[query.query_id]}; ids must be unique")
-        seen[query.query_id] = location
-        yield query
+            return [Query(query_id=f"q{number}", text=line) for number, (_, line) in enumerate(lines, start=1)]
+    return TopicsLoader(path).queries()
 
 
 _Found = tuple[dict[str, dict[str, "Ranking"]], "Iterator[SearchableItem] | None", "list[Query] | None"]
@@ -369,7 +349,7 @@ def _read_runs(paths: list[Path]) -> _Found:
     questions: dict[str, Query] = {}
     for path in paths:
         if not path.is_dir():
-            _add(by_system, path.name.partition(".")[0] or path.name, dict(read_run(path)))
+            _add(by_system, {path.name.partition(".")[0] or path.name: dict(read_run(path))})
             continue
         lists = read_lists(path)
         for number, query_id in enumerate(lists.query_ids):
@@ -377,15 +357,14 @@ def _read_runs(paths: list[Path]) -> _Found:
         titles = dict(zip(lists.item_ids, lists.titles, strict=True))
         for item_id, text in lists.passages.items():
             passages[item_id] = SearchableItem(item_id=item_id, content=text, metadata={"title": titles.get(item_id, "")})
-        for name in lists.listings:
-            _add(by_system, name, dict(zip(lists.query_ids, lists.rankings(name), strict=True)))
+        _add(by_system, {name: dict(zip(lists.query_ids, lists.rankings(name), strict=True)) for name in lists.listings})
     return by_system, iter(passages.values()) if passages else None, list(questions.values()) or None
 
 
-def _add(by_system: dict[str, dict[str, Ranking]], name: str, ranking: dict[str, Ranking]) -> None:
-    if name in by_system:
-        raise ConfigurationError(f"two of the runs are named {name!r}; rename one, so that they can be told apart")
-    by_system[name] = ranking
+def _add(by_system: dict[str, dict[str, Ranking]], found: dict[str, dict[str, Ranking]]) -> None:
+    if taken := by_system.keys() & found.keys():
+        raise ConfigurationError(f"two of the runs are named {min(taken)!r}; rename one, so that they can be told apart")
+    by_system |= found
 
 
 def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found:
