@@ -164,7 +164,7 @@ def main(root: str) -> None:
                 f"{result.cost.latency_ms:.0f}",
             ]
         families = {query.query_id: query.family for query in queries}
-        recorded = {label: agent.trajectories(queries) for label, agent in agents.items()}
+        recorded = {label: agent.trajectories() for label, agent in agents.items()}
         evaluation = evaluate_trajectories(
             [each for own in recorded.values() for each in own], gold, families=families, limit=5
         )
@@ -173,13 +173,13 @@ def main(root: str) -> None:
         for other, searcher in _OTHERS.items():
             searcher.index(corpus, index)
             for label, before in recorded.items():
-                replayed = replay(before, searcher, agent=label)
+                replayed = replay(before, searcher)
                 live = AgentSearcher(_AGENTS[label](titles), searcher, label=label)
-                live.search([query.text for query in queries])
-                lived = live.trajectories(queries)
+                live.search(queries)
+                lived = live.trajectories()
                 first = [each.model_copy(update={"steps": each.steps[:1]}) for each in lived]
                 recall = [
-                    evaluate_trajectories(own, gold, limit=5).means(label)["recall"]
+                    evaluate_trajectories(own, gold, limit=5).means(own[0].agent)["recall"]
                     for own in (first, before, replayed.trajectories, lived)
                 ]
                 cells = [f"{replayed.same:.2f}", f"{replayed.undisturbed:.2f}", *(f"{value:.3f}" for value in recall)]

@@ -13,7 +13,7 @@ from nlp_retrieval.agents.replaying import replay as replay
 from nlp_retrieval.agents.run import TrajectoryRun as TrajectoryRun
 from nlp_retrieval.agents.searchers import AgentAnswer as AgentAnswer
 from nlp_retrieval.agents.searchers import AgentSearcher as AgentSearcher
-from nlp_retrieval.agents.tools import AgentTools as AgentTools
-from nlp_retrieval.agents.tools import running_tools as running_tools
+from nlp_retrieval.agents.searchers import AgentTools as AgentTools
+from nlp_retrieval.agents.searchers import running_tools as running_tools
 from nlp_retrieval.agents.trajectory import AgentStep as AgentStep
 from nlp_retrieval.agents.trajectory import Trajectory as Trajectory

@@ -58,24 +58,22 @@ def write_trajectories(path: str | Path, trajectories: Iterable[Trajectory]) -> 
     require_one_each(listed, ConfigurationError, str(path))
     if not str(path).endswith(".jsonl"):
         raise ConfigurationError(f"{path}: trajectories are written as JSON lines; call the file .jsonl")
-    content = "".join(f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in listed).encode()
-    write_output(Path(path), content)
+    lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in listed)
+    write_output(Path(path), "".join(lines).encode())
 
 
 def read_trajectories(
     path: str | Path,
     *,
-    agent: str | None = None,
     tools: Mapping[str, StepKind] | None = None,
     questions: Sequence[Query] = (),
 ) -> list[Trajectory]:
-    """Read trajectories, in whatever form they were kept.
+    """Read trajectories, in whatever form they were kept; an agent without a name is called after the file or folder.
 
     Args:
         path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI
             or Anthropic, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions
             is one trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2``.
-        agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
         questions: give transcripts their question ids, by equal text, and sessions the texts of their questions.
 
@@ -89,18 +87,19 @@ def read_trajectories(
         >>> trajectory.agent, trajectory.question_id, trajectory.seen()
         ('steps', 'q1', ['whale'])
     """
-    place, reading = Path(path), TranscriptReading(dict(tools or {}))
-    if wrong := [name for name, does in reading.tools.items() if does not in ("search", "open", "note", "other")]:
-        raise ConfigurationError(f"tools: {wrong[0]!r} is {reading.tools[wrong[0]]!r}; a tool is 'search', 'open' or 'other'")
+    place = Path(path)
+    if wrong := [name for name, does in (tools or {}).items() if does not in ("search", "open", "note", "other")]:
+        raise ConfigurationError(f"tools: {wrong[0]!r}: a tool is 'search', 'open' or 'other'")
     ids = {plain_question(query.text): query.query_id for query in questions}
-    named = agent if agent is not None else place.name.removesuffix(".gz").rpartition(".")[0] or place.name
+    named = place.name.removesuffix(".gz").rpartition(".")[0] or place.name
+    reading = TranscriptReading(named, ids, tools or {})
     trajectories: list[Trajectory] = []
     for file in _files(place):
         sessions = _Sessions(named, questions, ids)
         for location, row in _rows(file):
             with _located(location):
                 if (transcript := transcript_in(row, location)) is not None:
-                    trajectories += read_transcript(transcript, location, file.name.partition(".")[0], named, ids, reading)
+                    trajectories += read_transcript(transcript, location, file.name.partition(".")[0], reading)
                 elif "steps" in row:
                     own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if name in row), {})
                     values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
@@ -109,7 +108,7 @@ def read_trajectories(
                     sessions.add(row, location)
         trajectories += sessions.trajectories()
     if not trajectories:
-        raise SourceError(f"{path} holds no trajectory; is it the right file?")
+        raise SourceError(f"{path} holds no trajectory in a .json or .jsonl file; is it the right one?")
     require_one_each(trajectories, SourceError, str(path))
     for note in _notes(reading):
         warnings.warn(f"{path}: {note}", RetrievalWarning, stacklevel=2)
@@ -149,10 +148,7 @@ def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
     endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
-    files = sorted(file for file in place.iterdir() if file.name.endswith(endings) and file.is_file())
-    if not files:
-        raise SourceError(f"{place} holds no .json or .jsonl file; give the folder that the agent wrote to")
-    return files
+    return sorted(file for file in place.iterdir() if file.name.endswith(endings) and file.is_file())
 
 
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
@@ -204,7 +200,8 @@ def _located(location: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise SourceError(f"{location}: {_fault(error)}") from None
+        first = error.errors(include_url=False)[0]
+        raise SourceError(f"{location}: {'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from None
 
 
 def _made(values: Mapping[str, Any]) -> Trajectory:
@@ -287,12 +284,3 @@ def _id_in(result: Any, location: str) -> str:
     if isinstance(result, str | int) and not isinstance(result, bool) and str(result):
         return str(result)
     raise SourceError(f"{location}: a result is {kind(result)}; ids, or objects with an id, are expected")
-
-
-def _fault(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"])) or "it"
-    if first["type"] == "extra_forbidden":
-        known = quoted(sorted({*AgentStep.model_fields, *Trajectory.model_fields}))
-        return f"there is no field {place!r}; known are {known}; rename it, or leave it out"
-    return f"{place}: {first['msg']}"

@@ -7,7 +7,7 @@ an answer that is not there.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -58,8 +58,7 @@ class TrajectoryEvaluation(AsTable):
     Args:
         query_ids: the questions with gold that an agent was asked.
         families: per question.
-        per_query: ``[questions]`` by agent and measure (:data:`MEASURES`), each from 0 to 1, NaN where unknown.
-        counts: ``[questions]`` by agent and count (:data:`COUNTS`).
+        per_query: ``[questions]`` by agent, and measure (:data:`MEASURES`) or count (:data:`COUNTS`); NaN where unknown.
         limit: how many searches ``recall_by_search`` runs over.
 
     Examples:
@@ -73,7 +72,6 @@ class TrajectoryEvaluation(AsTable):
     query_ids: list[str]
     families: list[str | None]
     per_query: dict[str, dict[str, Scores]]
-    counts: dict[str, dict[str, Scores]]
     limit: int
     _after: dict[str, list[list[float]]] = field(repr=False)
     _units: dict[str, _Units] = field(repr=False)
@@ -91,15 +89,16 @@ class TrajectoryEvaluation(AsTable):
             agent: name of the agent.
         """
         self._require(agent)
-        known = self.per_query[agent] | self.counts[agent]
-        return {name: float(np.nanmean(values)) if np.isfinite(values).any() else np.nan for name, values in known.items()}
+        return {
+            name: float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
+            for name, values in self.per_query[agent].items()
+        }
 
     @cached_property
     def intervals(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Intervals of the means at 95%, by agent and measure, over families."""
         return {
-            agent: {name: self._interval(values) for name, values in measures.items()}
-            for agent, measures in self.per_query.items()
+            agent: {name: self._interval(measured[name]) for name in MEASURES} for agent, measured in self.per_query.items()
         }
 
     def _interval(self, values: Scores) -> tuple[float, float]:
@@ -110,15 +109,14 @@ class TrajectoryEvaluation(AsTable):
         ((low, high),) = bootstrap_intervals(values[known][None], self._members(known), bounds=bounds).tolist()
         return low, high
 
-    def compare(self, measure: str = "recall", baseline: str | None = None) -> list[Comparison]:
-        """Compare agents in a measure, over the questions where it is known for all: all pairs, or each with a baseline.
+    def compare(self, measure: str = "recall") -> list[Comparison]:
+        """Compare every two agents in a measure, over the questions where it is known for all.
 
         Args:
             measure: one of :data:`MEASURES`.
-            baseline: an agent; None for all pairs.
 
         Raises:
-            ConfigurationError: there are fewer than two agents, or one of the names does not exist.
+            ConfigurationError: there are fewer than two agents, or there is no such measure.
 
         Warns:
             RetrievalWarning: some questions are known of some agents alone; if none is known of all, there are no comparisons.
@@ -132,7 +130,7 @@ class TrajectoryEvaluation(AsTable):
         if not known.any():
             return []
         per_agent = {agent: {measure: self.per_query[agent][measure][known]} for agent in self.agents}
-        return compare(per_agent, baseline, self._members(known))
+        return compare(per_agent, families=self._members(known))
 
     def curve(self, agent: str) -> Scores:
         """Return the mean recall after 0, 1, 2, ... searches up to the limit, with what was read until the next one.
@@ -165,9 +163,8 @@ class TrajectoryEvaluation(AsTable):
             "agent": pa.array([agent for agent in self.agents for _ in self.query_ids], pa.string()),
             "qid": pa.array(self.query_ids * len(self.agents), pa.string()),
         }
-        rows = [self.per_query[agent] | self.counts[agent] for agent in self.agents]
         for name in (*MEASURES, *COUNTS):
-            columns[name] = pa.array(np.concatenate([of_agent[name] for of_agent in rows]), from_pandas=True)
+            columns[name] = pa.array(np.concatenate([own[name] for own in self.per_query.values()]), from_pandas=True)
         return pa.table(columns)
 
     def __repr__(self) -> str:
@@ -210,7 +207,7 @@ def evaluate_trajectories(
         limit: number of searches that ``recall_by_search`` runs over; None for the most of any trajectory.
 
     Raises:
-        ConfigurationError: an agent has two trajectories for a question, or the limit is below 1.
+        ConfigurationError: an agent has two trajectories for a question.
         GoldError: the gold is in no such form, names titles that are not known, or is relevant for no question.
         QueryError: none of the questions has gold.
         ItemError: an item is not in the corpus.
@@ -221,8 +218,6 @@ def evaluate_trajectories(
         (0.5, 1.0)
     """
     require_one_each(trajectories, ConfigurationError, "the trajectories")
-    if limit is not None and limit < 1:
-        raise ConfigurationError(f"limit={limit}; recall is averaged over at least 1 search")
     judged = _units(read_gold(qrels), titles, relevant_from)
     by_agent: dict[str, dict[str, Trajectory]] = {}
     for trajectory in trajectories:
@@ -234,8 +229,12 @@ def evaluate_trajectories(
             f"none of the {len(trajectories):,} trajectories is of a question with gold (asked: {asked!r}; judged: "
             f"{next(iter(judged))!r}); are both of the same collection?"
         )
-    if titles is not None:
-        _require_items(trajectories, titles)
+    came = dict.fromkeys(item_id for trajectory in trajectories for item_id in trajectory.seen())
+    if unknown := [item_id for item_id in came if titles is not None and item_id not in titles]:
+        raise ItemError(
+            f"{len(unknown):,} of {len(came):,} items that came back are not in the corpus (the first: {unknown[0]!r}); give "
+            "the corpus that the agents searched"
+        )
     units = {each: wanted for each, wanted in judged.items() if any(each in own for own in by_agent.values())}
     for note in _notes(by_agent, list(units), len(trajectories)):
         warnings.warn(note, RetrievalWarning, stacklevel=2)
@@ -248,11 +247,7 @@ def evaluate_trajectories(
         query_ids=list(units),
         families=[(families or {}).get(query_id) for query_id in units],
         per_query={
-            agent: {name: np.array([values[name] for values, _ in rows]) for name in MEASURES}
-            for agent, rows in measured.items()
-        },
-        counts={
-            agent: {name: np.array([values[name] for values, _ in rows], np.float64) for name in COUNTS}
+            agent: {name: np.array([values[name] for values, _ in rows], np.float64) for name in (*MEASURES, *COUNTS)}
             for agent, rows in measured.items()
         },
         limit=most,
@@ -360,22 +355,11 @@ def _up_to(after: list[float], limit: int) -> list[float]:
     return (after + after[-1:] * limit)[: limit + 1]
 
 
-def _require_items(trajectories: Sequence[Trajectory], titles: Mapping[str, str]) -> None:
-    named = dict.fromkeys(item_id for trajectory in trajectories for item_id in trajectory.seen())
-    if unknown := [item_id for item_id in named if item_id not in titles]:
-        raise ItemError(
-            f"{len(unknown):,} of {len(named):,} items that came back are not in the corpus (the first: {unknown[0]!r}); give "
-            "the corpus that the agents searched"
-        )
-
-
-def _notes(by_agent: Mapping[str, Mapping[str, Trajectory]], query_ids: Sequence[str], given: int) -> list[str]:
-    notes = []
+def _notes(by_agent: Mapping[str, Mapping[str, Trajectory]], query_ids: Sequence[str], given: int) -> Iterator[str]:
     for agent, own in by_agent.items():
         if missing := [query_id for query_id in query_ids if query_id not in own]:
             of_all = f"{len(missing):,} of {len(query_ids):,} questions (the first: {missing[0]!r})"
-            notes.append(f"agent {agent!r} has no trajectory for {of_all}; they are in none of its means")
+            yield f"agent {agent!r} has no trajectory for {of_all}; they are in none of its means"
     if unjudged := given - sum(map(len, by_agent.values())):
         said = counted(unjudged, "trajectory is of a question", "trajectories are of questions")
-        notes.append(f"{said} without gold and not counted")
-    return notes
+        yield f"{said} without gold and not counted"

@@ -26,10 +26,9 @@ _SHOWN = (
     "words_read",
 )
 _COUNTS = {"searches": ",.1f", "opened": ",.1f", "tokens": ",.0f", "price": ",.4f", "seconds": ",.2f"}
-MOST_QUESTIONS = 100
+_MOST_QUESTIONS = 100
 MOST_STEPS = 60
 MOST_RESULTS = 10
-_MOST_POINTS = 400
 
 
 class ShownResult(NamedTuple):
@@ -41,17 +40,13 @@ class ShownResult(NamedTuple):
     seen_before: bool
 
 
-class ShownStep(NamedTuple):
-    """A step as it is shown: its first results and all gold, and how many more results there are."""
-
-    step: AgentStep
-    results: list[ShownResult]
-    more: int
+_Shown = tuple[AgentStep, list[ShownResult], int]
+"""A step with its first results and all gold, and how many more results there are."""
 
 
 def shown_steps(
     trajectory: Trajectory, evaluation: TrajectoryEvaluation, titles: Mapping[str, str] | None = None
-) -> list[ShownStep]:
+) -> list[_Shown]:
     """Return the first steps of a trajectory."""
     seen: set[str] = set()
     steps = []
@@ -62,7 +57,7 @@ def shown_steps(
             results.append(ShownResult(item_id, (titles or {}).get(item_id, ""), is_gold, item_id in seen))
         seen.update(result.item_id for result in results)
         shown = results[:MOST_RESULTS] + [result for result in results[MOST_RESULTS:] if result.is_gold]
-        steps.append(ShownStep(step, shown, len(results) - len(shown)))
+        steps.append((step, shown, len(results) - len(shown)))
     return steps
 
 
@@ -70,7 +65,6 @@ def trajectories_page(
     evaluation: TrajectoryEvaluation,
     trajectories: Sequence[Trajectory],
     *,
-    measure: str = "recall",
     titles: Mapping[str, str] | None = None,
 ) -> str:
     """Return a page of HTML: agents compared, recall over searches, and the steps of each question side by side.
@@ -78,24 +72,20 @@ def trajectories_page(
     Args:
         evaluation: of the trajectories.
         trajectories: of its agents.
-        measure: what agents are compared by.
         titles: of items, by id.
-
-    Raises:
-        ConfigurationError: the measure does not exist.
 
     Examples:
         >>> page = trajectories_page(evaluate_trajectories(trajectories, {"q1": ["whale"]}), trajectories)
         >>> "1 question" in page, "large whales" in page
         (True, True)
     """
-    comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
+    comparisons = evaluation.compare() if len(evaluation.agents) > 1 else []
     means = {agent: evaluation.means(agent) for agent in evaluation.agents}
-    shown = _hardest(evaluation, measure)[:MOST_QUESTIONS]
+    shown = _hardest(evaluation)[:_MOST_QUESTIONS]
     by_key = {(trajectory.agent, trajectory.question_id): trajectory for trajectory in trajectories}
     recall = {agent: dict(zip(evaluation.query_ids, own["recall"], strict=True)) for agent, own in evaluation.per_query.items()}
 
-    def column(agent: str, query_id: str) -> tuple[Trajectory, float, list[ShownStep], list[tuple[str, int]]] | None:
+    def column(agent: str, query_id: str) -> tuple[Trajectory, float, list[_Shown], list[tuple[str, int]]] | None:
         if (trajectory := by_key.get((agent, query_id))) is None:
             return None
         steps = shown_steps(trajectory, evaluation, titles)
@@ -107,7 +97,7 @@ def trajectories_page(
         "agents.html",
         _FILES,
         agents=evaluation.agents,
-        headline=headline_of(evaluation, comparisons, measure),
+        headline=headline_of(evaluation, comparisons),
         sentences=[sentence(comparison) for comparison in comparisons[:10]],
         measures=[name for name in _SHOWN if not all(np.isnan(own[name]) for own in means.values())],
         means=means,
@@ -123,41 +113,39 @@ def trajectories_page(
         chart=_recall_chart(evaluation),
         colours={agent: f"series-{position % COLOURS}" for position, agent in enumerate(evaluation.agents)},
         questions=[(query_id, list(filter(None, map(column, evaluation.agents, repeat(query_id))))) for query_id in shown],
-        measure=measure.replace("_", " "),
         style=asset("report.css") + asset("agents.css", _FILES),
         script=Markup(),
     )
 
 
-def headline_of(evaluation: TrajectoryEvaluation, comparisons: Sequence[Comparison], measure: str) -> str:
-    """Return one sentence: which agent is best by the measure, and what it takes."""
-    best = max(evaluation.agents, key=lambda agent: np.nan_to_num(evaluation.means(agent)[measure], nan=-1.0))
-    means, named = evaluation.means(best), measure.replace("_", " ")
+def headline_of(evaluation: TrajectoryEvaluation, comparisons: Sequence[Comparison]) -> str:
+    """Return one sentence: which agent has the best recall, and what it takes."""
+    best = max(evaluation.agents, key=lambda agent: np.nan_to_num(evaluation.means(agent)["recall"], nan=-1.0))
+    means = evaluation.means(best)
     takes = f"{means['searches']:.1f} searches a question"
     against = [comparison for comparison in comparisons if best in (comparison.system, comparison.baseline)]
     if not against:
-        return f"{best} has a {named} of {means[measure]:.3f} with {takes}."
+        return f"{best} has a recall of {means['recall']:.3f} with {takes}."
     closest = min(against, key=lambda comparison: abs(comparison.difference))
     other = closest.baseline if closest.system == best else closest.system
     clear = "" if closest.p_holm <= 0.05 else ": not distinguishable"
     second = evaluation.means(other)
     return (
-        f"{best} has the highest {named}, {means[measure]:.3f} with {takes}; {other} has {second[measure]:.3f} with "
+        f"{best} has the highest recall, {means['recall']:.3f} with {takes}; {other} has {second['recall']:.3f} with "
         f"{second['searches']:.1f} (+{abs(closest.difference):.3f}, p = {closest.p_holm:.2g}{clear})."
     )
 
 
-def _hardest(evaluation: TrajectoryEvaluation, measure: str) -> list[str]:
+def _hardest(evaluation: TrajectoryEvaluation) -> list[str]:
     """The questions: those in which agents differ most first, then those in which the first found least."""
-    values = np.nan_to_num(np.stack([evaluation.per_query[agent][measure] for agent in evaluation.agents]))
+    values = np.nan_to_num(np.stack([evaluation.per_query[agent]["recall"] for agent in evaluation.agents]))
     order = np.lexsort((values[0], values.min(axis=0) - values.max(axis=0)))
     return [evaluation.query_ids[place] for place in order.tolist()]
 
 
 def _recall_chart(evaluation: TrajectoryEvaluation) -> Markup:
     """A drawing of mean recall over the number of searches, a curve for each agent, numbered as in the table."""
-    every = 1 + evaluation.limit // _MOST_POINTS
     known = [agent for agent in evaluation.agents if np.isfinite(evaluation.means(agent)["recall"])]
     values = {agent: evaluation.curve(agent).tolist() if agent in known else [] for agent in evaluation.agents}
-    curves = {agent: [(float(number), value) for number, value in enumerate(own)][::every] for agent, own in values.items()}
+    curves = {agent: [(float(number), value) for number, value in enumerate(own)] for agent, own in values.items()}
     return line_chart("chart-agents", "Recall over searches", ("Recall", "searches"), curves) if known else Markup()

@@ -24,8 +24,9 @@ from pydantic import ValidationError
 
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.core.context import changed_context
+from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, OutputError
+from nlp_retrieval.errors import ConfigurationError
 
 SESSION_FILES = "session-*.jsonl"
 _LONGEST_NAME = 500
@@ -53,15 +54,8 @@ class Recorder:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            probe = self.folder / f".probe-{uuid.uuid4().hex}"
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise OutputError(
-                f"sessions cannot be recorded in {self.folder} ({error.strerror or error}); choose a folder that can be written"
-            ) from None
+        check_folder_for_output(self.folder)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def session(self, name: str = "", *, question_id: str = "", question: str = "", agent: str = "") -> Session:
         """Return a session of this folder; one that exists goes on. Arguments and errors are those of :class:`Session`."""

@@ -15,11 +15,10 @@ from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.agents.transcripts import NO_IDS
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.queries import check_k
-from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.errors import QueryError
 from nlp_retrieval.text.printing import counted
 
-USUAL_K = 10
-"""Number of results of a search that does not say how many it asked for, and got none."""
+_USUAL_K = 10  # results of a search that does not say how many it asked for, and got none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,8 +36,8 @@ class Replay:
     Examples:
         >>> searcher = Searcher(["bm25"])
         >>> report = searcher.index(items, "index")
-        >>> replay(trajectories, searcher, agent="bm25")
-        <bm25: 1 search replayed, 0% with the same results, 100% before the first change>
+        >>> replay(trajectories, searcher)
+        <replay of one: 1 search replayed, 0% with the same results, 100% before the first change>
     """
 
     trajectories: list[Trajectory]
@@ -53,21 +52,17 @@ class Replay:
         return f"<{', '.join(named)}: {counted(self.searches, 'search', 'searches')} replayed, {shares}>"
 
 
-def replay(
-    trajectories: Sequence[Trajectory], searcher: Any, *, agent: str = "", k: int | None = None, where: Where | None = None
-) -> Replay:
+def replay(trajectories: Sequence[Trajectory], searcher: Any, *, k: int | None = None, where: Where | None = None) -> Replay:
     """Ask the searches of trajectories of a searcher.
 
     Args:
         trajectories: as they were recorded.
         searcher: with an opened index.
-        agent: name of the replayed agent; default: ``"replay of ..."``, or with several agents the same for each.
         k: number of results; None for as many as each search asked for, or got if that is not known.
         where: a filter in place of the recorded ones; None for the recorded ones.
 
     Raises:
         QueryError: the trajectories have no searches.
-        ConfigurationError: one name is given for several agents.
 
     Examples:
         >>> searcher = Searcher(["bm25"])
@@ -76,15 +71,12 @@ def replay(
         >>> replayed.trajectories[0].agent, replayed.trajectories[0].seen()
         ('replay of one', ['whale'])
     """
-    agents = dict.fromkeys(trajectory.agent for trajectory in trajectories)
-    if agent and len(agents) > 1:
-        raise ConfigurationError(f"one name, {agent!r}, for {len(agents)} agents ({', '.join(agents)}); leave it out")
     if k is not None:
         check_k(k, "k")
 
     def asked(step: AgentStep) -> AgentStep:
         """A search as it is asked again."""
-        wanted = k or step.k or len(step.results) or USUAL_K
+        wanted = k or step.k or len(step.results) or _USUAL_K
         return AgentStep(kind="search", query=step.query, k=wanted, where=step.where if where is None else None)
 
     found = _search([asked(step) for each in trajectories for step in each.searches if _can_be_asked(step)], searcher, where)
@@ -107,7 +99,7 @@ def replay(
             else:
                 steps.append(step)
         changes: dict[str, object] = {
-            "agent": agent or f"replay of {trajectory.agent}",
+            "agent": f"replay of {trajectory.agent}",
             "steps": tuple(steps),
             "answer": "",
             "citations": None,

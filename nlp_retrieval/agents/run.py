@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -11,10 +9,9 @@ from pydantic import Field
 from nlp_retrieval.agents.files import read_trajectories
 from nlp_retrieval.agents.searchers import Label
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
-from nlp_retrieval.core.files.opening import expanded, sha256_of
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.rankings import Ranking
 
 
@@ -24,7 +21,7 @@ class TrajectoryRun(TrecRun):
     The score of a hit is 1 / rank. A question without a trajectory found nothing; it scores 0 and counts.
 
     Args:
-        path: a file or a folder, in any form that :func:`read_trajectories` reads; ``~`` is the home folder.
+        path: a file, in any form that :func:`read_trajectories` reads; ``~`` is the home folder.
         agent: which agent's, where there are several.
 
     Examples:
@@ -43,22 +40,6 @@ class TrajectoryRun(TrecRun):
         super().__init__(path)
         self.agent = agent
 
-    @property
-    def fingerprint(self) -> str:
-        """Checksum of the content of the file, or of the files of the folder.
-
-        Raises:
-            SourceError: it cannot be read.
-        """
-        place = self._place
-        try:
-            files = sorted(file for file in place.iterdir() if file.is_file()) if place.is_dir() else [place]
-            content = [sha256_of(file) for file in files]
-        except (OSError, ValueError) as error:
-            raise SourceError(f"{self.path!r} cannot be read ({getattr(error, 'strerror', None) or error})") from error
-        described = {"name": self.name, "content": content, "agent": self.agent}
-        return hashlib.sha256(canonical_json(described).encode()).hexdigest()
-
     def read(self) -> dict[str, Ranking]:
         """Return what the agent found, by question id.
 
@@ -66,18 +47,14 @@ class TrajectoryRun(TrecRun):
             SourceError: the file cannot be read, or is in no known form.
             ConfigurationError: it is not clear which agent is meant.
         """
-        trajectories = read_trajectories(self._place)
+        trajectories = read_trajectories(expanded(self.path))
         agents = list(dict.fromkeys(trajectory.agent for trajectory in trajectories))
-        if self.agent is None and len(agents) > 1:
-            raise ConfigurationError(f"{self.path} has {len(agents)} agents; name one: agent={agents[0]!r}, or {agents[1]!r}")
-        if self.agent is not None and self.agent not in agents:
-            raise ConfigurationError(f"{self.path} has no agent {self.agent!r}; it has {', '.join(map(repr, agents[:5]))}")
+        if self.agent not in agents and (self.agent is not None or len(agents) > 1):
+            raise ConfigurationError(
+                f"{self.path} has the agents {', '.join(map(repr, agents[:5]))}; name one of them as agent"
+            )
         return {
             trajectory.question_id: [(item_id, 1.0 / rank) for rank, item_id in enumerate(trajectory.seen(), start=1)]
             for trajectory in trajectories
             if self.agent in (None, trajectory.agent)
         }
-
-    @property
-    def _place(self) -> Path:
-        return expanded(self.path)

@@ -54,9 +54,11 @@ _UNKNOWN = _Spent()
 
 @dataclass
 class TranscriptReading:
-    """What was noticed while transcripts were read."""
+    """How transcripts are read, and what was noticed; ``questions`` are ids by text (:func:`plain_question`)."""
 
-    tools: Mapping[str, StepKind] = field(default_factory=dict)
+    agent: str
+    questions: Mapping[str, str]
+    tools: Mapping[str, StepKind]
     unknown: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
     cut: int = 0
@@ -113,12 +115,10 @@ def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | 
         return {**extra, **about, "messages": list(_messages_of_atif(row["steps"], location))}
     asked, answered = row.get("input"), row.get("output")
     if isinstance(asked, list) or isinstance(answered, list) or (isinstance(asked, str) and "output" in row):
-        return {**row, "messages": [*_messages_of("user", asked), *_messages_of("assistant", answered)]}
+        sides = {"user": asked, "assistant": answered}
+        listed = (given if isinstance(given, list) else [{"role": role, "content": given}] for role, given in sides.items())
+        return {**row, "messages": [message for messages in listed for message in messages]}
     return None
-
-
-def _messages_of(role: str, given: object) -> list[Any]:
-    return given if isinstance(given, list) else [] if given is None else [{"role": role, "content": given}]
 
 
 def plain_question(text: str) -> str:
@@ -126,9 +126,7 @@ def plain_question(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def read_transcript(
-    row: Mapping[str, Any], location: str, named: str, agent: str, questions: Mapping[str, str], reading: TranscriptReading
-) -> list[Trajectory]:
+def read_transcript(row: Mapping[str, Any], location: str, named: str, reading: TranscriptReading) -> list[Trajectory]:
     """Return a transcript as a trajectory, or as one for each of its turns if at least two of them are known questions.
 
     Raises:
@@ -136,13 +134,13 @@ def read_transcript(
     """
     ids = {name: str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)}
     own = next(iter(ids.values()), None)
-    if turns := _turns(row["messages"], own, questions):
+    if turns := _turns(row["messages"], own, reading.questions):
         row = {**row, "usage": None}
-    elif ids.keys() & {"question_id", "query_id", "qid"} or own in questions.values():
+    elif ids.keys() & {"question_id", "query_id", "qid"} or own in reading.questions.values():
         turns = [(own, row["messages"])]
     else:  # the id of a response or a run is no more than a name
         turns, named = [(None, row["messages"])], own or named
-    return [_trajectory(messages, turn, row, location, named, agent, questions, reading) for turn, messages in turns]
+    return [_trajectory(messages, turn, named, row, location, reading) for turn, messages in turns]
 
 
 def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -> list[tuple[str | None, list[Any]]]:
@@ -161,14 +159,7 @@ def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -
 
 
 def _trajectory(
-    messages: list[Any],
-    own: str | None,
-    row: Mapping[str, Any],
-    location: str,
-    named: str,
-    agent: str,
-    questions: Mapping[str, str],
-    reading: TranscriptReading,
+    messages: list[Any], own: str | None, named: str, row: Mapping[str, Any], location: str, reading: TranscriptReading
 ) -> Trajectory:
     events, spent = _events(messages, location)
     asked = next((event for event in events if isinstance(event, _Text) and event.by == "user"), _Text("user", ""))
@@ -184,16 +175,14 @@ def _trajectory(
     whole = _spent(row.get("usage"))
     total = _Spent(*(summed if value is None else value for value, summed in zip(whole, spent, strict=True)))  # type: ignore[arg-type]
     return Trajectory(
-        question_id=own if own is not None else questions.get(plain_question(asked.text), named),
+        question_id=own if own is not None else reading.questions.get(plain_question(asked.text), named),
         question=asked.text,
-        agent=str(row.get("agent") or agent),
+        agent=str(row.get("agent") or reading.agent),
         steps=tuple(steps),
         answer=answer.text,
         citations=tuple(dict.fromkeys(answer.cited)) or None,
         complete=complete,
-        input_tokens=total.input_tokens,
-        output_tokens=total.output_tokens,
-        price=total.price,
+        **total._asdict(),
         metadata={"model": row["model"]} if isinstance(row.get("model"), str) else {},
     )
 
@@ -261,16 +250,13 @@ def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _S
                 if part.call_id in calls and calls[part.call_id].result is None:
                     raise SourceError(f"{where}: the call {part.call_id!r} is there already; is a part repeated?")
                 part.spent, spent = spent, _UNKNOWN  # it counts once
-                calls[part.call_id or f"call {len(calls) + 1}"] = part
+                calls[part.call_id] = part
     known = [[value for value in column if value is not None] for column in zip(*all_spent, strict=True)]
     return events, _Spent(*(sum(column) if column else None for column in known))
 
 
 def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
-    call = calls.get(result.call_id)
-    if call is None and not result.call_id:  # forms without ids answer the calls in order
-        call = next((waiting for waiting in calls.values() if waiting.result is None), None)
-    if call is None:
+    if (call := calls.get(result.call_id)) is None:
         raise SourceError(
             f"{where} is the result of the call {result.call_id!r}, which is not before it; the steps are out of order, or the "
             "beginning of the transcript is missing"
@@ -315,20 +301,17 @@ def _arguments(call: Mapping[str, Any]) -> object:
 def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[_Call | _Result]:
     """Yield a call of a tool that OpenAI runs itself, and its result."""
     unlisted = {"results": "not in the transcript"}
-    tool, arguments, output = form.removesuffix("_call"), _arguments(call), call.get("output")
-    if form == "mcp_call":
-        tool = str(call.get("name"))
-    elif form == "file_search_call":
+    call_id, error = str(call.get("id") or ""), call.get("error")
+    tool, arguments, output = str(call.get("name") or form.removesuffix("_call")), _arguments(call), call.get("output")
+    if form == "file_search_call":
         arguments, listed = {"queries": call.get("queries")}, call.get("results")
         output = unlisted if listed is None else listed
     elif form == "web_search_call":
         does = arguments if isinstance(arguments, dict) else {}
         tool = tool if does.get("type") in (None, "search") else str(does["type"])
         output = does.get("sources") or unlisted
-    yield _Call(str(call.get("id") or ""), tool, arguments)
-    yield _Result(
-        str(call.get("id") or ""), call.get("error") or output, bool(call.get("error")) or call.get("status") == "failed"
-    )
+    yield _Call(call_id, tool, arguments)
+    yield _Result(call_id, error or output, bool(error) or call.get("status") == "failed")
 
 
 def _blocks(content: Any, by: Literal["user", "agent"], *, calls: bool) -> Iterator[_Text | _Call | _Result]:

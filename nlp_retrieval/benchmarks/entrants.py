@@ -54,12 +54,13 @@ class TrecRun(Component):
 
     @property
     def fingerprint(self) -> str:
-        """Checksum of the content of the file."""
+        """Checksum of the content of the file, and of the settings beside its path."""
         try:
             content = sha256_of(expanded(self.path))
         except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
             raise SourceError(f"{self.path!r} cannot be read ({error})") from error
-        return hashlib.sha256(canonical_json({"name": self.name, "content": content}).encode()).hexdigest()
+        described = {key: value for key, value in self.config.items() if key != "path"} | {"content": content}
+        return hashlib.sha256(canonical_json(described).encode()).hexdigest()
 
     def read(self) -> dict[str, Ranking]:
         """Return all lists of the file, by query id."""

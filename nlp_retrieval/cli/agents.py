@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, echo, one_line, say
+from nlp_retrieval.cli.console import Trust, aligned, echo, say
 from nlp_retrieval.cli.search import Retrievers, SearcherConfig, SearcherName, opened_searcher, parse_filter
 
 if TYPE_CHECKING:
@@ -32,13 +31,9 @@ Config = Annotated[Path | None, typer.Option("--config", "-c", help="A benchmark
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="Judgements, instead of a configuration.")]
 
 _COLUMNS = {
-    "perfect_recall": "perfect\nrecall",
-    "recall_by_search": "by\nsearch",
-    "citation_precision": "cited\nright",
-    "redundancy": "seen\nbefore",
-    "words_read": "words\nread",
+    **dict.fromkeys(("perfect_recall", "recall_by_search", "citation_precision", "redundancy", "words_read"), ".3f"),
+    **{"searches": ",.1f", "tokens": ",.0f", "price": ",.4f", "seconds": ",.2f"},
 }
-_COSTS = {"searches": ",.1f", "tokens": ",.0f", "price": ",.4f", "seconds": ",.2f"}
 
 
 @app.command("evaluate")
@@ -46,14 +41,13 @@ def evaluate(
     files: Files,
     config: Config = None,
     qrels: Qrels = None,
-    measure: Annotated[str, typer.Option(help="The measure by which agents are compared.")] = "recall",
     relevant_from: Annotated[int, typer.Option(help="The lowest grade that is relevant.")] = 1,
     tool: Tools = None,
     page: Annotated[Path | None, typer.Option(help="Also write a page with the steps of each question.")] = None,
 ) -> None:
     """Measure agents by what their searches found, at what cost.
 
-    Recall is that of all that came back or was read. Agents are compared over the same questions, with tests over families.
+    Recall is that of all that came back or was read. It is compared over the same questions, with tests over families.
     """
     from nlp_retrieval.agents.measures import evaluate_trajectories
     from nlp_retrieval.agents.page import headline_of, trajectories_page
@@ -64,12 +58,10 @@ def evaluate(
         check_folder_for_output(page.parent)
     trajectories, gold = _read_with_gold(files, tool, config, qrels)
     evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold)
-    comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
-    echo([headline_of(evaluation, comparisons, measure)])
-    _print_table(evaluation)
-    echo(map(sentence, comparisons[:10]))
+    comparisons = evaluation.compare() if len(evaluation.agents) > 1 else []
+    echo([headline_of(evaluation, comparisons), *_table(evaluation), *map(sentence, comparisons[:10])])
     if page is not None:
-        html = trajectories_page(evaluation, trajectories, measure=measure, titles=gold["titles"])
+        html = trajectories_page(evaluation, trajectories, titles=gold["titles"])
         write_output(page, html.encode("utf-8", "replace"))
         say(f"written: {page}")
 
@@ -152,28 +144,15 @@ def _pair(text: str) -> tuple[str, str]:
     return name, does
 
 
-def _print_table(evaluation: TrajectoryEvaluation) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+def _table(evaluation: TrajectoryEvaluation) -> Iterator[str]:
     from nlp_retrieval.text.printing import counted
 
     means = {agent: evaluation.means(agent) for agent in evaluation.agents}
-    known = {name for of_agent in means.values() for name, value in of_agent.items() if not math.isnan(value)}
-    measures, costs = [name for name in _COLUMNS if name in known], [name for name in _COSTS if name in known]
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    table.add_column("agent", overflow="fold", min_width=8)
-    for head in ("recall", "95%", *(_COLUMNS[name] for name in measures), *costs):
-        table.add_column(head, justify="right", no_wrap=True)
+    known = [name for name in _COLUMNS if not all(math.isnan(mean[name]) for mean in means.values())]
+    rows = [["agent", "recall", "95%", *(name.replace("_", " ") for name in known)]]
     for agent, mean in means.items():
         low, high = evaluation.intervals[agent]["recall"]
-        quality = ["n/a" if math.isnan(mean[name]) else f"{mean[name]:.3f}" for name in measures]
-        table.add_row(
-            one_line(agent),
-            f"{mean['recall']:.3f}",
-            f"{low:.2f}-{high:.2f}",
-            *quality,
-            *(format(mean[name], _COSTS[name]) for name in costs),
-        )
-    Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
-    typer.echo(f"{counted(len(evaluation.query_ids), 'question')}; intervals of recall over families.")
+        figures = ["n/a" if math.isnan(mean[name]) else format(mean[name], _COLUMNS[name]) for name in known]
+        rows.append([agent, f"{mean['recall']:.3f}", f"{low:.2f}-{high:.2f}", *figures])
+    yield from aligned(rows)
+    yield f"{counted(len(evaluation.query_ids), 'question')}; intervals of recall over families."

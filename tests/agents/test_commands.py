@@ -82,9 +82,8 @@ def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path
     ("words", "message"),
     [
         (["evaluate", "agents.jsonl"], "say what is relevant: --config"),
-        (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--measure", "speed"], "no measure 'speed'"),
         (["evaluate", "agents.jsonl", "agents.jsonl", "--qrels", "qrels.txt"], "has two answers to question 'q1'"),
-        (["evaluate", "corpus.jsonl", "--qrels", "qrels.txt"], "there is no field"),
+        (["evaluate", "corpus.jsonl", "--qrels", "qrels.txt"], "Extra inputs are not permitted"),
     ],
 )
 def test_what_is_wrong_is_said(folder: Path, words: list[str], message: str) -> None:

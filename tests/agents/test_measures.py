@@ -94,7 +94,7 @@ def test_agents_are_compared_over_families() -> None:
     missed = [Trajectory(question_id=query_id, agent="bad", steps=(search("a", "e"),)) for query_id in gold]
     families = {query_id: f"f{number // 2}" for number, query_id in enumerate(gold)}
     evaluation = evaluate_trajectories([*missed, *found], gold, families=families)
-    (comparison,) = evaluation.compare("recall", baseline="bad")
+    (comparison,) = evaluation.compare("recall")
     assert (comparison.system, comparison.difference, comparison.families, comparison.p) == ("good", 1.0, 6, 2 / 2**6)
     low, high = evaluation.intervals["good"]["recall"]
     assert 0.4 < low < high == 1

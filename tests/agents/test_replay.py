@@ -48,8 +48,8 @@ def test_the_same_searcher_returns_the_same(searcher: Searcher) -> None:
 
 def test_another_filter_or_k_changes_results_and_says_how_many(searcher: Searcher) -> None:
     trajectories = [recorded(searcher, "krill", "lemmings"), recorded(searcher, "north", question="r")]
-    wider = replay(trajectories, searcher, k=4, agent="wider")
-    assert {trajectory.agent for trajectory in wider.trajectories} == {"wider"}
+    wider = replay(trajectories, searcher, k=4)
+    assert {trajectory.agent for trajectory in wider.trajectories} == {"replay of mine"}
     assert all(step.k == 4 for trajectory in wider.trajectories for step in trajectory.searches)
     with pytest.warns(RetrievalWarning, match="found nothing for 2 of 3 queries"):
         filtered = replay(trajectories, searcher, where={"n": 3})  # the fox alone

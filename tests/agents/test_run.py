@@ -31,4 +31,4 @@ def test_a_recorded_agent_scores_as_it_did_and_its_questions_have_their_ids(tmp_
     assert {trajectory.question_id: trajectory.question for trajectory in read_trajectories(path)} == QUERIES
     recorded = build("searchers", {"name": "trajectories", "path": str(path)})
     assert measured(tmp_path, {"bm25": Searcher(["bm25"]), "recorded": recorded})[1] == live[0]
-    assert measured(tmp_path, {"recorded": TrajectoryRun(str(tmp_path), agent="words")}) == live
+    assert measured(tmp_path, {"recorded": TrajectoryRun(str(path), agent="words")}) == live
