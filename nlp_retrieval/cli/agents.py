@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, aligned, echo, say
+from nlp_retrieval.cli.console import Trust, aligned, echo, parse_options, say
 from nlp_retrieval.cli.search import Retrievers, SearcherConfig, SearcherName, opened_searcher, parse_filter
 
 if TYPE_CHECKING:
@@ -19,14 +19,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Measure what agents searched, step by step.", no_args_is_help=True, add_completion=False)
 
-Files = Annotated[
-    list[Path],
-    typer.Argument(help="Files of trajectories, or a folder of an agent: JSON lines, recordings, transcripts."),
-]
-Tools = Annotated[
-    list[str] | None,
-    typer.Option("--tool", help="What a tool does whose name does not say it: kb=search, page=open. Repeatable."),
-]
+Files = Annotated[list[Path], typer.Argument(help="Trajectories, recordings or transcripts: files, or an agent's folder.")]
+Tools = Annotated[list[str] | None, typer.Option("--tool", help="What a tool does: kb=search, page=open. Repeatable.")]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A benchmark's YAML: its queries, gold and titles.")]
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="Judgements, instead of a configuration.")]
 
@@ -129,19 +123,10 @@ def _read(files: Sequence[Path], tool: list[str] | None, questions: Sequence[Que
     from nlp_retrieval.agents.files import read_trajectories, require_one_each
     from nlp_retrieval.errors import ConfigurationError
 
-    tools: Any = dict(map(_pair, tool or ()))
+    tools = parse_options(tool or ())
     read = [each for file in files for each in read_trajectories(file, tools=tools, questions=questions)]
     require_one_each(read, ConfigurationError, ", ".join(map(str, files)))
     return read
-
-
-def _pair(text: str) -> tuple[str, str]:
-    from nlp_retrieval.errors import ConfigurationError
-
-    name, _, does = text.partition("=")
-    if not (name and does):
-        raise ConfigurationError(f"--tool {text!r}: write two names with an equals sign, as in kb=search")
-    return name, does
 
 
 def _table(evaluation: TrajectoryEvaluation) -> Iterator[str]:

@@ -6,7 +6,6 @@ match or is damaged; 4 something has to be installed first; 130 interrupted.
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 import warnings
@@ -23,7 +22,6 @@ from nlp_retrieval.cli import agents, components, demo, gate, indexes, judge, ru
 from nlp_retrieval.cli.console import OPTIONS, say
 from nlp_retrieval.cli.streams import fail_safe_streams
 from nlp_retrieval.core.progress_bars import DISPLAY
-from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
 from nlp_retrieval.lm.counting import record_calls
 
@@ -175,7 +173,6 @@ def main() -> None:
 def _run() -> int:
     with record_calls() as asked:
         try:
-            _check_words()
             app()
             code = 0
         except SystemExit as ended:
@@ -186,15 +183,6 @@ def _run() -> int:
         say(f"error: no question to a language model was answered ({asked.failure})")
         return 1
     return code
-
-
-def _check_words() -> None:
-    for number, word in enumerate(sys.argv[1:], start=1):
-        if find_lone_surrogate(word) is not None:
-            raise InputError(
-                f"argument {number} is not text in {sys.getfilesystemencoding()}: {os.fsencode(word)!r}; convert it, or "
-                "give the file another name"
-            )
 
 
 def _report_error(error: BaseException, *, debug: bool) -> int:

@@ -53,20 +53,13 @@ _REQUIRED = {
 
 
 def command(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A component, such as bm25, a kind, such as retrievers, or with --draw a configuration."),
-    ] = None,
-    of_kind: Annotated[
-        str | None,
-        typer.Argument(metavar="[name]", help="After a kind, a component of it; after a configuration, one of its searchers."),
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="bm25; a kind, such as retrievers; with --draw a configuration.")] = None,
+    of_kind: Annotated[str | None, typer.Argument(metavar="[name]", help="One of this kind, or of the configuration.")] = None,
     draw: Drawing = None,
 ) -> None:
     """List retrievers, rerankers, loaders, ...; explain one.
 
-    Without a name, lists all components by kind. With a kind, says what each of its components does. With the name of a
-    component, shows its parameters, how to write it in YAML and from where to import it.
+    Without a name, lists all by kind; with a kind, says what each does; of a component, shows parameters, YAML and import.
     """
     from rich.console import Console
 

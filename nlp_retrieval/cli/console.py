@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -22,11 +21,7 @@ _SETTING = re.compile(r"\b(?P<verb>pass|with) (?P<name>[a-z_]{2,40})=(?P<value>\
 
 Trust = Annotated[
     bool,
-    typer.Option(
-        "--trust",
-        help="Trust the manifest to choose more than search settings: code, files, packages and servers. "
-        "Without it, such requests are reported and refused.",
-    ),
+    typer.Option("--trust", help="Let the manifest choose code, files, packages and servers, which is refused otherwise."),
 ]
 """The option of a command that allows what a manifest may not decide."""
 
@@ -103,16 +98,13 @@ def parse_options(options: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(option: str, value: str) -> Any:
+    from nlp_retrieval.core.files.json_text import parse_json
     from nlp_retrieval.core.files.yaml_text import parse_yaml
 
     try:
-        return json.loads(value, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
+        return parse_json(value)
+    except ValueError:
         return parse_yaml(value, f"{option[:80]!r}") if value.lstrip().startswith(("[", "{")) else value
-
-
-def _refuse_constant(literal: str) -> NoReturn:
-    raise ValueError(f"{literal} is text here")
 
 
 def parse_component(text: str) -> dict[str, Any]:

@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
 """The argument of a command that names a corpus."""
 
-Loader = Annotated[
-    str | None,
-    typer.Option("--loader", "-l", help="Loader of the corpus: csv, parquet, beir, database, ... Default: by its suffix."),
-]
+Loader = Annotated[str | None, typer.Option("--loader", "-l", help="csv, beir, database, ... Default: by the suffix.")]
 """The option of a command that names a loader."""
 
-LoaderOptions = Annotated[
-    list[str] | None, typer.Option("--option", "-o", help="A parameter of the loader, as key=value. Repeatable.")
-]
+LoaderOptions = Annotated[list[str] | None, typer.Option("--option", "-o", help="key=value, for the loader. Repeatable.")]
 """The option of a command that sets parameters of a loader, as ``key=value``."""
 
 
@@ -57,23 +52,8 @@ def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) ->
     return build_as(BaseLoader, "loaders", settings, "corpus")
 
 
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        help="Number of worker processes, of one core each; default: this process, with all cores.",
-        rich_help_panel="Workers",
-    ),
-]
-RayOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ray",
-        metavar="auto|HOST:PORT",
-        help="Use a Ray cluster: the one that this machine belongs to, or the one at an address.",
-        rich_help_panel="Workers",
-    ),
-]
+WorkersOption = Annotated[int | None, typer.Option("--workers", help="Processes of one core each; default: this one.")]
+RayOption = Annotated[str | None, typer.Option("--ray", metavar="auto|HOST:PORT", help="Use this machine's Ray, or another.")]
 
 
 def index(
@@ -83,11 +63,7 @@ def index(
     option: LoaderOptions = None,
     retriever: Annotated[
         list[str] | None,
-        typer.Option(
-            "--retriever",
-            "-r",
-            help="name or name:key=value,key=value. Repeatable. Default: Lucene's BM25 if Java is installed, else bm25.",
-        ),
+        typer.Option("--retriever", "-r", help="name:key=value. Repeatable. Default: BM25, by Lucene if Java is there."),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing index of other items.")] = False,
     workers: WorkersOption = None,
@@ -95,9 +71,8 @@ def index(
 ) -> None:
     """Index a corpus.
 
-    With --workers or --ray, other processes encode the passages; the index is the same.
-
-    Existing parts are not built again; retrievers can be added to an index of the same items.
+    Existing parts are not built again; retrievers can be added to an index of the same items. With --workers or --ray, other
+    processes encode the passages; the index is the same.
     """
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher
@@ -120,9 +95,7 @@ def add(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
     loader: Loader = None,
     option: LoaderOptions = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Replace an item with the same id; otherwise that is an error.")
-    ] = False,
+    update: Annotated[bool, typer.Option("--update", help="Replace items of the same id; else that is an error.")] = False,
     trust: Trust = False,
 ) -> None:
     """Add items to an index, for all of its retrievers.
@@ -140,13 +113,8 @@ def add(
 def delete(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
     item_id: Annotated[list[str] | None, typer.Argument(help="Ids of the items.")] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", "-f", metavar="FILE", help="A file of ids, one a line; - for standard input."),
-    ] = None,
-    retriever: Annotated[
-        str | None, typer.Option("--retriever", "-r", metavar="NAME", help="Drop this retriever of the index instead.")
-    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="A file of ids, one a line; - for standard input.")] = None,
+    retriever: Annotated[str | None, typer.Option("--retriever", "-r", help="Drop this retriever instead.")] = None,
     trust: Trust = False,
 ) -> None:
     """Delete items from an index, or drop a retriever of it.

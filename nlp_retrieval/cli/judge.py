@@ -33,34 +33,20 @@ _DIFFERENCE, _MOST_COMPARED = 0.05, 10
 @app.command()
 def new(
     project: Project,
-    runs: Annotated[
-        list[Path] | None,
-        typer.Option("--runs", help="Output folder of a benchmark, or a TREC run, whose name is the system's. Repeatable."),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A benchmark's YAML instead: its searchers answer --queries.")
-    ] = None,
-    queries: Annotated[
-        Path | None, typer.Option(help="Questions: one per line (.txt), CSV, TSV, JSON or TREC topics. Default: of the runs.")
-    ] = None,
+    runs: Annotated[list[Path] | None, typer.Option(help="A benchmark's output folder, or a TREC run. Repeatable.")] = None,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="A benchmark's YAML: its searchers are asked.")] = None,
+    queries: Annotated[Path | None, typer.Option(help="A question per line (.txt), or topics. Default: of the runs.")] = None,
     corpus: Annotated[str | None, typer.Option(help="File, folder or database URL of the corpus.")] = None,
     loader: Loader = None,
     option: LoaderOptions = None,
     design: Annotated[str, typer.Option(help="depth-k: every pair; decisive: those that tell systems apart.")] = "depth-k",
     budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.")] = None,
-    measure: Annotated[
-        str | None, typer.Option(help="Measure to compare by, precision@k; default: precision at --depth.")
-    ] = None,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A:B", help="Two systems to decide between. Repeatable; default: every two."),
-    ] = None,
+    measure: Annotated[str | None, typer.Option(help="To compare by, precision@k; default: precision at --depth.")] = None,
+    compare: Annotated[list[str] | None, typer.Option(metavar="A:B", help="Repeatable; default: every two systems.")] = None,
     depth: Annotated[int, typer.Option(help="Passages of each list that take part.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
     unit: Annotated[str, typer.Option(help="item, or title: any passage of a title counts for it.")] = "item",
-    scale: Annotated[
-        str, typer.Option(help="binary, graded (0 to 3), or names of grades from 0, separated by commas.")
-    ] = "binary",
+    scale: Annotated[str, typer.Option(help="binary, graded (0 to 3), or names from 0, as in no,partly,yes.")] = "binary",
     relevant_from: Annotated[int, typer.Option(help="The least grade that is relevant.")] = 1,
     instructions: Annotated[Path | None, typer.Option(help="Text file with instructions for judges.")] = None,
 ) -> None:
@@ -187,9 +173,7 @@ def export(
 @app.command()
 def report(
     project: Project,
-    measures: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Separated by commas: precision@10,mrr@10. The first decides.")
-    ] = None,
+    measures: Annotated[str | None, typer.Option(help="As in precision@10,mrr@10: the first decides.")] = None,
     margin: Annotated[float, typer.Option(help="Differences below it do not matter.")] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -22,32 +22,14 @@ if TYPE_CHECKING:
 
 _UNLIMITED = 10_000
 
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Also print groups of queries, tests of differences, all notes.")
-]
-MeasuresOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Measures instead of those of the file or run, separated by commas: ndcg@10,recall@100,rbp@10(p=0.8).",
-    ),
-]
-MainOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The measure to sort, test pairs and draw by; default: the file's or run's."),
-]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Also print groups of queries, tests, all notes.")]
+MeasuresOption = Annotated[str | None, typer.Option(help="Instead of the file's or run's: ndcg@10,recall@100,rbp@10(p=0.8).")]
+MainOption = Annotated[str | None, typer.Option(help="The measure to sort, test and draw by; default: the file's or run's.")]
 IdenticalIds = Annotated[
     bool | None,
-    typer.Option(
-        "--ignore-identical-ids",
-        help="Ignore hits with the id of their query, which are the query itself, as in BEIR and MTEB. Default: as the "
-        "benchmarks decided; hits of files alone count.",
-    ),
+    typer.Option("--ignore-identical-ids", help="Hits with their query's id do not count. Default: as the benchmarks decided."),
 ]
-Qrels = Annotated[
-    Path | None,
-    typer.Option(help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."),
-]
+Qrels = Annotated[Path | None, typer.Option(help="Judgements of TREC run files. Default: qrels.txt next to them.")]
 AcrossCorpora = Annotated[bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")]
 Baseline = Annotated[str | None, typer.Option(help="Compare with this run or configuration; default: the first, or the run's.")]
 Output = Annotated[Path | None, typer.Option(help="Folder for the page and the result files.")]
@@ -79,9 +61,7 @@ _MOST_LISTED = 20
 
 
 def benchmark(
-    config: Annotated[
-        Path, typer.Argument(help="The configuration file (YAML). A run's folder has one, config.yaml, which repeats the run.")
-    ],
+    config: Annotated[Path, typer.Argument(help="The configuration (YAML). That in a run's folder repeats the run.")],
     output: Annotated[Path | None, typer.Option(help="Folder for the run's files. Default: the file's own.")] = None,
     wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases if the file asks for it.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and exit without writing anything.")] = False,
@@ -93,10 +73,9 @@ def benchmark(
 ) -> None:
     """Compare searchers over the same queries.
 
-    Prints what was found and a table; writes a page, results, tables for papers, costs, a manifest and TREC runs. With a grid,
-    or many searchers, the plan is printed first. Work shared by configurations is done once and stored: after an interruption,
-    repeat the command. With --workers or --ray, other processes encode, search and rerank; latency is timed in this one. A
-    configuration that fails does not stop the others; the exit code is then 1, or 4 if only packages are missing.
+    Prints what was found and a table; writes a page, results, tables for papers, costs, a manifest and TREC runs. Work shared
+    by configurations is done once and stored: after an interruption, repeat the command. With --workers or --ray, other
+    processes search, and this one times. If a configuration fails, the others go on, and the exit code is 1 or 4.
     """
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
 
@@ -170,9 +149,7 @@ def compare(
     qrels: Qrels = None,
     measures: MeasuresOption = None,
     main: MainOption = None,
-    relevant_from: Annotated[
-        int | None, typer.Option(min=1, help="The lowest relevant grade; default: that of the first folder, or 1.")
-    ] = None,
+    relevant_from: Annotated[int | None, typer.Option(min=1, help="Lowest relevant grade; default: the run's, or 1.")] = None,
     baseline: Baseline = None,
     output: Output = None,
     across_corpora: AcrossCorpora = False,
@@ -207,18 +184,15 @@ def diff(
     run_a: Annotated[str, typer.Argument(help="FOLDER:CONFIGURATION of a benchmark's output, or a TREC run file.")],
     run_b: Annotated[str, typer.Argument(help="The run to compare it with.")],
     query: Annotated[str | None, typer.Option(help="A query id; default: list the queries that change most.")] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", "-k", help="Number of hits to compare; default: as of the main measure, or 10.")
-    ] = None,
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Hits to compare; default: the main measure's, or 10.")] = None,
     qrels: Qrels = None,
     across_corpora: AcrossCorpora = False,
     ignore_identical_ids: IdenticalIds = None,
 ) -> None:
     """Show two rankings of a query side by side.
 
-    Shows which documents entered, left and moved from the first run to the second, which are gold, and which signals moved with
-    them. Without --query, lists the queries that change most. A TREC run file has no signals, unless a benchmark wrote it
-    and its other files still exist.
+    Shows which documents entered, left and moved, which are gold, and which signals moved with them. Without --query, lists the
+    queries that change most.
     """
     from rich.console import Console
 
@@ -255,6 +229,3 @@ def diff(
             say(f"note: {counted(n, 'query', 'queries')} without judgements: left out")
         return
     console.print(difference_view(difference(lists, name_a, name_b, query, k, relevant_from)))
-    without = [name for name in (name_a, name_b) if not lists.listings[name].signals]
-    if without:
-        say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")

@@ -26,17 +26,11 @@ _CONTROL = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 IndexFolder = Annotated[Path, typer.Argument(help="An index directory.")]
 Retrievers = Annotated[
-    list[str] | None,
-    typer.Option("--retriever", "-r", help="name or name:key=value,key=value. Repeatable. Default: the first in the index."),
+    list[str] | None, typer.Option("--retriever", "-r", help="name:key=value,key=value. Repeatable. Default: the first one.")
 ]
-SearcherConfig = Annotated[
-    Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take searcher and answerer from.")
-]
+SearcherConfig = Annotated[Path | None, typer.Option("--config", "-c", help="A benchmark's YAML, with the searcher.")]
 SearcherName = Annotated[str | None, typer.Option("--searcher", "-s", help="Its name in that file; default: the first.")]
-WhereText = Annotated[
-    str | None,
-    typer.Option("--where", help='Only items whose metadata match: {"country": "Japan", "year": {"gte": 2015}}.'),
-]
+WhereText = Annotated[str | None, typer.Option("--where", help='A filter: {"country": "Japan", "year": {"gte": 2015}}.')]
 Drawing = Annotated[Path | None, typer.Option("--draw", metavar="FILE", help="Also draw the searcher's stages, as SVG.")]
 
 
@@ -65,12 +59,10 @@ def search(
     explains = explain and chosen.explains
     if explain and not explains:
         say("note: no retriever of this searcher can explain a result; link_graph can")
+    show = _print_json if as_json else print_hits
     for text, hits in zip(queries, chosen.search(queries, k, wanted), strict=True):
         explained = chosen.explain(text, hits) if explains else [{} for _ in hits]
-        if as_json:
-            _print_json(text, hits, explained)
-        else:
-            print_hits(text, hits, explained)
+        show(text, hits, explained)
 
 
 def parse_filter(where: str) -> Any:
@@ -234,8 +226,7 @@ def answer(
     index: IndexFolder,
     question: Annotated[list[str] | None, typer.Argument(help="Questions; default: standard input, one per line.")] = None,
     answerer: Annotated[
-        str | None,
-        typer.Option("--answerer", "-a", help="language_model:lm=PROVIDER/MODEL, or name:key=value. Default: of --config."),
+        str | None, typer.Option("--answerer", "-a", help="language_model:lm=PROVIDER/MODEL. Default: of --config.")
     ] = None,
     retriever: Retrievers = None,
     config: SearcherConfig = None,
@@ -253,13 +244,11 @@ def answer(
     from nlp_retrieval.lm.answering import BaseAnswerer, QuestionAnswering
 
     questions = list(question) if question else _standard_input()
+    answering = None if config is None else read_benchmark_config(config).answerer
     if answerer is not None:
-        answering: object = built(BaseAnswerer, "--answerer", answerer)
-    else:
-        answering = None if config is None else read_benchmark_config(config).answerer
-    if not isinstance(answering, BaseAnswerer):
-        where_from = f"{config} has no answerer" if config is not None else "there is nothing to answer with"
-        raise ConfigurationError(f"{where_from}; pass --answerer language_model:lm=provider/model")
+        answering = built(BaseAnswerer, "--answerer", answerer)
+    if answering is None:
+        raise ConfigurationError("there is nothing to answer with; pass --answerer language_model:lm=provider/model")
     wanted = None if where is None else parse_filter(where)
     chosen = opened_searcher(index, config, searcher, retriever, trust=trust)
     for answered in QuestionAnswering(chosen, answering).answer(questions, wanted):

@@ -46,37 +46,23 @@ def command(
     workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.", min=1, max=256)] = 1,
     threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.", min=1, max=1024)] = 4,
     waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.", min=0)] = 128,
-    seconds: Annotated[
-        float, _option(_limit, "Maximum seconds per request; ten minutes for one that adds sources.", min=0.001)
-    ] = 30.0,
+    seconds: Annotated[float, _option(_limit, "Seconds per request; ten minutes to add sources.", min=0.001)] = 30.0,
     max_body: Annotated[float, _option(_limit, "Maximum size of a request body, in MiB.", min=0.001)] = 16.0,
     served_as: Annotated[
         str | None,
-        typer.Option(
-            "--as", envvar=f"{VARIABLES}_AS", help="Kind of folder: index, project (also of an empty one). Default: by content."
-        ),
+        typer.Option("--as", envvar=f"{VARIABLES}_AS", help="index, or project (also empty). Default: by content."),
     ] = None,
-    retriever: Annotated[
-        list[str] | None,
-        typer.Option("--retriever", "-r", help="name or name:key=value. Repeatable. Default: all in the index."),
-    ] = None,
+    retriever: Annotated[list[str] | None, typer.Option("--retriever", "-r", help="name:key=value. Default: all.")] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            envvar=f"{VARIABLES}_SET",
-            help="KEY=VALUE, a setting of the service; of an index fusion and reranker, as a name or mapping. Repeatable.",
-        ),
+        typer.Option("--set", envvar=f"{VARIABLES}_SET", help="KEY=VALUE: of an index fusion and reranker. Repeatable."),
     ] = None,
     mcp: Annotated[bool, _option(_mcp, "Serve it on standard input and output instead of HTTP.", "--mcp")] = False,
     mcp_http: Annotated[bool, _option(_mcp, "Also serve it at /mcp, with the same rules.", "--mcp-http")] = False,
     warm: Annotated[bool, _option(_operation, "Load models and ask a query before the first request.", "--warm")] = False,
     log_format: Annotated[str, _option(_operation, "text, or json: one object a line.")] = "text",
     log_queries: Annotated[bool, _option(_operation, "Also log the bodies of requests.", "--log-queries")] = False,
-    record: Annotated[
-        Path | None,
-        _option(_recording, "Folder for the sessions of agents: queries, ids of results, what was read; no texts."),
-    ] = None,
+    record: Annotated[Path | None, _option(_recording, "Folder for the sessions of agents; no texts are kept.")] = None,
     trust: Trust = False,
     check: Annotated[bool, typer.Option("--check", help="Open everything, say what would be served, and exit.")] = False,
 ) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.console import aligned, echo, say
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 if TYPE_CHECKING:
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 def command(
     config: Annotated[Path, typer.Argument(help="A benchmark configuration (YAML): corpus, queries, index, searchers.")],
-    searcher: Annotated[
-        str | None,
-        typer.Option("--searcher", "-s", help="The searcher with a link_graph or multi_signal; default: the first of these."),
-    ] = None,
+    searcher: Annotated[str | None, typer.Option("--searcher", "-s", help="Default: the first that has weights.")] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation; families of queries stay together.")] = 5,
 ) -> None:
     """Fit the weights of link_graph or multi_signal to judgements; without either, choose among the configurations.
@@ -62,7 +59,9 @@ def command(
         filtered_by = settings.where_from
         report = tune_signals(composed, queries, gold, folds=folds, where_from=filtered_by, measures=measures, main=main)
         weights = {f"{signal}_weight": weight for signal, weight in report.weights.items()}
-    _print(report, name)
+    echo(_lines(report, name))
+    if report.unreachable:
+        say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
     typer.echo(f"weights: {{{', '.join(f'{key}: {weight:.3f}' for key, weight in weights.items())}}}")
     say(advice(report, main))
 
@@ -93,19 +92,14 @@ def _chosen(
     raise ConfigurationError(f"{where}: no retriever link_graph or reranker multi_signal, whose weights could be fitted")
 
 
-def _print(report: TuningReport, name: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    title = f"{name}: {len(report.groups)} queries, {len({*report.groups})} groups, {len(report.fold_weights)} folds"
-    table = Table("measure", "as it is", "out of fold", "difference", "95% interval", title=title)
-    before, after = report.before.means(), report.out_of_fold.means()
-    for measure in before:
+def _lines(report: TuningReport, name: str) -> Iterator[str]:
+    yield f"{name}: {len(report.groups)} queries, {len({*report.groups})} groups, {len(report.fold_weights)} folds"
+    rows = [("measure", "as it is", "out of fold", "difference", "95% interval")]
+    after = report.out_of_fold.means()
+    for measure, before in report.before.means().items():
         gain, low, high = report.gain(measure)
-        table.add_row(measure, f"{before[measure]:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}")
-    Console().print(table)
-    if report.unreachable:
-        say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
+        rows.append((measure, f"{before:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}"))
+    yield from aligned(rows)
 
 
 def advice(report: TuningReport, measure: str) -> str:
