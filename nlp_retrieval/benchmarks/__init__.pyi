@@ -2,7 +2,7 @@
 
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker as Benchmarker
 from nlp_retrieval.benchmarks.benchmarker import compare_systems as compare_systems
-from nlp_retrieval.benchmarks.choosing import best_by_folds as best_by_folds
+from nlp_retrieval.benchmarks.comparing import best_by_folds as best_by_folds
 from nlp_retrieval.benchmarks.comparing import compare_runs as compare_runs
 from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport

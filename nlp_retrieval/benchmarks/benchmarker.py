@@ -8,20 +8,24 @@ configuration that cannot be run does not stop the others; the report says why i
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import platform
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
+from nlp_retrieval.benchmarks.checked import keys_of
 from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.entrants import (
     Corpus,
@@ -31,10 +35,10 @@ from nlp_retrieval.benchmarks.entrants import (
     generation_of,
     refuse_other_corpus,
 )
+from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
-from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
 from nlp_retrieval.benchmarks.results import (
     BenchmarkReport,
     BenchmarkRun,
@@ -45,10 +49,10 @@ from nlp_retrieval.benchmarks.results import (
     masks_of,
 )
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings, GivenItems
-from nlp_retrieval.benchmarks.shared_stages import Answered, SharedStages, answer_stage
+from nlp_retrieval.benchmarks.shared_stages import Answered, ConfigurationTask, SharedStages, answer_stage, search_elsewhere
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.benchmarks.timing import cost_of, drawn_sample, timed
-from nlp_retrieval.core.components.component import Component, Config, with_held
+from nlp_retrieval.benchmarks.timing import LATENCY_K, cost_of, drawn_sample, timed
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import Items, Queries
@@ -201,8 +205,6 @@ class _Benchmark:
         """Let workers compute the stages of the searches, if there are workers and a place for the stages."""
         if not self.settings.processes.elsewhere or self.store is None or self.corpus.generation is None:
             return
-        from nlp_retrieval.benchmarks.distributed import ConfigurationTask, search_elsewhere
-
         task = ConfigurationTask(str(self.corpus.generation.path), str(self.store.folder.absolute()), self.depth)
         searchers = {name: one for name, one in self.left().items() if not isinstance(one, TrecRun)}
         self.here = search_elsewhere(searchers, task, self.texts, self.settings.filters, self.say)
@@ -271,14 +273,13 @@ class _Benchmark:
         absent = self.corpus.items(self.lists.without_passage())
         self.lists.add_passages({item_id: item.content for item_id, item in absent.items()})
         failed = [_failed(name, each, self.errors[name]) for name, each in settings.searchers.items() if name in self.errors]
-        reasons = {failure.name: failure.reason for failure in failed}
         report = BenchmarkReport(
             configurations=[],
             baseline=settings.baseline_among(self.entrants),
             k_values=list(settings.k_values),
             query_counts={},
             n_items=len(self.corpus.rows),
-            manifest=manifest_of(settings, self.corpus, self.qrels, self.identities, reasons, self.here),
+            manifest=self._manifest({failure.name: failure.reason for failure in failed}),
             prices=settings.prices,
             failed=failed,
             counted=self._counted(),
@@ -288,6 +289,41 @@ class _Benchmark:
             report = judged(report, self.entrants, self.evaluations, self.families, groups, settings.seed, settings.resamples)
         per_query = {name: evaluation.per_query for name, evaluation in self.evaluations.items()}
         return BenchmarkRun(report, self.lists.built(), per_query, self.answers, settings.right_answers)
+
+    def _manifest(self, failed: Mapping[str, str]) -> Config:
+        """Return what the run was, as plain values, without anything that looks like a key."""
+        settings = self.settings
+        asked = [[query.query_id, query.text, query.family] for query in settings.queries]
+        written = sum(query.is_synthetic for query in settings.queries)
+        filters = sorted([query.query_id, where] for query, where in zip(settings.queries, settings.filters, strict=True))
+        right = [answer.model_dump(mode="json") for answer in settings.right_answers]
+        recorded = {name: without_secrets(value) for name, value in settings.record().items() if name not in _ELSEWHERE}
+        searched_by = {"workers": settings.workers, "ray": settings.ray, "here": without_secrets(dict(self.here))}
+        return {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "corpus": {
+                "loader": without_secrets(settings.loader.config),
+                "fingerprint": self.corpus.fingerprint,
+                "items": len(self.corpus.rows),
+            },
+            "queries": len(settings.queries),
+            "query_fingerprint": _hash([asked, self.qrels]),
+            **({"synthetic": written} if written else {}),
+            "index": str(settings.index_path),
+            **recorded,
+            "filters": _hash(filters) if any(settings.filters) else None,
+            "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
+            "right_answers": _hash(right) if right else None,
+            "main": settings.main_measure,
+            "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "k": LATENCY_K},
+            "searchers": {
+                name: {"config": without_secrets(searcher.config)}
+                | ({"failed": failed[name]} if name in failed else self.identities[name])
+                for name, searcher in settings.searchers.items()
+            },
+            "configuration": None if isinstance(settings.loader, GivenItems) else _configuration(settings),
+            **({"searched_by": searched_by, "timed_on": platform.node()} if settings.processes.elsewhere else {}),
+        } | describe_environment()
 
     def _counted(self) -> Counted:
         """Return the queries and judgements behind the figures, and those excluded."""
@@ -359,6 +395,35 @@ def group_order(queries: Sequence[Query], key: str) -> list[str]:
         return (not math.isfinite(number), number if math.isfinite(number) else 0.0, label)
 
     return sorted({label for label in group_labels(queries, key) if label is not None}, key=place)
+
+
+_ELSEWHERE = ("searchers", "loader", "index_path", "stage_folder", "seed", "latency_queries")
+"""Settings that a manifest records under other names, or not at all."""
+
+
+def _configuration(settings: BenchmarkSettings) -> Config | None:
+    """Return the settings as a configuration file has them; None if the queries were given in Python."""
+    if settings.query_loader is None:
+        return None
+    record, keys = settings.record() | {"main": settings.main_measure}, keys_of(BenchmarkSettings)
+    left_out = {"stage_folder", *(() if settings.measures is None else ("k_values",))}
+    plain: Config = without_secrets(
+        {keys[name]: value for name, value in record.items() if value is not None and name not in left_out}
+    )
+    return plain
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(canonical_json(content).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def run_identity(searcher: Entry, fingerprint: str) -> Config:
+    """Return what a configuration depends on besides its parameters: indexes, and sources of models."""
+    identity: Config = {"fingerprint": fingerprint}
+    if isinstance(searcher, TrecRun):
+        return identity
+    retrievers = [record.identity for record in searcher.index_records()]
+    return identity | {"retrievers": retrievers, "models": searcher.provenance()}
 
 
 Entrants = Entry | BaseRetriever | Mapping[str, Any] | str

@@ -1,17 +1,18 @@
-"""Comparison of finished runs: judged again over the same queries, without an index and without searching."""
+"""Comparison of finished runs, judged again over the same queries without searching; and the choice of the best by folds."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, judged, masks_of
 from nlp_retrieval.benchmarks.runs import SavedRun, Sources, corpora_record, depth_of
-from nlp_retrieval.core.candidates import offsets_of
+from nlp_retrieval.core.candidates import Scores, offsets_of
 from nlp_retrieval.core.models import SYNTHETIC
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
 from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
@@ -26,8 +27,8 @@ from nlp_retrieval.evaluation.measures import (
     read_measures,
     usual_main,
 )
-
-_CUTOFFS = [5, 10, 20]
+from nlp_retrieval.evaluation.resampling import bootstrap_interval
+from nlp_retrieval.evaluation.tuning import best_row, fitted_by_fold, folds_of
 
 
 def compare_runs(
@@ -162,7 +163,7 @@ def _measures_of(saved: Sequence[SavedRun], measures: Sequence[str] | None) -> l
     if measures is not None:
         return read_measures(measures)
     if not saved:
-        return measures_at(_CUTOFFS)
+        return measures_at([5, 10, 20])
     reach = min(depth_of(run.report) for run in saved)
     first = [Measure.parse(name) for name in saved[0].report.configurations[0].measures]
     own = [measure for measure in first if measure.family not in OF_ANSWERS and (measure.cutoff or reach) <= reach]
@@ -199,4 +200,79 @@ def _counted(sources: Sources, relevant_from: int) -> Counted:
         unjudged=len(sources.unjudged) or before.unjudged,
         own_ids=sources.own_ids or before.own_ids,
         first=before.first | {what: several[0] for what, several in ids.items() if several},
+    )
+
+
+# The best of several configurations, judged on queries that had no part in choosing it: the best of many on some queries is
+# better there than elsewhere, because chance also chose it. So each fold of the queries is ranked by the configuration that is
+# best on the other folds, and this is compared with the baseline.
+
+
+@dataclass(frozen=True, eq=False)
+class BestByFolds:
+    """The best configuration of a run by a measure, and what choosing the best gains on other queries.
+
+    ``chosen`` is the best on all folds but one, by fold; ``in_sample`` the mean of the best on the queries that chose it.
+    ``out_of_fold`` has each query by what was chosen without its fold, ``of_baseline`` by the baseline; ``gain`` is the mean
+    difference of the two, and its 95% interval over families.
+    """
+
+    measure: str
+    best: str
+    baseline: str
+    chosen: list[str]
+    in_sample: float
+    out_of_fold: Scores
+    of_baseline: Scores
+    gain: tuple[float, float, float]
+
+    def __str__(self) -> str:
+        gain, low, high = self.gain
+        same = self.chosen.count(self.best)
+        return (
+            f"best by {self.measure}: {self.best} ({self.in_sample:.3f} on the queries that chose it, chosen in {same} of "
+            f"{len(self.chosen)} folds). Chosen without the queries that it ranks: {self.out_of_fold.mean():.3f}, "
+            f"{gain:+.3f} [{low:+.3f}, {high:+.3f}] over {self.baseline}"
+        )
+
+
+def best_by_folds(run: BenchmarkRun, measure: str | None = None, *, folds: int = 5, seed: int = 0) -> BestByFolds:
+    """Choose the best configuration of a run by cross-validation over families of queries.
+
+    Args:
+        run: finished, with at least two configurations, such as those of a grid.
+        measure: that decides; by default the main measure of the run.
+        folds: at least 2, and at most as many as there are families.
+        seed: of the assignment of families to folds.
+
+    Raises:
+        ConfigurationError: the run does not have the measure.
+        GoldError: there are too few families.
+
+    Examples:
+        >>> corpus = {"d1": "a red fox", "d2": "a blue whale", "d3": "a fox and a whale"}
+        >>> systems = Benchmarker.grid(Searcher(["bm25"]), {"retrievers.bm25.b": [0.4, 1.0]})
+        >>> queries, gold = {"q1": "red fox", "q2": "blue whale"}, {"q1": ["d1"], "q2": ["d2"]}
+        >>> best = best_by_folds(compare_systems(systems, queries, gold, corpus, measures=["RR@10"]), folds=2)
+        >>> best.best, best.gain[0]
+        ('b=0.4', 0.0)
+    """
+    values, names = run.per_query, list(run.per_query)
+    main = run.report.main_measure if measure is None else measure_among(measure, list(values[names[0]]), "best_by_folds")
+    table = np.stack([values[name][main] for name in names])
+    fold_of = folds_of(run.families, folds, seed)
+    chosen = fitted_by_fold(partial(best_row, table), fold_of)
+    out_of_fold = table[np.array(chosen)[fold_of], np.arange(table.shape[1])]
+    of_baseline = values[run.report.baseline][main]
+    difference = out_of_fold - of_baseline
+    best = best_row(table, np.arange(table.shape[1]))
+    return BestByFolds(
+        measure=main,
+        best=names[best],
+        baseline=run.report.baseline,
+        chosen=[names[number] for number in chosen],
+        in_sample=float(table[best].mean()),
+        out_of_fold=out_of_fold,
+        of_baseline=of_baseline,
+        gain=(float(difference.mean()), *bootstrap_interval(difference, run.families, bounds=(-1, 1))),
     )

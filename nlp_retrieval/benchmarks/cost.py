@@ -93,6 +93,13 @@ def _currency(value: str) -> str:
     raise ConfigurationError(f"{value!r} is not a currency; give a code such as USD, or a sign")
 
 
+def _model(value: str) -> str:
+    provider, _, name = value.partition("/")
+    if not provider or not name or any(map(str.isspace, value)):
+        raise ConfigurationError(f"{value!r} is not provider/model, such as openai/gpt-4o-mini")
+    return value
+
+
 _Price = Annotated[float, Strict(), Field(ge=0.0, le=1e9, allow_inf_nan=False)]
 
 
@@ -112,7 +119,7 @@ class ModelPrice:
 class Prices:
     """A table of prices by language model, named as in its configuration; the currency is only displayed."""
 
-    models: Annotated[dict[Annotated[str, Field(pattern=r"^[^/\s]+/\S+$")], ModelPrice], Field(serialization_alias="")]
+    models: Annotated[dict[Annotated[str, AfterValidator(_model)], ModelPrice], Field(serialization_alias="")]
     currency: Annotated[str, AfterValidator(_currency)] = "USD"
 
     @property

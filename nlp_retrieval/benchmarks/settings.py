@@ -465,7 +465,7 @@ def read_benchmark_config(
     if isinstance(values.get("k_values"), int):
         values["k_values"] = [values["k_values"]]
     built = {name: _built(name, value, where) for name, value in values.items()}
-    built["searchers"] = _named(values["searchers"], where) if "searchers" in values else {}
+    built["searchers"] = _searchers(values["searchers"]) if "searchers" in values else {}
     if "grid" in values:
         given = read_settings(GridSettings, values["grid"], f"{where}: grid")
         grid = build_grid(given.searcher, given.vary, given.skip, f"{where}: grid")
@@ -488,14 +488,3 @@ def _built(name: str, value: Any, where: str) -> Any:
     if name in _TRACKERS and value is not None:
         return read_settings(_TRACKERS[name], value, f"{where}: {key}")
     return expanded(value) if name in _PATHS and isinstance(value, str) and value else value
-
-
-def _named(searchers: object, where: str) -> dict[str, Entry]:
-    if not isinstance(searchers, dict) or not searchers:
-        raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
-    for name, value in searchers.items():
-        if not isinstance(value, Mapping):
-            raise ConfigurationError(
-                f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}"
-            )
-    return {str(name): _composed(value, f"searchers.{name}") for name, value in searchers.items()}

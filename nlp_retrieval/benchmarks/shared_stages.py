@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.cost import AnsweringCost
+from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.filters import filters_for, search_each
 from nlp_retrieval.benchmarks.stage_store import (
     Entry,
     PairTable,
@@ -33,11 +35,15 @@ from nlp_retrieval.benchmarks.stage_store import (
     unpacked_candidates,
 )
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config
-from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config, with_held
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.models import Answer, RetrievalResult
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import BaseRetriever, Encode, Stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, Encode, Stages, using_stages
+from nlp_retrieval.errors import IndexMissingError, RetrievalError, first_line
 from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
 
@@ -219,3 +225,80 @@ def _answers_key(answerer: BaseAnswerer, questions: Sequence[str], read: Sequenc
             digest.update(f"{len(item)}:".encode() + item)
     content = {"answerer": identity_of(answerer), "questions": list(questions), "passages": digest.hexdigest()}
     return key_of("answers", content)
+
+
+# Configurations of a sweep as tasks of workers: processes of this machine, or a Ray cluster. A task leaves the stages of one
+# configuration in the folder of the run, and the process that asked then searches as always, and finds them there.
+
+
+@dataclass(frozen=True)
+class ConfigurationTask:
+    """Searches with configurations, in a worker."""
+
+    index: str
+    stages: str
+    k: int
+
+    def facts(self) -> dict[str, str]:
+        """Return what must be equal wherever stages are computed; processors of two kinds may differ in the last bit."""
+        described = describe_environment()
+        try:
+            corpus = corpus_of(open_generation(self.index))
+        except IndexMissingError:
+            corpus = "none"
+        facts = {"versions": str(described["versions"]), "processor": str(described["hardware"]["cpu"])}
+        return facts | {f"index at {self.index}": corpus}
+
+    def do(self, work: tuple[Config, list[str], list[Where | None]]) -> str:
+        """Search with one configuration, and return why it could not be done; empty if it was."""
+        config, texts, filters = work
+        try:
+            searcher: Any = build("searchers", config)
+            searcher.open(self.index)
+            with using_stages(SharedStages(StageStore(self.stages))):
+                search_each(searcher, texts, self.k, filters)
+        except Exception as error:  # the process that asked does it itself, and reports the error
+            return str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"
+        return ""
+
+
+def search_elsewhere(
+    searchers: Mapping[str, Any],
+    task: ConfigurationTask,
+    texts: Sequence[str],
+    filters: Sequence[Where | None],
+    say: Callable[[str], None],
+) -> dict[str, str]:
+    """Let workers search with configurations, and return, by name, why others are left to this process."""
+    from nlp_retrieval.encoders.passages import pool_at_hand
+
+    here = {name: reason for name, searcher in searchers.items() if (reason := why_here(searcher))}
+    sent = [name for name in searchers if name not in here]
+    if sent and (pool := pool_at_hand()) is not None:
+        say(f"workers search: {', '.join(sent)}")
+        works = [(searchers[name].config, list(texts), filters_for(searchers[name], filters)) for name in sent]
+        here |= {name: reason for name, (_, reason) in zip(sent, pool.results(task, works), strict=True) if reason}
+    for name, reason in here.items():
+        say(f"{name}: searched by this process: {reason}")
+    return here
+
+
+def why_here(searcher: object) -> str:
+    """Return why only this process can search with a configuration; empty if another one can create an equal searcher."""
+    from nlp_retrieval.encoders.passages import names_gpu
+    from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
+
+    if not isinstance(searcher, BaseSearcher):
+        return "it is not a registered searcher"
+    parts = list(with_held(searcher))
+    asks = searcher.calls_per_query() != 0 or not all(getattr(part, "in_workers", True) for part in parts)
+    if asks or any(isinstance(part, ServerRetriever) for part in parts):
+        return "it asks a server or a language model"
+    if names_gpu(searcher):
+        return "it names a GPU, which workers do not have"
+    try:
+        rebuilt = build("searchers", searcher.to_config())
+    except RetrievalError as error:
+        return first_line(error)
+    same = rebuilt == searcher and list(map(type, with_held(rebuilt))) == list(map(type, parts))
+    return "" if same else "the registry creates another component from its configuration"

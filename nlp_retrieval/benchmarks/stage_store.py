@@ -121,13 +121,11 @@ def _read(path: Path) -> Entry | None:
 # A key covers the complete configuration of a component and of its parts (search parameters, batch sizes and backends too:
 # they may change the last bit), the files of their models, the corpus, the input, and the versions of the packages.
 
-_NO_PART_IN_RESULTS = ("wandb",)
-
 
 def key_of(stage: str, content: Mapping[str, Any]) -> str:
     """Return the key of a stage, in hexadecimal, from everything that determines its result, as plain values."""
-    versions = {name: one for name, one in describe_environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
-    whole = {"stage": stage, "format": FORMAT, "versions": versions | {"own code": own_code()}, "content": dict(content)}
+    versions = describe_environment()["versions"] | {"own code": own_code()}
+    whole = {"stage": stage, "format": FORMAT, "versions": versions, "content": dict(content)}
     return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
 
 

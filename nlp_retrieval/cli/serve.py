@@ -27,27 +27,21 @@ _COMMON = ("path", "retrievers", "trust")
 """Parameters of every service that have command-line options of their own."""
 
 
-def _option(panel: str, about: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=about, rich_help_panel=panel, **more)
-
-
-_limit, _access, _operation, _recording = "Limits", "Access", "Operation", "Recording"
-_mcp = "Model Context Protocol"
-
-
 def command(
     path: Annotated[Path, typer.Argument(help="An index directory, or a project.", envvar=f"{VARIABLES}_PATH")],
-    host: Annotated[str, _option(_access, "Address to listen on; a token is required for any but this machine.")] = "127.0.0.1",
-    port: Annotated[int, _option(_access, "Port to listen on; 0 for any free one.", min=0, max=65_535)] = 8000,
-    token_file: Annotated[Path | None, _option(_access, f"File with the token; or set {VARIABLES}_TOKEN to it.")] = None,
-    tokens: Annotated[Path | None, _option(_access, "YAML of tokens by hash, each with a filter of what it may see.")] = None,
-    allowed_host: Annotated[list[str] | None, _option(_access, "An additional host name to accept. Repeatable.")] = None,
-    proxy: Annotated[str, _option(_access, "Address of a proxy whose X-Forwarded-For is believed.")] = "",
-    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.", min=1, max=256)] = 1,
-    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.", min=1, max=1024)] = 4,
-    waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.", min=0)] = 128,
-    seconds: Annotated[float, _option(_limit, "Seconds per request; ten minutes to add sources.", min=0.001)] = 30.0,
-    max_body: Annotated[float, _option(_limit, "Maximum size of a request body, in MiB.", min=0.001)] = 16.0,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; a token is required for any but this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.", min=0, max=65_535)] = 8000,
+    token_file: Annotated[Path | None, typer.Option(help=f"File with the token; or set {VARIABLES}_TOKEN to it.")] = None,
+    tokens: Annotated[Path | None, typer.Option(help="YAML of tokens by hash, each with a filter of what it may see.")] = None,
+    allowed_host: Annotated[list[str] | None, typer.Option(help="An additional host name to accept. Repeatable.")] = None,
+    proxy: Annotated[str, typer.Option(help="Address of a proxy whose X-Forwarded-For is believed.")] = "",
+    workers: Annotated[int, typer.Option(help="Number of processes; each opens the index.", min=1, max=256)] = 1,
+    threads: Annotated[int, typer.Option(help="Number of concurrent requests per process.", min=1, max=1024)] = 4,
+    waiting: Annotated[int, typer.Option(help="Number of requests that may wait for a thread; more are refused.", min=0)] = 128,
+    seconds: Annotated[float, typer.Option(help="Seconds per request; ten minutes to add sources.", min=0.001)] = 30.0,
+    max_body: Annotated[float, typer.Option(help="Maximum size of a request body, in MiB.", min=0.001)] = 16.0,
     served_as: Annotated[
         str | None,
         typer.Option("--as", envvar=f"{VARIABLES}_AS", help="index, or project (also empty). Default: by content."),
@@ -57,12 +51,12 @@ def command(
         list[str] | None,
         typer.Option("--set", envvar=f"{VARIABLES}_SET", help="KEY=VALUE: of an index fusion and reranker. Repeatable."),
     ] = None,
-    mcp: Annotated[bool, _option(_mcp, "Serve it on standard input and output instead of HTTP.", "--mcp")] = False,
-    mcp_http: Annotated[bool, _option(_mcp, "Also serve it at /mcp, with the same rules.", "--mcp-http")] = False,
-    warm: Annotated[bool, _option(_operation, "Load models and ask a query before the first request.", "--warm")] = False,
-    log_format: Annotated[str, _option(_operation, "text, or json: one object a line.")] = "text",
-    log_queries: Annotated[bool, _option(_operation, "Also log the bodies of requests.", "--log-queries")] = False,
-    record: Annotated[Path | None, _option(_recording, "Folder for the sessions of agents; no texts are kept.")] = None,
+    mcp: Annotated[bool, typer.Option("--mcp", help="Serve it on standard input and output instead of HTTP.")] = False,
+    mcp_http: Annotated[bool, typer.Option("--mcp-http", help="Also serve it at /mcp, with the same rules.")] = False,
+    warm: Annotated[bool, typer.Option("--warm", help="Load models and ask a query before the first request.")] = False,
+    log_format: Annotated[str, typer.Option(help="text, or json: one object a line.")] = "text",
+    log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log the bodies of requests.")] = False,
+    record: Annotated[Path | None, typer.Option(help="Folder for the sessions of agents; no texts are kept.")] = None,
     trust: Trust = False,
     check: Annotated[bool, typer.Option("--check", help="Open everything, say what would be served, and exit.")] = False,
 ) -> None:

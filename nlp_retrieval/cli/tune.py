@@ -30,7 +30,7 @@ def command(
     parameters, all are run, and each query is ranked by what is best on the other folds.
     """
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
-    from nlp_retrieval.benchmarks.choosing import best_by_folds
+    from nlp_retrieval.benchmarks.comparing import best_by_folds
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.cli.runs import refuse_failures
     from nlp_retrieval.evaluation.tuning import folds_of

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.benchmarker import group_labels, group_order
+from nlp_retrieval.benchmarks.benchmarker import group_labels, group_order, run_identity
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.benchmarks.manifest import run_identity
 from nlp_retrieval.benchmarks.results import masks_of
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import to_plain
