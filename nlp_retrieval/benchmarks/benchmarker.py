@@ -2,6 +2,7 @@
 
 Quality comes from one search per configuration, of a depth that is a setting: no measure changes the lists of another.
 Latency comes from one query at a time on a seeded sample, after a warm-up, so it reflects neither batches nor a cold start.
+The index that is opened first decides what the corpus is; a searcher without one is held to it by its results.
 With a stage folder, work shared by configurations is computed once, and an interrupted run continues where it stopped. A
 configuration that cannot be run does not stop the others; the report says why it failed.
 """
@@ -14,30 +15,25 @@ import os
 import platform
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
+import numpy as np
+
 from nlp_retrieval.benchmarks.checked import keys_of
 from nlp_retrieval.benchmarks.cost import Cost
-from nlp_retrieval.benchmarks.entrants import (
-    Corpus,
-    Entry,
-    TrecRun,
-    as_searcher,
-    generation_of,
-    refuse_other_corpus,
-)
+from nlp_retrieval.benchmarks.entrants import Entry, TrecRun, as_searcher, filters_for, generation_of, grouped, search_each
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluate import Judged
-from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.results import (
     BenchmarkReport,
@@ -55,9 +51,11 @@ from nlp_retrieval.benchmarks.timing import LATENCY_K, cost_of, drawn_sample, ti
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
-from nlp_retrieval.core.files.frames import Items, Queries
+from nlp_retrieval.core.files.frames import BaseLoader, Items, Queries
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, Generation
-from nlp_retrieval.core.models import Query, RetrievalResult, no_collection
+from nlp_retrieval.core.index.items import ItemsDigest
+from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem, no_collection
 from nlp_retrieval.core.progress_bars import progress, tracked_each
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import BaseRetriever, Stages, using_stages
@@ -65,15 +63,17 @@ from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
     ConfigurationError,
     GoldError,
+    IndexConflictError,
     IndexMismatchError,
     IndexMissingError,
+    ItemError,
     RetrievalError,
     RetrievalWarning,
 )
 from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import without_missing
-from nlp_retrieval.evaluation.rankings import ListsBuilder, are_passages, own_ids
+from nlp_retrieval.evaluation.rankings import ListsBuilder, Ranking, are_passages, own_ids
 from nlp_retrieval.evaluation.trec import checked_scores
 from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import record_calls
@@ -82,13 +82,64 @@ from nlp_retrieval.text.printing import counted
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class _Corpus:
+    """The corpus of a run: ids and titles by row, empty where there is none, and the index if a searcher has one."""
+
+    item_ids: list[str]
+    titles: list[str]
+    fingerprint: str
+    generation: Generation | None
+
+    @classmethod
+    def of(cls, generation: Generation | None, loader: BaseLoader) -> _Corpus:
+        """Return the corpus of an index or, if there is none, of a loader."""
+        if generation is not None:
+            items, fingerprint = generation.items, generation.manifest.corpus.fingerprint
+            return cls(items.ids(), items.titles(), fingerprint, generation)
+        digest = ItemsDigest()
+        read = [(item.item_id, item.title) for item in digest.passing(loader.stream())]
+        return cls([item_id for item_id, _ in read], [title for _, title in read], digest.hexdigest(), None)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each item by its id."""
+        return {item_id: row for row, item_id in enumerate(self.item_ids) if item_id}
+
+    def items(self, item_ids: Iterable[str]) -> dict[str, SearchableItem]:
+        """Return those of the items that the index has, by id; none without an index."""
+        rows = [self.rows[item_id] for item_id in item_ids if item_id in self.rows]
+        if self.generation is None or not rows:
+            return {}
+        return {item.item_id: item for item in self.generation.items.items(np.array(rows, np.int64))}
+
+    def results(self, rankings: Sequence[Ranking]) -> list[list[RetrievalResult]]:
+        """Return rankings with their items, one list per query; empty lists without an index."""
+        items = self.items(dict.fromkeys(item_id for ranking in rankings for item_id, _ in ranking))
+        return [
+            [RetrievalResult(item=items[item_id], score=score) for item_id, score in ranking if item_id in items]
+            for ranking in rankings
+        ]
+
+    def rankings(self, results: Sequence[Sequence[RetrievalResult]]) -> list[Ranking]:
+        """Return results as ids and scores, one list per query."""
+        rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in results]
+        unknown = {item_id: None for ranking in rankings for item_id, _ in ranking if item_id not in self.rows}
+        if unknown:
+            raise ItemError(
+                f"it found {len(unknown):,} items that are not in the corpus of {len(self.rows):,} (the first: "
+                f"{next(iter(unknown))!r}); let it index the corpus of this benchmark"
+            )
+        return rankings
+
+
 def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
     """Index missing parts, search, and measure."""
     run = _Benchmark(settings, on_progress or (lambda _: None))
     with using_stages(run.stages):
         run.check_ready()
         with use_workers(settings.processes):
-            run.judge_by(Corpus.of(run.index(), settings.loader))
+            run.judge_by(_Corpus.of(run.index(), settings.loader))
             run.search_elsewhere()
         for name, searcher in tracked_each("configurations", list(run.left().items())):
             with run.attempt(name):
@@ -156,7 +207,7 @@ class _Benchmark:
                 if held is None or not self._opens(searcher):
                     self.say(f"{name}: indexing")
                     searcher.index(self.settings.loader, self.settings.index_folder)
-                refuse_other_corpus(held, searcher)
+                _refuse_other_corpus(held, searcher)
                 held = held or generation_of(searcher)
         self.raise_if_all_failed()
         return held
@@ -168,7 +219,7 @@ class _Benchmark:
             return False
         return True
 
-    def judge_by(self, corpus: Corpus) -> None:
+    def judge_by(self, corpus: _Corpus) -> None:
         """Determine the judged queries and gold, given the corpus: missing gold, and queries that are passages themselves."""
         settings, self.corpus = self.settings, corpus
         evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
@@ -195,7 +246,7 @@ class _Benchmark:
         if self.n_own:
             of_all = f"{self.n_own:,} of {len(settings.queries):,} queries are items of the corpus"
             self.say(f"{of_all}; a hit that is the query itself does not count")
-        warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
+        _warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
         self.families, self.labels = [q.family for q in settings.queries], group_labels(settings.queries, settings.group_by)
         self.titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
         about = self.ids, self.texts, self.families, self.labels
@@ -251,7 +302,7 @@ class _Benchmark:
                 found = search_each(searcher, self.texts, self.depth, filters)
             results = self._counting(found, lambda hit: hit.item.item_id)
             answered = self._answered(name, results)
-        refuse_other_corpus(self.corpus.generation, searcher)
+        _refuse_other_corpus(self.corpus.generation, searcher)
         cost = cost_of(searcher.index_records(), timing, asked.by_model, searched.by_model, len(self.texts), answered)
         return results, answered, cost
 
@@ -344,6 +395,54 @@ class _Benchmark:
             own_ids=self.n_own,
             first=first | ({"missing_documents": missing.first} if missing is not None else {}),
             **{what: len(several) for what, several in ids.items()},
+        )
+
+
+def _refuse_other_corpus(held: Generation | None, searcher: object) -> None:
+    """Raise an error if a searcher has opened an index of other items than that of the run."""
+    opened = generation_of(searcher)
+    if held is None or opened is None or opened.manifest.corpus.fingerprint == held.manifest.corpus.fingerprint:
+        return
+    ours, theirs = held.manifest.corpus, opened.manifest.corpus
+    raise IndexConflictError(
+        f"{opened.path}: this configuration searches {theirs.n_items:,} items (fingerprint {theirs.fingerprint[:12]}), the "
+        f"others {ours.n_items:,} ({ours.fingerprint[:12]}), and all configurations of a run are measured on the same items; "
+        "let nothing else write to the index, or benchmark a copy of it"
+    )
+
+
+def _warn_of_filters(
+    generation: Generation | None,
+    filters: Mapping[str, Where | None],
+    qrels: Mapping[str, Mapping[str, int]],
+    row_of: Mapping[str, int],
+) -> None:
+    """Report queries that can find nothing, or only part of their gold, because of their filters."""
+    query_ids = list(filters)
+    empty: list[str] = []
+    outside: list[tuple[str, str]] = []
+    for where, positions in grouped(filters.values()):
+        mask = generation.items.mask(where) if where is not None and generation is not None else None
+        theirs = [query_ids[position] for position in positions]
+        if mask is not None and not mask.any():
+            empty += theirs
+        elif mask is not None:
+            gold = [(query_id, item) for query_id in theirs for item, grade in qrels.get(query_id, {}).items() if grade > 0]
+            outside += [(query_id, item) for query_id, item in gold if item in row_of and not mask[row_of[item]]]
+    if empty:
+        warnings.warn(
+            f"{len(empty):,} of {len(filters):,} queries have a filter that no item meets (the first: {empty[0]!r}, "
+            f"{filters[empty[0]]}); they find nothing, and count",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+    if outside:
+        query, item = outside[0]
+        warnings.warn(
+            f"{len(outside):,} gold items do not meet the filter of their query, so they cannot be found (the first: {item!r} "
+            f"of {query!r}, {filters[query]}); they count as missed",
+            RetrievalWarning,
+            stacklevel=3,
         )
 
 

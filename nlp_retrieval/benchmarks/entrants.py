@@ -1,30 +1,23 @@
-"""What takes part in a benchmark: searchers, runs of other tools, and the corpus on which all are measured.
-
-The index that is opened first decides what the corpus is, and is held open until the run is over. A searcher that stores its
-items in another way, whose ``opened`` is None, is held to it by its results.
-"""
+"""What takes part in a benchmark: searchers and runs of other tools; and how they are asked, each query with its filter."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import warnings
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
-from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.opening import expanded, sha256_of
+from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.index.items import ItemsDigest
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.errors import IndexConflictError, ItemError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.loaders.judgements import with_matched_numbers
@@ -109,57 +102,6 @@ Entry = BaseSearcher | TrecRun
 """A named entrant of a benchmark; an object with the interface of a searcher is one too."""
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """The corpus of a run: ids and titles by row, empty where there is none, and the index if a searcher has one."""
-
-    item_ids: list[str]
-    titles: list[str]
-    fingerprint: str
-    generation: Generation | None
-
-    @classmethod
-    def of(cls, generation: Generation | None, loader: BaseLoader) -> Corpus:
-        """Return the corpus of an index or, if there is none, of a loader."""
-        if generation is not None:
-            items, fingerprint = generation.items, generation.manifest.corpus.fingerprint
-            return cls(items.ids(), items.titles(), fingerprint, generation)
-        digest = ItemsDigest()
-        read = [(item.item_id, item.title) for item in digest.passing(loader.stream())]
-        return cls([item_id for item_id, _ in read], [title for _, title in read], digest.hexdigest(), None)
-
-    @cached_property
-    def rows(self) -> dict[str, int]:
-        """The row of each item by its id."""
-        return {item_id: row for row, item_id in enumerate(self.item_ids) if item_id}
-
-    def items(self, item_ids: Iterable[str]) -> dict[str, SearchableItem]:
-        """Return those of the items that the index has, by id; none without an index."""
-        rows = [self.rows[item_id] for item_id in item_ids if item_id in self.rows]
-        if self.generation is None or not rows:
-            return {}
-        return {item.item_id: item for item in self.generation.items.items(np.array(rows, np.int64))}
-
-    def results(self, rankings: Sequence[Ranking]) -> list[list[RetrievalResult]]:
-        """Return rankings with their items, one list per query; empty lists without an index."""
-        items = self.items(dict.fromkeys(item_id for ranking in rankings for item_id, _ in ranking))
-        return [
-            [RetrievalResult(item=items[item_id], score=score) for item_id, score in ranking if item_id in items]
-            for ranking in rankings
-        ]
-
-    def rankings(self, results: Sequence[Sequence[RetrievalResult]]) -> list[Ranking]:
-        """Return results as ids and scores, one list per query."""
-        rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in results]
-        unknown = {item_id: None for ranking in rankings for item_id, _ in ranking if item_id not in self.rows}
-        if unknown:
-            raise ItemError(
-                f"it found {len(unknown):,} items that are not in the corpus of {len(self.rows):,} (the first: "
-                f"{next(iter(unknown))!r}); let it index the corpus of this benchmark"
-            )
-        return rankings
-
-
 def as_searcher(entrant: Any) -> Any:
     """Return the searcher of a program of a language model, such as ``HoverMultiHop``; everything else as it is."""
     return entrant.as_searcher() if hasattr(entrant, "as_searcher") else entrant
@@ -171,14 +113,36 @@ def generation_of(searcher: object) -> Generation | None:
     return opened if isinstance(opened, Generation) else None
 
 
-def refuse_other_corpus(held: Generation | None, searcher: object) -> None:
-    """Raise an error if a searcher has opened an index of other items than that of the run."""
-    opened = generation_of(searcher)
-    if held is None or opened is None or opened.manifest.corpus.fingerprint == held.manifest.corpus.fingerprint:
-        return
-    ours, theirs = held.manifest.corpus, opened.manifest.corpus
-    raise IndexConflictError(
-        f"{opened.path}: this configuration searches {theirs.n_items:,} items (fingerprint {theirs.fingerprint[:12]}), the "
-        f"others {ours.n_items:,} ({ours.fingerprint[:12]}), and all configurations of a run are measured on the same items; "
-        "let nothing else write to the index, or benchmark a copy of it"
-    )
+def grouped(filters: Iterable[Where | None]) -> list[tuple[Where | None, list[int]]]:
+    """Return each distinct filter with the positions that have it, in order of first appearance."""
+    groups: dict[str, tuple[Where | None, list[int]]] = {}
+    for position, where in enumerate(filters):
+        key = "" if where is None else repr(parse_filter(where))
+        groups.setdefault(key, (where, []))[1].append(position)
+    return list(groups.values())
+
+
+def filters_for(searcher: Any, filters: Sequence[Where | None]) -> list[Where | None]:
+    """Return the filters to pass to a searcher, which must take some if there are any."""
+    if any(where is not None for where in filters) and "where" not in inspect.signature(searcher.search).parameters:
+        raise ConfigurationError(
+            f"{type(searcher).__name__}.search takes no filter (no parameter 'where'), and the queries of this benchmark have "
+            "filters; leave out where and where_from, or this configuration"
+        )
+    return list(filters)
+
+
+def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
+    """Search for queries with the same filter, or none."""
+    found: list[list[RetrievalResult]] = searcher.search(texts, k, **({} if where is None else {"where": where}))
+    return found
+
+
+def search_each(searcher: Any, texts: Sequence[str], k: int, filters: Sequence[Where | None]) -> list[list[RetrievalResult]]:
+    """Search for queries that may each have a filter; those of one filter together."""
+    results: list[list[RetrievalResult]] = [[] for _ in texts]
+    for where, positions in grouped(filters):
+        ranked = search_where(searcher, [texts[position] for position in positions], k, where)
+        for position, hits in zip(positions, ranked, strict=True):
+            results[position] = hits
+    return results

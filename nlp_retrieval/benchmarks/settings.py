@@ -17,7 +17,6 @@ from nlp_retrieval.benchmarks.checked import Integer, by_field, keys_of, read_se
 from nlp_retrieval.benchmarks.cost import Prices, read_prices
 from nlp_retrieval.benchmarks.entrants import Entry, as_searcher
 from nlp_retrieval.benchmarks.evaluate import read_gold
-from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
 from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build, build_as
@@ -134,6 +133,50 @@ def _filter(value: Any) -> Any:
     return value
 
 
+# ``where_from: {country: country}`` means that the items' ``country`` must be the query's ``country``: equal to a text, number
+# or truth value, or to one element of a list.
+
+
+def _where_from(where_from: object) -> dict[str, str] | None:
+    """Return ``where_from`` if it maps item keys to query keys."""
+    if where_from is None:
+        return None
+    if not isinstance(where_from, Mapping) or not where_from:
+        raise ConfigurationError(
+            f"where_from: expected keys of items with keys of queries, such as {{country: country}}, found {where_from!r}"
+        )
+    for key, source in where_from.items():
+        if not isinstance(key, str) or not isinstance(source, str) or not key or not source:
+            raise ConfigurationError(f"where_from: {key!r}: {source!r}: both are names of metadata, as in {{country: country}}")
+    return dict(where_from)
+
+
+def _filters_of(queries: Sequence[Query], where_from: Mapping[str, str] | None, where: Where | None) -> list[Where | None]:
+    """Return the filter of each query; None if it has none."""
+    if where is not None:
+        parse_filter(where)
+    if where_from is None:
+        return [where] * len(queries)
+    filters: list[Where | None] = []
+    for query in queries:
+        own = {key: _value_for(query, source, queries) for key, source in where_from.items()}
+        parse_filter(own, f"where_from of query {query.query_id!r}")
+        filters.append(own if where is None else {"and": [where, own]})
+    return filters
+
+
+def _value_for(query: Query, source: str, queries: Sequence[Query]) -> Any:
+    value = query.metadata.get(source)
+    if value is None:
+        lacking = sum(judged_query.metadata.get(source) is None for judged_query in queries)
+        has = nearest(source, query.metadata) if query.metadata else "it has no metadata"
+        raise QueryError(
+            f"where_from: query {query.query_id!r} has no {source!r} in its metadata ({lacking:,} of {len(queries):,} queries "
+            f"lack it); {has}"
+        )
+    return {"in": value} if isinstance(value, list) else value
+
+
 AnyPath = Annotated[str | Path, SkipValidation, BeforeValidator(_path)]
 
 
@@ -215,7 +258,7 @@ class BenchmarkSettings:
     on_progress: Annotated[Callable[[str], None] | None, Field(exclude=True)] = None
     answerer: Annotated[BaseAnswerer | None, Field(examples=["LanguageModelAnswerer(lm)"])] = None
     where: Annotated[Where | None, SkipValidation, BeforeValidator(_filter)] = None
-    where_from: Annotated[Mapping[str, str] | None, SkipValidation, BeforeValidator(check_where_from)] = None
+    where_from: Annotated[Mapping[str, str] | None, SkipValidation, BeforeValidator(_where_from)] = None
     workers: Annotated[int | None, SkipValidation, Field(exclude=True)] = None
     ray: Annotated[str | None, SkipValidation, Field(exclude=True)] = None
     gold_missing: GoldMissing = "count"
@@ -281,7 +324,7 @@ class BenchmarkSettings:
         measured = self.measured  # unreadable answers are reported before the work
         if self.main is not None:
             object.__setattr__(self, "main", measure_among(self.main, measured, "main"))
-        filters_of(self.queries, self.where_from, self.where)
+        _filters_of(self.queries, self.where_from, self.where)
 
     def loaded(self, **changed: Any) -> BenchmarkSettings:
         """Return the benchmark with the queries and gold of its loader, unless they were given, and with other settings."""
@@ -305,7 +348,7 @@ class BenchmarkSettings:
     @cached_property
     def filters(self) -> list[Where | None]:
         """Return the filter of each query; None if there are no filters."""
-        return filters_of(self.queries, self.where_from, self.where)
+        return _filters_of(self.queries, self.where_from, self.where)
 
     @property
     def right_answers(self) -> list[GoldAnswer]:

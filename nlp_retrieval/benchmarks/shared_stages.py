@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.cost import AnsweringCost
+from nlp_retrieval.benchmarks.entrants import filters_for, search_each
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.benchmarks.filters import filters_for, search_each
 from nlp_retrieval.benchmarks.stage_store import (
     Entry,
     PairTable,

@@ -18,9 +18,8 @@ from itertools import islice
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.entrants import generation_of
+from nlp_retrieval.benchmarks.entrants import generation_of, search_where
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.benchmarks.filters import search_where
 from nlp_retrieval.benchmarks.shared_stages import Answered
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, corpus_of, key_of
 from nlp_retrieval.core.candidates import Scores
