@@ -35,13 +35,16 @@ TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=80
         (None, "sweep.yaml: prices: expected prices by model, such as {openai/gpt-4o-mini: {input: 0.15, output: 0.60}}"),
         ({"openai/a": 0.15}, "sweep.yaml: prices: openai/a: expected settings (input, output), found 0.15"),
         ({"openai/a": {"input": 1, "ouput": 1}}, "openai/a: unknown key 'ouput'; did you mean 'output'"),
-        ({"openai/a": {"input": "0.15", "output": 1}}, "openai/a: input: expected a number, found '0.15'"),
-        ({"openai/a": {"input": 1, "output": -0.5}}, "openai/a: output: expected a number of at least 0, found -0.5"),
+        ({"openai/a": {"input": "0.15", "output": 1}}, "openai/a: input: Input should be a valid number; found '0.15'"),
+        (
+            {"openai/a": {"input": 1, "output": -0.5}},
+            "openai/a: output: Input should be greater than or equal to 0; found -0.5",
+        ),
         (
             {"gpt-4o-mini": {"input": 1, "output": 1}},
-            "prices: expected provider/model such as openai/gpt-4o-mini, found 'gpt",
+            "prices: 'gpt-4o-mini' is not provider/model, such as openai/gpt-4o-mini",
         ),
-        ({"currency": 3, "openai/a": {"input": 1, "output": 1}}, "sweep.yaml: prices: currency: expected text, found 3"),
+        ({"currency": 3, "openai/a": {"input": 1, "output": 1}}, "prices: currency: Input should be a valid string; found 3"),
         ({"currency": "\x1b[2J%$", "openai/a": {"input": 1, "output": 1}}, "currency: '\\x1b[2J%$' is not a currency"),
     ],
 )
