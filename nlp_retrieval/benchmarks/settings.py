@@ -45,7 +45,6 @@ from nlp_retrieval.evaluation.measures import (
     usual_main,
 )
 from nlp_retrieval.lm.answering import BaseAnswerer
-from nlp_retrieval.text.printing import visible
 
 
 def _searchers(value: object) -> dict[str, Entry]:
@@ -58,8 +57,8 @@ def _searchers(value: object) -> dict[str, Entry]:
         raise ConfigurationError("a benchmark needs at least one searcher")
     if isinstance(value, Mapping):
         for name in value:
-            if not isinstance(name, str) or not visible(name).strip():
-                raise ConfigurationError(f"a searcher is called {name!r}; give it a name of visible characters")
+            if not isinstance(name, str) or not name.strip():
+                raise ConfigurationError(f"a searcher is called {name!r}; give it a name")
         return {name: _composed(searcher, f"searchers.{name}") for name, searcher in value.items()}
     return named_searchers([_composed(searcher, f"searchers[{number}]") for number, searcher in enumerate(value)])
 
@@ -508,13 +507,13 @@ def read_benchmark_config(
     if isinstance(values.get("k_values"), int):
         values["k_values"] = [values["k_values"]]
     built = {name: _built(name, value, where) for name, value in values.items()}
-    built["searchers"] = _searchers(values["searchers"]) if "searchers" in values else {}
     if "grid" in values:
+        named = _searchers(values["searchers"]) if "searchers" in values else {}
         given = read_settings(GridSettings, values["grid"], f"{where}: grid")
         grid = build_grid(given.searcher, given.vary, given.skip, f"{where}: grid")
-        if twice := grid.searchers.keys() & built["searchers"].keys():
+        if twice := grid.searchers.keys() & named.keys():
             raise ConfigurationError(f"{where}: grid: {min(twice)!r} is the name of one of the searchers too; rename that one")
-        built |= {"grid": grid, "searchers": built["searchers"] | grid.searchers}
+        built |= {"grid": grid, "searchers": named | grid.searchers}
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 
 

@@ -19,8 +19,7 @@ from typer.core import TyperGroup
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import agents, components, demo, gate, indexes, judge, runs, search, serve, tune
-from nlp_retrieval.cli.console import OPTIONS, say
-from nlp_retrieval.cli.streams import fail_safe_streams
+from nlp_retrieval.cli.console import OPTIONS, fail_safe_streams, say
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
 from nlp_retrieval.lm.counting import record_calls

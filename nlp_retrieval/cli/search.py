@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, built, one_line, say
-from nlp_retrieval.cli.streams import takes_all_text
+from nlp_retrieval.cli.console import Trust, built, one_line, say, takes_all_text
 
 if TYPE_CHECKING:
     from rich.text import Text
