@@ -153,6 +153,7 @@ class _Benchmark:
 
     def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:
         self.settings, self.say = settings, say
+        self.folder = Path(settings.index_path or "")
         self.store = None if settings.stage_folder is None else StageStore(settings.stage_folder)
         self.stages = Stages() if self.store is None else SharedStages(self.store)
         self.errors: dict[str, Exception] = {}
@@ -185,8 +186,8 @@ class _Benchmark:
     def check_ready(self) -> None:
         """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing."""
         settings = self.settings
-        if not os.path.lexists(settings.index_folder / MANIFEST_FILE):  # an existing index need not be writable
-            check_folder_for_output(settings.index_folder)
+        if not os.path.lexists(self.folder / MANIFEST_FILE):  # an existing index need not be writable
+            check_folder_for_output(self.folder)
         for part in with_held(settings.answerer) if settings.answerer is not None else ():
             part.check_ready()
         for name, searcher in self.left().items():
@@ -206,7 +207,7 @@ class _Benchmark:
             with self.attempt(name):
                 if held is None or not self._opens(searcher):
                     self.say(f"{name}: indexing")
-                    searcher.index(self.settings.loader, self.settings.index_folder)
+                    searcher.index(self.settings.loader, self.folder)
                 _refuse_other_corpus(held, searcher)
                 held = held or generation_of(searcher)
         self.raise_if_all_failed()
@@ -214,7 +215,7 @@ class _Benchmark:
 
     def _opens(self, searcher: BaseSearcher) -> bool:
         try:
-            searcher.open(self.settings.index_folder)
+            searcher.open(self.folder)
         except (IndexMissingError, IndexMismatchError):
             return False
         return True

@@ -47,7 +47,7 @@ def command(
         refuse_failures(run.report)
         return
     name, composed, retriever = chosen
-    composed.index(settings.loader, settings.index_folder)
+    composed.index(settings.loader, settings.index_path or "")
     queries, gold, main = list(loaded.queries), list(loaded.gold), loaded.main_measure
     usual = ("recall", "perfect_recall", "ndcg")
     measures = settings.measures or [each for each in loaded.measured if each == main or each.partition("@")[0] in usual]
