@@ -31,7 +31,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.checked import keys_of
 from nlp_retrieval.benchmarks.cost import Cost
-from nlp_retrieval.benchmarks.entrants import Entry, TrecRun, as_searcher, filters_for, generation_of, grouped, search_each
+from nlp_retrieval.benchmarks.entrants import Entry, TrecRun, as_searcher, generation_of, grouped, search_each
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.grid import build_grid
@@ -295,7 +295,7 @@ class _Benchmark:
         self.say(f"{name}: searching {counted(len(self.texts), 'query', 'queries')}")
         if hasattr(searcher, "expect"):  # it keeps what it does for each question, under the question's id
             searcher.expect(self.settings.queries)
-        filters = filters_for(searcher, self.settings.filters)
+        filters = self.settings.filters
         sample = drawn_sample(self.texts, self.settings.latency_queries, self.settings.seed, filters)
         with record_calls() as asked:
             timing = timed(searcher, *sample, self.store)

@@ -122,18 +122,13 @@ def grouped(filters: Iterable[Where | None]) -> list[tuple[Where | None, list[in
     return list(groups.values())
 
 
-def filters_for(searcher: Any, filters: Sequence[Where | None]) -> list[Where | None]:
-    """Return the filters to pass to a searcher, which must take some if there are any."""
-    if any(where is not None for where in filters) and "where" not in inspect.signature(searcher.search).parameters:
+def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
+    """Search for queries with the same filter, or none."""
+    if where is not None and "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError(
             f"{type(searcher).__name__}.search takes no filter (no parameter 'where'), and the queries of this benchmark have "
             "filters; leave out where and where_from, or this configuration"
         )
-    return list(filters)
-
-
-def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
-    """Search for queries with the same filter, or none."""
     found: list[list[RetrievalResult]] = searcher.search(texts, k, **({} if where is None else {"where": where}))
     return found
 

@@ -153,20 +153,6 @@ def _where_from(where_from: object) -> dict[str, str] | None:
     return dict(where_from)
 
 
-def _filters_of(queries: Sequence[Query], where_from: Mapping[str, str] | None, where: Where | None) -> list[Where | None]:
-    """Return the filter of each query; None if it has none."""
-    if where is not None:
-        parse_filter(where)
-    if where_from is None:
-        return [where] * len(queries)
-    filters: list[Where | None] = []
-    for query in queries:
-        own = {key: _value_for(query, source, queries) for key, source in where_from.items()}
-        parse_filter(own, f"where_from of query {query.query_id!r}")
-        filters.append(own if where is None else {"and": [where, own]})
-    return filters
-
-
 def _value_for(query: Query, source: str, queries: Sequence[Query]) -> Any:
     value = query.metadata.get(source)
     if value is None:
@@ -345,7 +331,14 @@ class BenchmarkSettings:
     @cached_property
     def filters(self) -> list[Where | None]:
         """Return the filter of each query; None if there are no filters."""
-        return _filters_of(self.queries, self.where_from, self.where)
+        if self.where_from is None:
+            return [self.where] * len(self.queries)
+        filters: list[Where | None] = []
+        for query in self.queries:
+            own = {key: _value_for(query, source, self.queries) for key, source in self.where_from.items()}
+            parse_filter(own, f"where_from of query {query.query_id!r}")
+            filters.append(own if self.where is None else {"and": [self.where, own]})
+        return filters
 
     @property
     def right_answers(self) -> list[GoldAnswer]:

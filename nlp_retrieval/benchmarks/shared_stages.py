@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.cost import AnsweringCost
-from nlp_retrieval.benchmarks.entrants import filters_for, search_each
+from nlp_retrieval.benchmarks.entrants import search_each
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.stage_store import (
     Entry,
@@ -276,7 +276,7 @@ def search_elsewhere(
     sent = [name for name in searchers if name not in here]
     if sent and (pool := pool_at_hand()) is not None:
         say(f"workers search: {', '.join(sent)}")
-        works = [(searchers[name].config, list(texts), filters_for(searchers[name], filters)) for name in sent]
+        works = [(searchers[name].config, list(texts), list(filters)) for name in sent]
         here |= {name: reason for name, (_, reason) in zip(sent, pool.results(task, works), strict=True) if reason}
     for name, reason in here.items():
         say(f"{name}: searched by this process: {reason}")
