@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _UNLIMITED = 10_000
 
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Also print groups of queries, tests, all notes.")]
 MeasuresOption = Annotated[str | None, typer.Option(help="Instead of the file's or run's: ndcg@10,recall@100,rbp@10(p=0.8).")]
 MainOption = Annotated[str | None, typer.Option(help="The measure to sort, test and draw by; default: the file's or run's.")]
 IdenticalIds = Annotated[
@@ -40,7 +39,7 @@ def names_of(columns: str | None) -> list[str]:
     return [name.strip() for name in (columns or "").split(",") if name.strip()]
 
 
-def print_comparison(report: BenchmarkReport, *, verbose: bool = False) -> None:
+def print_comparison(report: BenchmarkReport) -> None:
     """Print the table of a comparison.
 
     In a pipe, the table is as wide as its columns; in a terminal, or if ``COLUMNS`` is set, columns that do not fit are left
@@ -52,7 +51,7 @@ def print_comparison(report: BenchmarkReport, *, verbose: bool = False) -> None:
     from nlp_retrieval.reports.view import view_of
 
     is_whole = not (sys.stdout.isatty() or "COLUMNS" in os.environ)
-    Console(width=_UNLIMITED if is_whole else None).print(SummaryTable(view_of(report), is_whole, verbose), soft_wrap=False)
+    Console(width=_UNLIMITED if is_whole else None).print(SummaryTable(view_of(report), is_whole), soft_wrap=False)
 
 
 _HANDFUL = 5
@@ -67,7 +66,6 @@ def benchmark(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and exit without writing anything.")] = False,
     measures: MeasuresOption = None,
     main: MainOption = None,
-    verbose: VerboseOption = False,
     workers: WorkersOption = None,
     ray: RayOption = None,
 ) -> None:
@@ -87,7 +85,7 @@ def benchmark(
 
         typer.echo("\n".join(plan_of(described.settings()).lines(whole=dry_run)), err=not dry_run)
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, wandb=wandb, verbose=verbose))
+        refuse_failures(run_benchmark(described, output, wandb=wandb))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -117,9 +115,7 @@ def _check_output(folder: Path, trackers: Sequence[WandbSettings | MlflowSetting
         say(check_tracker(tracker, folder))
 
 
-def run_benchmark(
-    config: BenchmarkConfig, output: Path | None = None, *, wandb: bool = True, verbose: bool = False
-) -> BenchmarkReport:
+def run_benchmark(config: BenchmarkConfig, output: Path | None = None, *, wandb: bool = True) -> BenchmarkReport:
     """Run a benchmark, print the table, log the runs, and report where everything is."""
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
@@ -135,7 +131,7 @@ def run_benchmark(
 
     with progress("writing the page and files", None):
         report = write_run_files(run, folder)
-    print_comparison(report, verbose=verbose)
+    print_comparison(report)
     say(f"page: {report.files['report']}")
     say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
     for tracker in trackers:
@@ -154,7 +150,6 @@ def compare(
     output: Output = None,
     across_corpora: AcrossCorpora = False,
     ignore_identical_ids: IdenticalIds = None,
-    verbose: VerboseOption = False,
 ) -> None:
     """Compare finished runs, with significance tests.
 
@@ -172,7 +167,7 @@ def compare(
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, baseline, measures=names_of(measures) or None, main=main, relevant_from=relevant_from)
     report = write_run_files(run, output) if output is not None else run.report
-    print_comparison(report, verbose=verbose)
+    print_comparison(report)
     costs = [entrant.cost for entrant in sources.entrants.values()]
     if any(costs) and not any(result.cost for result in report.configurations):
         say("note: costs were measured on different machines and are left out")

@@ -29,8 +29,6 @@ from nlp_retrieval.reports.figures import (
     ALPHA,
     BETTER,
     MARK,
-    NO_VERDICT,
-    NOTHING_TO_FIND,
     WORSE,
     Column,
     best_first,
@@ -38,8 +36,8 @@ from nlp_retrieval.reports.figures import (
     grid_axes,
     mark_of,
 )
-from nlp_retrieval.reports.findings import headline, tied_with_best
-from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, Row
+from nlp_retrieval.reports.findings import headline
+from nlp_retrieval.reports.view import Cell, ReportView, Row
 from nlp_retrieval.text.printing import counted, printable
 
 _MISSING: dict[Seen, str] = {"unseen": "not found by it", "absent": "no such signal", "unlisted": "not in the list", "seen": ""}
@@ -181,7 +179,6 @@ class SummaryTable:
 
     view: ReportView
     whole: bool = False
-    verbose: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         view, dim, plain = self.view, "dim" if console.is_terminal else "", options.ascii_only
@@ -191,29 +188,23 @@ class SummaryTable:
 
         if found := headline(view.report):
             yield line(found, "bold" if console.is_terminal else "")
-        results, names = best_first(view.report), [group.name for group in view.groups]
-        blocks = names if self.verbose else names[:1]
-        columns = self._columns()
+        results, columns = best_first(view.report), self._columns()
         for axes in (grid_axes(view.report), {}):
-            table, shown = self._fitted(results, blocks, columns, axes, self._left_out_first(columns), options)
+            table, shown = self._fitted(results, columns, axes, self._left_out_first(columns), options)
             if self._fits(table, options):
                 break
         yield from (Text(""), table, Text(""))
-        yield from map(line, self._notes(shown, bold=console.is_terminal))
+        yield from map(line, self._notes(shown))
         yield from (line(note, "") for note in self._warnings())
         if view.model_columns:
             asked = [row.result.name for row in view.groups[0].rows if _asked(row, view)]
             last = sorted(view.model_columns, key=lambda column: _MODEL_COLUMNS_LEFT_OUT.index(column.key))
             table, shown = self._fitted(
-                [result for result in results if result.name in asked], [""], [(column, "") for column in view.model_columns],
+                [result for result in results if result.name in asked], [(column, "") for column in view.model_columns],
                 {}, [[(column, "")] for column in last], options,
             )  # fmt: skip
             yield from (Text(""), table)
-            left_out = _left_out(len(view.model_columns) - len(shown))
-            if note := " ".join(
-                filter(None, [left_out, *([CALLS_AND_TOKENS, printable(view.prices)] if self.verbose else [])])
-            ):
-                yield line(note)
+            yield from map(line, _left_out(len(view.model_columns) - len(shown)))
             for name in (result.name for result in view.report.configurations):
                 yield from (Text(printable(f"{name}: {notes[name]}")) for notes in self._of_models() if name in notes)
 
@@ -223,9 +214,8 @@ class SummaryTable:
     def _columns(self) -> list[_Shown]:
         view = self.view
         main = [column for column in view.summary if column.key == view.main_measure]
-        groups = [] if self.verbose else [group.name for group in view.groups[1:]]
         others = [column for column in view.summary if column not in main]
-        return [(column, group) for column in main for group in ["", *groups]] + [(column, "") for column in others]
+        return [(column, group.name) for column in main for group in view.groups] + [(column, "") for column in others]
 
     def _left_out_first(self, columns: Sequence[_Shown]) -> list[list[_Shown]]:
         """The columns to leave out, those of equal importance together; the main measure never."""
@@ -251,7 +241,6 @@ class SummaryTable:
     def _fitted(
         self,
         results: Sequence[ConfigurationResult],
-        blocks: Sequence[str],
         columns: Sequence[_Shown],
         axes: Mapping[str, Mapping[str, str]],
         left_out_first: Sequence[Sequence[_Shown]],
@@ -259,46 +248,37 @@ class SummaryTable:
     ) -> tuple[Table, list[_Shown]]:
         """Draw as many columns as fit the terminal, and return them."""
         shown = list(columns)
-        table = self._table(results, blocks, shown, axes, options)
+        table = self._table(results, shown, axes, options)
         for left_out in left_out_first:
             if self._fits(table, options) or (axes and len(shown) <= _FEWEST_BESIDE_AXES):
                 break
             shown = [column for column in shown if column not in left_out]
-            table = self._table(results, blocks, shown, axes, options)
+            table = self._table(results, shown, axes, options)
         return table, shown
 
     def _table(
         self,
         results: Sequence[ConfigurationResult],
-        blocks: Sequence[str],
         shown: Sequence[_Shown],
         axes: Mapping[str, Mapping[str, str]],
         options: ConsoleOptions,
     ) -> Table:
-        """The configurations in each block, which is a group of queries."""
-        groups = {group.name: group for group in self.view.groups}
         rows = {(group.name, row.result.name): row for group in self.view.groups for row in group.rows}
-        titles = [printable(str(groups[block])) for block in blocks] if len(blocks) > 1 else []
         plain = options.ascii_only  # a box has a space between columns
         table = Table(box=None if plain else SIMPLE_HEAD, padding=(0, int(plain), 0, 0), pad_edge=False, show_edge=False)
-        labels = self._add_labels(table, results, titles, axes, options)
+        labels = self._add_labels(table, results, axes, options)
         columns = []
         for column, group in shown:
-            cells = [rows[group or block, result.name].cells[column.key] for block in blocks for result in results]
+            cells = [rows[group, result.name].cells[column.key] for result in results]
             columns.append(_add_figures(table, self._heading(column, group, shown), cells, ascii_only=plain))
-        for place in range(len(blocks)):
-            if titles:
-                table.add_section()
-                table.add_row(Text(titles[place], style="italic"))
-            for number in range(len(results)):
-                table.add_row(*labels[number], *(column[place * len(results) + number] for column in columns))
+        for own, *cells_of_row in zip(labels, *columns, strict=True):
+            table.add_row(*own, *cells_of_row)
         return table
 
     def _add_labels(
         self,
         table: Table,
         results: Sequence[ConfigurationResult],
-        titles: Sequence[str],
         axes: Mapping[str, Mapping[str, str]],
         options: ConsoleOptions,
     ) -> list[list[Text]]:
@@ -318,7 +298,7 @@ class SummaryTable:
         ]
         if any(names):
             room = max(_NARROWEST_NAME, options.max_width // (5 if axes else 3))
-            widths[0] = min(max(map(cell_len, [*names, *titles, "configuration"])), room)
+            widths[0] = min(max(map(cell_len, [*names, "configuration"])), room)
         for heading, width in zip(headings, widths, strict=True):
             table.add_column(Text(heading), width=width + 1, overflow="fold")
         return [[Text(text) for text in row] for row in zip(*columns, strict=True)]
@@ -330,28 +310,16 @@ class SummaryTable:
             lines = column.label.split(" ")
         else:
             lines = [_SHORT.get(column.family, family_label(column.family)), column.label]
-        if column.key == self.view.main_measure and not self.verbose:
+        if column.key == self.view.main_measure:
             (own,) = (one for one in self.view.groups if one.name == group)
             if any(other for _, other in shown):
                 lines += wrap(printable(group) or "all", _WIDEST_HEADING)
             lines += [] if own.count is None else [f"n={own.count:,}"]
         return lines
 
-    def _notes(self, shown: Sequence[_Shown], *, bold: bool) -> Iterator[str]:
-        """What the marks mean, and how to see what is not shown; with ``verbose``, how it was tested too."""
+    def _notes(self, shown: Sequence[_Shown]) -> Iterator[str]:
+        """What the marks mean, and what is not shown."""
         view = self.view
-        left_out = _left_out(len(view.summary) - sum(not group for _, group in shown))
-        if self.verbose:
-            yield " ".join(filter(None, ["* baseline.", left_out, view.legend, NO_VERDICT if bold else ""]))
-            yield from filter(None, [view.chance])
-            if any(column.key in view.fronts for column, _ in shown):
-                yield view.front_legend
-            if ties := tied_with_best(view.report):
-                best = best_first(view.report)[0].name
-                yield printable(f"Not distinguishable from {best} in {view.main_label}: {'; '.join(ties)}.")
-            for reason, groups in view.out_of_reach.items():
-                yield f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}."
-            return
         cells = [
             row.cells[column.key] for column, of in shown for group in view.groups if group.name == of for row in group.rows
         ]
@@ -364,15 +332,13 @@ class SummaryTable:
             untested = "; differences are not tested for significance"
         said += [f"{MARK} Pareto front"] * any(cell.on_front for cell in cells)
         yield ", ".join(said) + untested
-        more = [*["every group"] * (len(view.groups) > 1), *["how it was tested"] * bool(view.comparisons)]
-        if note := " ".join(filter(None, [left_out, f"--verbose: {', '.join(more)}." if more else ""])):
-            yield note
+        yield from _left_out(len(view.summary) - sum(not group for _, group in shown))
 
     def _warnings(self) -> Iterator[str]:
         """Whatever a reader of the figures must know."""
         view, counts = self.view, self.view.report.counted
         plain = "" if counts is None else f"Counted: {counted(counts.queries, 'query', 'queries')}."
-        yield from filter(None, [view.counted if self.verbose or view.counted != plain else "", view.small_sample])
+        yield from filter(None, [view.counted if view.counted != plain else "", view.small_sample])
         yield from map(printable, view.cautions)
         yield from view.failures
 
@@ -381,8 +347,8 @@ def _asked(row: Row, view: ReportView) -> bool:
     return any(row.cells[column.key].value is not None for column in view.model_columns)
 
 
-def _left_out(columns: int) -> str:
-    return f"{counted(columns, 'column')} left out: this terminal is too narrow." if columns else ""
+def _left_out(columns: int) -> list[str]:
+    return [f"{counted(columns, 'column')} left out: this terminal is too narrow."] if columns else []
 
 
 def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell], *, ascii_only: bool) -> list[Text]:

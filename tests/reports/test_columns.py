@@ -14,10 +14,10 @@ from nlp_retrieval.reports.view import view_of
 from .report_data import configuration, measures_like, report_of, usual_report
 
 
-def printed(report: BenchmarkReport, width: int, terminal: bool = False, verbose: bool = False) -> str:
+def printed(report: BenchmarkReport, width: int, terminal: bool = False) -> str:
     file = io.StringIO()
     Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None).print(
-        SummaryTable(view_of(report), verbose=verbose)
+        SummaryTable(view_of(report))
     )
     return file.getvalue()
 
