@@ -212,9 +212,11 @@ def _report_lines(made: JudgingReport) -> Iterator[str]:
         systems = dict.fromkeys(system for means in known.values() for system in means)
         cells = [[f"{means[system]:.3f}" if system in means else "" for means in known.values()] for system in systems]
         yield from aligned([("system", *known), *((system, *row) for system, row in zip(systems, cells, strict=True))])
-    if made.model is not None and (agreed := made.model.agreement) is None:
+    if made.model is None:
+        return
+    if (agreed := made.model.agreement) is None:
         yield f"\n{made.model.name} as a judge: how far it agrees with people is unknown; too few pairs were judged by both."
-    elif made.model is not None:
+    else:
         yield (
             f"\n{made.model.name} as a judge: kappa with people {_figure(agreed.kappa, agreed.kappa_interval)}, weighted "
             f"{_figure(agreed.weighted, agreed.weighted_interval)}; its grade minus theirs, on average:"
