@@ -499,12 +499,12 @@ def read_benchmark_config(
         values["k_values"] = [values["k_values"]]
     built = {name: _built(name, value, where) for name, value in values.items()}
     if "grid" in values:
-        named = _searchers(values["searchers"]) if "searchers" in values else {}
+        written = _searchers(values["searchers"]) if "searchers" in values else {}
         given = read_settings(GridSettings, values["grid"], f"{where}: grid")
         grid = build_grid(given.searcher, given.vary, given.skip, f"{where}: grid")
-        if twice := grid.searchers.keys() & named.keys():
+        if twice := grid.searchers.keys() & written.keys():
             raise ConfigurationError(f"{where}: grid: {min(twice)!r} is the name of one of the searchers too; rename that one")
-        built |= {"grid": grid, "searchers": named | grid.searchers}
+        built |= {"grid": grid, "searchers": written | grid.searchers}
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 
 

@@ -103,8 +103,9 @@ def test_a_page_escapes_texts_links_citations_and_says_what_it_leaves_out(folder
     evaluation = evaluate_trajectories([long], {"q1": ["p1", "p2"]})
     shown = shown_steps(long, evaluation)
     assert len(shown) == MOST_STEPS
-    assert [result.item_id for result in shown[0].results][-1] == "p1"  # gold beyond what is shown
-    assert shown[0].more == 40 - MOST_RESULTS
+    _, results, more = shown[0]
+    assert results[-1].item_id == "p1"  # gold beyond what is shown
+    assert more == 40 - MOST_RESULTS
     page = trajectories_page(evaluation, [long])
     assert "<script>alert" not in page
     assert "\x1b" not in page
