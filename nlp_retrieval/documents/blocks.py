@@ -50,7 +50,6 @@ class TextBlock:
 
     Args:
         kind: "other" is code.
-        line: where it begins, from 1.
         pieces: of a row of a table, those of each cell; of anything else, all in one list.
         level: of a heading, 1 to 6; of an item, its depth.
         name: of a note; of an item its number, or "-", and empty for its further paragraphs.
@@ -80,7 +79,6 @@ class Reference:
     Args:
         mark: as written; the key of a bibliography's entry.
         title: the text of the entry without the URL, which may be empty.
-        line: from 1.
         other_urls: under which the same work may be stored.
 
     Examples:
@@ -218,9 +216,7 @@ class Draft:
         return pieces
 
 
-# Raised text: powers are written as such; the marks of footnotes are no part of a sentence.
-#
-# ``22<sup>[2]</sup> stops`` says 22 stops, ``10<sup>6</sup>`` is a million and ``m<sup>2</sup>`` a unit.
+# Raised text: ``22<sup>[2]</sup> stops`` says 22 stops, ``10<sup>6</sup>`` is a million and ``m<sup>2</sup>`` a unit.
 
 _MAY_BE_RAISED = "0123456789+-\u2212()n"
 _RAISED = str.maketrans(_MAY_BE_RAISED, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ⁿ")
@@ -250,9 +246,6 @@ def _settled(pieces: Sequence[Piece], at: int) -> Piece:
     if _MARK.fullmatch(piece.text) and not is_power and not is_isotope:
         return piece
     return Piece("text", as_raised(piece.text), piece.line)
-
-
-# Tables.
 
 
 def row_blocks(rows: Sequence[tuple[int, list[list[Piece]]]], n_heads: int = 1) -> Iterator[TextBlock]:

@@ -64,7 +64,7 @@ def clean_text(text: str) -> tuple[str, Counter[str]]:
     gone: list[str] = []
 
     def needed(run: re.Match[str]) -> str:
-        kept = _needed(text[run.start() - 1] if run.start() else "", run[0], text[run.end() : run.end() + 1])
+        kept = _needed(text[run.start() - 1] if run.start() else " ", run[0], text[run.end() : run.end() + 1] or " ")
         gone.append(run[0][len(kept) :])
         return kept
 
@@ -86,13 +86,9 @@ def clean_title(text: str) -> str:
 
 def _needed(before: str, run: str, after: str) -> str:
     """Return the characters of an invisible run that have a function between the visible characters around it."""
-    if not before:
-        return ""
     is_selector = re.match(f"[{_SELECTORS}]", run) and unicodedata.category(before) in _TAKE_SELECTORS
     kept = run[0] if is_selector else ""
     joiner = run[len(kept) :]
-    joins_letters = joiner in ("\u200c", "\u200d") and after and _JOINING.match(before) and _JOINING.match(after)
-    joins_emoji = (
-        joiner == "\u200d" and after and unicodedata.category(before) + unicodedata.category(after) in ("SoSo", "SkSo")
-    )
+    joins_letters = joiner in ("\u200c", "\u200d") and _JOINING.match(before) and _JOINING.match(after)
+    joins_emoji = joiner == "\u200d" and unicodedata.category(before) + unicodedata.category(after) in ("SoSo", "SkSo")
     return kept + joiner if joins_letters or joins_emoji else kept

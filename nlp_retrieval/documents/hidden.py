@@ -131,9 +131,6 @@ def remove_hidden(page: Any) -> Counter[str]:
     return +counts
 
 
-# The declarations that apply to an element, by the cascade.
-
-
 def _read(rules: Sequence[Any], matcher: Matcher) -> None:
     for rule in rules:
         if rule.type == "at-rule" and rule.lower_at_keyword == "media" and rule.content is not None:

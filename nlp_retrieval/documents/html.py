@@ -83,24 +83,19 @@ def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     try:
         removed = remove_hidden(page)
         reader = _Page(page)
-        reader.read()
     except StylesTooCostlyError:
         raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
     titles = [each.text_content().strip() for each in page.findall("head/title")[:1]]
-    titles += [text_of(block) for _, block in reader.blocks if block.kind == "heading" and block.level == 1]
+    headings = (block.pieces[0] for _, block in reader.blocks if block.kind == "heading")
+    titles += ["".join(piece.text for piece in one if piece.kind not in ("note", "raised")) for one in headings]
     blocks = _with_main_text(page, reader.blocks) if is_of_web else [block for _, block in reader.blocks]
     return Document(blocks, clean_title(next(filter(None, titles), "")), removed=removed + reader.draft.removed)
 
 
-def text_of(heading: TextBlock) -> str:
-    """Return the text of a heading, without marks."""
-    return "".join(piece.text for piece in heading.pieces[0] if piece.kind not in ("note", "raised")).strip()
-
-
 class _Page:
-    """One reading of a page, block by block; the parser limits how deep it goes."""
+    """What a page says, block by block, with the element of each; the parser limits how deep it goes."""
 
     def __init__(self, page: Any) -> None:
         self._page = page
@@ -113,6 +108,10 @@ class _Page:
         self._names: dict[Any, str] = {note: note.get("name", "") for note in page.iter(NOTE)}
         self._targets: dict[Any, Any] = {}
         self._find_notes()
+        body = page.find("body")
+        body = body if body is not None else page
+        self._content(body, 1)
+        self._flush(body)
 
     def _find_notes(self) -> None:
         """Find the elements that short links and links to references lead forward to, and name them."""
@@ -135,16 +134,6 @@ class _Page:
                 labels.add(label)
                 self._names[target] = label
 
-    def read(self) -> None:
-        """Read the body, to blocks and the elements that they are of."""
-        body = self._page.find("body")
-        body = body if body is not None else self._page
-        self._content(body, 1)
-        self._flush(body)
-
-    def _add(self, element: Any, *blocks: TextBlock) -> None:
-        self.blocks += [(element, block) for block in blocks]
-
     def _flush(self, element: Any) -> None:
         is_empty, pieces, quoted = not self.draft, self.draft.take(), self._quoted > 0
         if is_empty:
@@ -159,7 +148,7 @@ class _Page:
             self._item = ""
         else:
             block = TextBlock("paragraph", line, [pieces], quoted=quoted)
-        self._add(element, block)
+        self.blocks.append((element, block))
 
     def _content(self, element: Any, line: int) -> None:
         self.draft.add("text", _SPACES.sub(" ", element.text or ""), line)
@@ -175,7 +164,7 @@ class _Page:
             if tag == "li":
                 self._count(element)
             outer, self._note = self._note, self._names[element]
-            self._add(element, TextBlock("note", line, [[]], name=self._note))
+            self.blocks.append((element, TextBlock("note", line, [[]], name=self._note)))
             self._content(element, line)
             self._flush(element)
             self._note = outer
@@ -187,7 +176,7 @@ class _Page:
                 if number:
                     self.draft.add("break", "\n", line + number)
                 self.draft.add("code", text, line + number)
-            self._add(element, TextBlock("other", line, [self.draft.take()]))
+            self.blocks.append((element, TextBlock("other", line, [self.draft.take()])))
         elif tag in _BLOCKS:
             self._block(element, tag, line)
         else:
@@ -294,10 +283,8 @@ class _Page:
             n_heads = 2
             heads[:2] = [True] * len(heads[:2])
         filled = list(self._filled(rows, cells, heads))
-        if self._inside:  # a table in a cell
-            self._add(table, *(TextBlock("row", row_line, row) for row_line, row in filled))
-        else:
-            self._add(table, *row_blocks(filled, n_heads))
+        of_cell = (TextBlock("row", row_line, row) for row_line, row in filled)
+        self.blocks += [(table, block) for block in (of_cell if self._inside else row_blocks(filled, n_heads))]
 
     def _filled(
         self, rows: Sequence[Any], cells: Sequence[Sequence[Any]], heads: Sequence[bool]

@@ -57,7 +57,6 @@ _UNREAD = re.compile(
 """What is no text, and what the parser does not tell from text."""
 
 _OWN = re.compile(r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})")
-_MOST_NAMED = 20
 
 
 def read_latex(text: str, where: str) -> Document:
@@ -84,7 +83,7 @@ def read_latex(text: str, where: str) -> Document:
         cure = "was not read; give it by --bibliography FILE" if "bib" in kind else "was not followed; audit that file too"
         notes.append(f"{where}: \\{kind}{{{printable(name)}}} {cure}")
     if reader.unknown:
-        names = ", ".join(f"\\{name}" for name in list(reader.unknown)[:_MOST_NAMED])
+        names = ", ".join(f"\\{name}" for name in list(reader.unknown)[:20])
         notes.append(f"{where}: macros that are not known, of which only what stands in their braces was read: {names}")
     return replace(document, removed=document.removed + removed, notes=notes)
 
@@ -156,9 +155,6 @@ class _Latex:
                 self.unknown[name] = None
             self._line = bisect_right(self._starts, node.pos)
             self._read(node, type(node).__name__)
-
-    def _cites(self, node: Any) -> bool:
-        return self._macros.get(_macro(node), ("", ""))[1] == "cite"
 
     def _read(self, node: Any, kind: str) -> None:
         if kind == "LatexCharsNode":
@@ -252,7 +248,7 @@ class _Latex:
     def _footnote(self, group: Any) -> None:
         name = f"footnote {next(self._footnotes)}"
         nodes = getattr(group, "nodelist", ())
-        cites = [node for node in nodes if self._cites(node)]
+        cites = [node for node in nodes if self._macros.get(_macro(node), ("", ""))[1] == "cite"]
         if cites and all(node in cites or not node.latex_verbatim().strip(" \n.;,~") for node in nodes):
             self._walk([group])  # \footnote{\cite{key}} cites the work itself
             return

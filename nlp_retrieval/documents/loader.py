@@ -57,8 +57,6 @@ def files_in(folder: Path, left_out: dict[str, list[str]], others: tuple[str, ..
                 left_out.setdefault("unsupported files skipped", []).append(printable(str(path)))
 
 
-# Manifests.
-
 _FIELDS = {name: name for name in ("file", "url", "canonical", "quality", "date", "title", "doi")}
 _FIELDS |= {"filename": "file", "canonicalurl": "canonical", "grade": "quality"}
 _FIELDS |= {"accessed": "fetch_date", "fetchdate": "fetch_date"}
@@ -67,13 +65,9 @@ _LONGEST_VALUE = 2_000
 
 @dataclass(frozen=True)
 class Described:
-    """What a row of a manifest says about a document.
+    """What a row of a manifest says about a document: its fields as far as said, other values, and the path of its file.
 
-    Args:
-        where: the file, and its line.
-        fields: text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said.
-        metadata: other values.
-        file: the absolute path of the file that a row names.
+    Fields are "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi".
 
     Examples:
         >>> Described("sources.csv, line 2", {"title": "Krill"}).fields["title"]

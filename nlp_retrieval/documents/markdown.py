@@ -7,7 +7,7 @@ text and images are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape
@@ -18,7 +18,7 @@ from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.addresses import web_address
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, text_of, with_lines
+from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -59,18 +59,13 @@ def markdown_parser() -> MarkdownIt:
 def _inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type == "inline":
-            token.children = []
-            for part in _parts(token.content):
-                state.md.inline.parse(part, state.md, state.env, token.children)
-
-
-def _parts(content: str) -> Iterator[str]:
-    while len(content) > _LONGEST_INLINE:
-        cuts = (content.rfind(gap, 1, _LONGEST_INLINE) + len(gap) for gap in ("\n", ". ", " "))
-        end = next((cut for cut in cuts if cut > len(". ")), _LONGEST_INLINE)
-        yield content[:end]
-        content = content[end:]
-    yield content
+            token.children, rest = [], token.content
+            while rest:
+                cuts = (rest.rfind(gap, 1, _LONGEST_INLINE) + len(gap) for gap in ("\n", ". ", " "))
+                end = next((cut for cut in cuts if cut > len(". ")), _LONGEST_INLINE)
+                end = end if len(rest) > _LONGEST_INLINE else len(rest)
+                state.md.inline.parse(rest[:end], state.md, state.env, token.children)
+                rest = rest[end:]
 
 
 def read_markdown(text: str, where: str) -> Document:
@@ -91,7 +86,6 @@ def read_markdown(text: str, where: str) -> Document:
     title, cleaned, notes = _front_matter(normalize("NFC", cleaned), where)
     tokens = markdown_parser().parse(cleaned)
     read = document_of(with_lines(parse_page(_page_of(tokens), where)), where)
-    heading = next((text_of(block) for block in read.blocks if block.kind == "heading"), "")
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
     definitions = [
@@ -101,7 +95,7 @@ def read_markdown(text: str, where: str) -> Document:
     ]
     return replace(
         read,
-        title=clean_title(title or heading),
+        title=clean_title(title) or read.title,
         definitions=definitions,
         removed=read.removed + removed,
         notes=notes,
@@ -128,9 +122,6 @@ def _front_matter(text: str, where: str) -> tuple[str, str, list[str]]:
     rest = "\n" * block[0].count("\n") + text[block.end() :]
     note = f"{where}: the bibliography that it names was not read; give it by --bibliography FILE"
     return str(values.get("title") or ""), rest, [note] * bool(values.get("bibliography"))
-
-
-# The page of HTML.
 
 
 def _page_of(tokens: Sequence[Token]) -> str:

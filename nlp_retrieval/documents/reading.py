@@ -31,7 +31,6 @@ SUFFIXES |= {".tex": "latex", ".latex": "latex", ".pdf": "pdf", ".docx": "docx",
 MEDIA_TYPES = {
     "text/plain": "text",
     "text/markdown": "markdown",
-    "text/x-markdown": "markdown",
     "text/html": "html",
     "application/xhtml+xml": "html",
     "application/pdf": "pdf",

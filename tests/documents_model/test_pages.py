@@ -150,7 +150,7 @@ def test_a_kind_that_is_not_read_is_an_error_that_says_which_are() -> None:
         read_document(b"\x89PNG", "a.html", "image/png")
     assert read_document(b"<p>x</p>", "https://example.org/a.html?x=.png#.jpg").text == "x"
     assert read_document(b"<p>x</p>", "https://example.org/", "TEXT/HTML").text == "x"
-    assert read_document(b"*x*", "https://example.org/", "text/x-markdown; charset=utf-8").text == "x"
+    assert read_document(b"*x*", "https://example.org/", "text/markdown; charset=utf-8").text == "x"
 
 
 def test_ten_thousand_nested_tags_are_a_clear_error_and_not_a_page_cut_short() -> None:
