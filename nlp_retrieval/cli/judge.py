@@ -134,10 +134,10 @@ def serve(
     from nlp_retrieval.judging.project import JudgingProject
     from nlp_retrieval.judging.server import JudgingService
     from nlp_retrieval.service.serving import serve as serve_it
-    from nlp_retrieval.service.settings import ServiceSettings
+    from nlp_retrieval.service.settings import ServiceSettings, read_token
 
     token = secrets.token_urlsafe(24)
-    settings = ServiceSettings(host=host, port=port, token=token, log_level="warning")
+    settings = ServiceSettings(host=host, port=port, tokens=read_token(token, None), log_level="warning")
     serve_it(
         lambda: JudgingService(JudgingProject(project), judge, overlap, settles=settle),
         settings,

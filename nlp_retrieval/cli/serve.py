@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -54,7 +53,7 @@ def command(
     mcp: Annotated[bool, typer.Option("--mcp", help="Serve it on standard input and output instead of HTTP.")] = False,
     mcp_http: Annotated[bool, typer.Option("--mcp-http", help="Also serve it at /mcp, with the same rules.")] = False,
     warm: Annotated[bool, typer.Option("--warm", help="Load models and ask a query before the first request.")] = False,
-    log_format: Annotated[str, typer.Option(help="text, or json: one object a line.")] = "text",
+    log_format: Annotated[Literal["text", "json"], typer.Option(help="text, or json: one object a line.")] = "text",
     log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log the bodies of requests.")] = False,
     record: Annotated[Path | None, typer.Option(help="Folder for the sessions of agents; no texts are kept.")] = None,
     trust: Trust = False,
@@ -69,7 +68,6 @@ def command(
     from nlp_retrieval.core.secrets import read_variable
     from nlp_retrieval.service.mcp import serve_stdio
     from nlp_retrieval.service.serving import serve
-    from nlp_retrieval.service.sessions import SessionRecord
     from nlp_retrieval.service.settings import ServiceSettings, read_token, read_tokens
 
     limits: dict[str, Any] = {"body": int(max_body * 2**20), "seconds": seconds, "threads": threads, "waiting": waiting}
@@ -80,14 +78,12 @@ def command(
     what = f"the {kind} {path} can be served" if check else f"serving the {kind} {path}"
     if mcp:
         own = ServiceSettings(record=record, **limits)
-        kept = SessionRecord.of(own, f"stdio-{uuid.uuid4().hex}")
-        serve_stdio(opening, own, lambda: say(f"{what} over MCP on standard input and output"), kept, check=check)
+        serve_stdio(opening, own, lambda: say(f"{what} over MCP on standard input and output"), check=check)
         return
     settings = ServiceSettings(
         host=host,
         port=port,
-        token=read_token(read_variable(f"{VARIABLES}_TOKEN"), token_file),
-        tokens=() if tokens is None else read_tokens(tokens),
+        tokens=read_token(read_variable(f"{VARIABLES}_TOKEN"), token_file) + (() if tokens is None else read_tokens(tokens)),
         allowed_hosts=tuple(allowed_host or ()),
         proxy=proxy,
         workers=workers,

@@ -111,9 +111,8 @@ class JudgingService(BaseService):
     @property
     def endpoints(self) -> list[Endpoint]:
         """Return the page, the next pair, and what a judge can do."""
-        html = "text/html; charset=utf-8"
         return [
-            Endpoint("/", "The page for judging.", self._page, str, media=html, without_token=True),
+            Endpoint("/", "The page for judging.", self._page, str, page=True),
             Endpoint("/next", "The next pair.", self._next, JudgingState, NothingBody, writes=True),
             Endpoint("/judge", "Grade or skip a pair.", self._decide, JudgingState, DecisionBody, writes=True),
             Endpoint("/undo", "Take back the last decision.", self._undo, JudgingState, NothingBody, writes=True),

@@ -10,11 +10,12 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
@@ -27,26 +28,32 @@ from nlp_retrieval.errors import (
     InputError,
     RetrievalError,
 )
-from nlp_retrieval.service.logs import current_request
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.search.retriever import BaseRetriever
 
-_SHOWN_FAULTS = 5
+
+@dataclass(frozen=True)
+class RequestContext:
+    """The request that is being answered: its id, and what a recorded session takes names from, which is not logged.
+
+    ``token`` is the name of its token in the file of tokens, and ``where`` the filter of that: None for everything.
+    """
+
+    request_id: str = ""
+    headers: Sequence[tuple[bytes, bytes]] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    token: str = ""
+    where: dict[str, Any] | None = None
 
 
-class ErrorDetail(BaseModel):
-    """Its type for programs, its message for people, and the id of the request, as in the log."""
-
-    type: str
-    message: str
-    request_id: str
+current_request: ContextVar[RequestContext] = ContextVar("nlp_retrieval_request", default=RequestContext())  # noqa: B039 -- frozen
 
 
 class ErrorAnswer(BaseModel):
-    """The answer to a refused request."""
+    """The answer to a refused request: a type for programs, a message for people, and the id of the request, as in the log."""
 
-    error: ErrorDetail
+    error: dict[Literal["type", "message", "request_id"], str]
 
 
 class RefusedError(RetrievalError):
@@ -75,8 +82,8 @@ class RefusedError(RetrievalError):
 
     def body(self) -> bytes:
         """Return the answer as JSON, without secrets."""
-        detail = ErrorDetail(type=self.kind, message=self.message, request_id=current_request.get().request_id)
-        return ErrorAnswer(error=detail).model_dump_json().encode()
+        detail = {"type": self.kind, "message": self.message, "request_id": current_request.get().request_id}
+        return json.dumps({"error": detail}).encode()
 
 
 _STATUSES: tuple[tuple[type[Exception], int, str, str], ...] = (
@@ -107,11 +114,11 @@ def refusal_of(error: Exception) -> RefusedError:
 def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
     """Return the first faults of a request and their places, as pydantic lists them; not its values, which may be anything."""
     shown = []
-    for fault in faults[:_SHOWN_FAULTS]:
-        field = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
+    for fault in faults[:5]:
+        place = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
         unknown = fault["type"] == "extra_forbidden"
         said = "there is no such field" if unknown else str(fault["msg"]).removeprefix("Value error, ")
-        shown.append(f"{field}: {said}" if field else said)
+        shown.append(f"{place}: {said}" if place else said)
     return "; ".join(shown)
 
 
@@ -159,8 +166,7 @@ class Endpoint:
         body: model of the request; None for GET.
         writes: whether it changes the served data: one at a time, and with more time.
         method: of HTTP; by default POST with a body, else GET.
-        media: type of what ``run`` returns, if it is not JSON.
-        without_token: whether it is answered without a token: a page that holds nothing of what is served.
+        page: whether it returns a page of HTML, which holds nothing of what is served, and needs no token.
         records: whether it says by :func:`~nlp_retrieval.core.record_steps` what a recorded session keeps of it.
         filtered: whether it shows a token with a filter no more than that allows, by :func:`allowed_filter`; others are refused
             to such a token.
@@ -180,15 +186,9 @@ class Endpoint:
     body: type[RequestBody] | None = None
     writes: bool = False
     method: str = ""
-    media: str = "application/json"
-    without_token: bool = False
+    page: bool = False
     records: bool = False
     filtered: bool = False
-
-    @property
-    def http_method(self) -> str:
-        """Return the method of HTTP."""
-        return self.method or ("GET" if self.body is None else "POST")
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,8 @@ class McpTool:
         arguments: model of the arguments.
         answer: type of the result.
         run: handles the call, in a thread, and returns JSON of that type.
-        shows_texts: whether the answer contains texts of sources.
-        writes: whether it changes the served data.
-        hints: more about arguments than their model says, by name: what is served decides it.
-        records: whether it says by :func:`~nlp_retrieval.core.record_steps` what a recorded session keeps of it; of other
-            tools, the session keeps the name.
+        writes: as of an :class:`Endpoint`.
+        records: as of an :class:`Endpoint`; of other tools, a recorded session keeps the name.
         filtered: as of an :class:`Endpoint`.
 
     Examples:
@@ -215,8 +212,8 @@ class McpTool:
         ...     words: int
         >>> def count(asked: Asked) -> bytes:
         ...     return json.dumps({"words": len(asked.text.split())}).encode()
-        >>> McpTool("count", "Count words.", Asked, Length, count, shows_texts=False).call(Asked(text="It hunts."))
-        {'words': 2}
+        >>> McpTool("count", "Count words.", Asked, Length, count).call(Asked(text="It hunts."))["words"]
+        2
     """
 
     name: str
@@ -224,33 +221,20 @@ class McpTool:
     arguments: type[RequestBody]
     answer: type[BaseModel]
     run: Callable[[Any], bytes]
-    shows_texts: bool = True
     writes: bool = False
-    hints: Mapping[str, str] = field(default_factory=dict)
     records: bool = False
     filtered: bool = False
 
     def call(self, arguments: RequestBody) -> dict[str, Any]:
         """Return the result of the tool, as plain values."""
-        answer: dict[str, Any] = json.loads(self.run(arguments))
-        return {"about_texts": ABOUT_TEXTS} | answer if self.shows_texts else answer
-
-    @property
-    def input_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments."""
-        schema = self.arguments.model_json_schema()
-        for name, hint in self.hints.items():
-            about = schema["properties"][name]
-            about["description"] = f"{about.get('description', '')} {hint}".strip()
-        return schema
+        return {"about_texts": ABOUT_TEXTS, **json.loads(self.run(arguments))}
 
     @property
     def output_schema(self) -> dict[str, Any]:
         """The JSON schema of the result."""
-        schema = TypeAdapter(self.answer).json_schema(mode="serialization")
-        if self.shows_texts:
-            schema["properties"] = {"about_texts": {"type": "string", "const": ABOUT_TEXTS}} | schema["properties"]
-            schema["required"] = ["about_texts", *schema.get("required", [])]
+        schema = self.answer.model_json_schema(mode="serialization")
+        schema["properties"] = {"about_texts": {"type": "string", "const": ABOUT_TEXTS}} | schema["properties"]
+        schema["required"] = ["about_texts", *schema.get("required", [])]
         return schema
 
 
@@ -273,11 +257,10 @@ def refused_to_part(what: str) -> RefusedError:
 
 
 _FILTERS = (
-    'As {"KEY": VALUE} or {"KEY": {"OPERATOR": VALUE}}; operators: eq, in (a list), gt, gte, lt, lte, exists (true or false); '
-    'join filters by {"and": [...]}, {"or": [...]}, {"not": {...}}.'
+    'where is {"KEY": VALUE} or {"KEY": {"OPERATOR": VALUE}}; operators: eq, in (a list), gt, gte, lt, lte, exists (true or '
+    'false); join filters by {"and": [...]}, {"or": [...]}, {"not": {...}}.'
 )
 _KEY = re.compile(r"(?=.{1,40}\Z)\w[\w.-]*(?: [\w.-]+){0,2}")
-_MOST_KEYS = 30
 _KINDS = {"bool": "true or false", "int": "number", "float": "number", "str": "text", "strings": "texts", "json": "other"}
 
 
@@ -294,8 +277,8 @@ def describe_filter(kinds: Mapping[str, str]) -> str:
         ' of this index: "year" (number) and 1 more.'
     """
     if not kinds:
-        return "This index has no metadata: leave it out."
-    shown = [f'"{key}" ({_KINDS[kinds[key]]})' for key in kinds if _KEY.fullmatch(key)][:_MOST_KEYS]
+        return "This index has no metadata: leave where out."
+    shown = [f'"{key}" ({_KINDS[kinds[key]]})' for key in kinds if _KEY.fullmatch(key)][:30]
     left = f" and {len(kinds) - len(shown):,} more" if len(shown) < len(kinds) else ""
     return f"{_FILTERS} Keys of this index: {', '.join(shown)}{left}."
 

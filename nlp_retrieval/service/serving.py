@@ -6,6 +6,7 @@ Several processes are started fresh, not forked, and each opens the index itself
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import logging.config
 import os
@@ -16,16 +17,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, install
-from nlp_retrieval.service.endpoints import BaseService
-from nlp_retrieval.service.logs import log_config
+from nlp_retrieval.service.endpoints import BaseService, current_request
 from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import WRITING_SECONDS, ServiceSettings
 from nlp_retrieval.service.work import leave_notes_out
+from nlp_retrieval.text.printing import printable
 
 if missing := [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]:
     raise DependencyError(f"the service needs {' and '.join(missing)}: {install('service')}")
@@ -36,19 +39,61 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.supervisors import Multiprocess
 
 from nlp_retrieval.service.application import create_app
-from nlp_retrieval.service.observer import Observer
+from nlp_retrieval.service.guard import RequestGuard
+
+# Logs on standard error: one line per request and event, with the id of the request; neither bodies, query strings nor headers.
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+"""Attributes of every record; others were given to it as ``extra``."""
+
+_LONGEST = 16_384
+
+
+class _Formatter(logging.Formatter):
+    """Time, level, message and further fields without secrets: one JSON object in ASCII, or a line with a traceback below."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self._form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        found: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage().strip(),
+            "request_id": current_request.get().request_id,
+        }
+        found |= {"logger": record.name, "pid": record.process} if self._form == "json" else {}
+        found |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        traceback = str(without_secrets(self.formatException(record.exc_info)))[-_LONGEST:] if record.exc_info else ""
+        found = {name: value for name, value in without_secrets(found).items() if value not in ("", None)}
+        message = found.pop("message", "")[:_LONGEST]
+        if self._form == "json":
+            return json.dumps(found | {"message": message} | ({"traceback": traceback} if traceback else {}), default=repr)
+        begin = f"{found.pop('time')} {found.pop('level'):7} {message}"
+        line = printable(" ".join([begin, *(f"{name}={value}" for name, value in found.items())]))
+        return f"{line}\n{traceback}" if traceback else line
+
+
+def log_config(form: str, level: str) -> dict[str, Any]:
+    """Return the configuration of all loggers, as ``logging.config.dictConfig`` takes it."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": partial(_Formatter, form)}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {name: {"level": level.upper()} for name in ("nlp_retrieval", "uvicorn")},
+    }
+
+
+# Connections.
 
 _MOST = 2048
 _BACKLOG = 1024
 _IDLE_SECONDS = 10
 _READING_SECONDS = 30
 _GRACE = 5
-
-
-def _most_connections() -> int:
-    """Return a fifth of the descriptors that other files leave: asyncio accepts more before the first can be closed."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if soft == resource.RLIM_INFINITY else max(16, min(_MOST, (soft - 96) // 5))
 
 
 class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # one of two classes, chosen when imported
@@ -79,7 +124,7 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self._stop_timer()
+            self._end_after(None)
         elif self.idle and self._timer is None:
             self._end_after(self.timeout_keep_alive)
 
@@ -93,51 +138,34 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stop_timer()
+        self._end_after(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
+        self._end_after(None)
         super().connection_lost(exc)
 
-    def _end_after(self, seconds: float) -> None:
-        self._stop_timer()
-        self._timer = self.loop.call_later(seconds, self.transport.abort)
-
-    def _stop_timer(self) -> None:
+    def _end_after(self, seconds: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
 
 
-def listen(settings: ServiceSettings) -> socket.socket:
+def _listen(settings: ServiceSettings) -> socket.socket:
     """Return a socket that listens on the configured address."""
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
-        # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's reply
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)
-        except OSError:
-            listener.close()
-            raise
+        family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        made = socket.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:
         said = f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}"
         raise ConfigurationError(f"{said}; choose another --port, or 0 for any that is free") from None
-    return listener
+    # opened again, it knows its protocol, and asyncio sends small answers at once; else each would wait 40 ms for the client
+    return socket.socket(fileno=made.detach())
 
 
 def serve(
     opening: Callable[[], BaseService], settings: ServiceSettings, on_ready: Callable[[str], None], *, check: bool = False
 ) -> None:
-    """Answer requests until SIGTERM or SIGINT; as a check, only open everything.
-
-    Raises:
-        DependencyError: a package of the service is not installed.
-        RetrievalError: the service cannot be opened.
-    """
+    """Answer requests until SIGTERM or SIGINT; as a check, only open everything."""
     if settings.mcp:
         from nlp_retrieval.service.mcp import require_mcp
 
@@ -145,23 +173,32 @@ def serve(
     if not check:
         logging.config.dictConfig(log_config(settings.log_format, settings.log_level))
         leave_notes_out()
-    SessionRecord.of(settings)
+    SessionRecord(settings.record)
     service = opening()  # before other processes open it, so that an error is reported once
-    with listen(settings) as listener:
+    with _listen(settings) as listener:
         host, port = listener.getsockname()[:2]
         on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
-        if check or settings.workers > 1:
-            service.close()
-            del service
-        if check:
+        if not check and settings.workers == 1:
+            server = Server(_config(settings, _application(service, settings)))
+
+            def end(*_: object) -> None:
+                server.should_exit = True
+
+            for number in (signal.SIGTERM, signal.SIGINT):  # the server sends them to itself again when it has ended
+                signal.signal(number, end)
+            server.run([listener])
             return
-        if settings.workers > 1:
-            _serve_by_many(opening, settings, listener)
-        else:
-            _serve_alone(service, settings, listener)
+        service.close()
+        del service
+        if not check:
+            worker = partial(_worker, opening, settings, os.getpid())
+            supervisor = Multiprocess(_config(settings, worker, factory=True), [listener])
+            supervisor.run()
+            if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+                raise RetrievalError("a worker could not start; see its output above")
 
 
-def _application(service: BaseService, settings: ServiceSettings) -> Observer:
+def _application(service: BaseService, settings: ServiceSettings) -> RequestGuard:
     """Return the application, with its models loaded by a first query if they are to be; if that fails, requests try again."""
     log = logging.getLogger(__name__)
     if settings.warm:
@@ -173,25 +210,7 @@ def _application(service: BaseService, settings: ServiceSettings) -> Observer:
     return create_app(service, settings)
 
 
-def _serve_alone(service: BaseService, settings: ServiceSettings, listener: socket.socket) -> None:
-    server = Server(_config(settings, _application(service, settings)))
-
-    def end(*_: object) -> None:
-        server.should_exit = True
-
-    for number in (signal.SIGTERM, signal.SIGINT):  # the server sends them to itself again when it has ended
-        signal.signal(number, end)
-    server.run([listener])
-
-
-def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings, listener: socket.socket) -> None:
-    supervisor = Multiprocess(_config(settings, partial(_worker, opening, settings, os.getpid()), factory=True), [listener])
-    supervisor.run()
-    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
-        raise RetrievalError("a worker could not start; see its output above")
-
-
-def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, parent: int) -> Observer:
+def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, parent: int) -> RequestGuard:
     """Return the application, in a process of its own."""
 
     def end_with_parent() -> None:  # if it was killed, nobody else stops this process
@@ -209,7 +228,9 @@ def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, paren
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
-    most = _most_connections()
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # a fifth of the descriptors that other files leave: asyncio accepts more before the first can be closed
+    most = _MOST if soft == resource.RLIM_INFINITY else max(16, min(_MOST, (soft - 96) // 5))
     return Config(
         app,
         factory=factory,

@@ -2,29 +2,25 @@
 
 The client names its session: by the headers ``X-Session-Id``, ``X-Question-Id`` and ``X-Agent``, or in the ``_meta`` of a tool
 call as ``session_id``, ``question_id``, ``agent`` and ``question``. Without a name, calls over standard input are one session,
-those with an ``Mcp-Session-Id`` one each, and all others one a day; of these, each question is a session of its own.
+and all others one a day; of these, each question is a session of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from nlp_retrieval.agents.recorder import Recorder, Session
 from nlp_retrieval.core.context import changed_context, record_steps, search_context
-from nlp_retrieval.service.endpoints import Endpoint, McpTool, QueryText, RefusedError, RequestBody
-from nlp_retrieval.service.logs import current_request
-from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.endpoints import Endpoint, McpTool, QueryText, RefusedError, RequestBody, current_request
 
-_NAMES = {"session_id": b"x-session-id", "question_id": b"x-question-id", "agent": b"x-agent"}
+_NAMES = {"session_id": "X-Session-Id", "question_id": "X-Question-Id", "agent": "X-Agent"}
 _LONGEST_NAME = 128
-_GONE = "it took too long: the client no longer waited"
 
 
 class AnswerBody(RequestBody):
@@ -44,15 +40,10 @@ class AnswerTaken(BaseModel):
 
 
 class SessionRecord:
-    """Records what is asked of a service."""
+    """Records what is asked of a service in a folder, if one is given; calls that name no session belong to ``name``."""
 
-    def __init__(self, recorder: Recorder | None = None, name: str = "") -> None:
-        self._recorder, self._name = recorder, name
-
-    @classmethod
-    def of(cls, settings: ServiceSettings, name: str = "") -> Self:
-        """Return the record that settings ask for."""
-        return cls(None if settings.record is None else Recorder(settings.record), name)
+    def __init__(self, folder: Path | None, name: str = "") -> None:
+        self._recorder, self._name = None if folder is None else Recorder(folder), name
 
     def endpoints(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
         """Return endpoints that are recorded, and the one that takes the agent's answer."""
@@ -69,19 +60,8 @@ class SessionRecord:
             return list(tools)
         recorded = [replace(tool, run=self._recorded(tool.run, tool.name, other=not tool.records)) for tool in tools]
         about = "Submit the final answer to the user's question, once, with the ids of the items that it cites."
-        answer = McpTool(
-            "submit_answer", about, AnswerBody, AnswerTaken, self._take_answer, shows_texts=False, writes=True, filtered=True
-        )
+        answer = McpTool("submit_answer", about, AnswerBody, AnswerTaken, self._take_answer, writes=True, filtered=True)
         return [*recorded, answer]
-
-    @contextmanager
-    def called_with(self, meta: Mapping[str, Any] | None) -> Iterator[None]:
-        """Take names of the session from the ``_meta`` of a tool call."""
-        token = current_request.set(replace(current_request.get(), meta=meta or {}))
-        try:
-            yield
-        finally:
-            current_request.reset(token)
 
     def _recorded(self, run: Callable[[Any], bytes], tool: str, *, other: bool = False) -> Callable[[Any], bytes]:
         """A call that records its steps; that of another tool is one step, whatever it searches."""
@@ -91,8 +71,8 @@ class SessionRecord:
 
             def record(step: Mapping[str, Any]) -> None:
                 gone = search_context().abandoned
-                late = {"results": (), "error": _GONE} if gone is not None and gone.is_set() else {}
-                session.add({**step, "tool": tool, **late})
+                said = {"results": (), "error": "it took too long: the client no longer waited"}
+                session.add({**step, "tool": tool, **(said if gone is not None and gone.is_set() else {})})
 
             with changed_context(record=record):
                 if not other:
@@ -109,30 +89,20 @@ class SessionRecord:
         return AnswerTaken(session=session.name).model_dump_json().encode()
 
     def _session(self, question: str = "") -> Session:
-        """The session of the current call.
-
-        Raises:
-            RefusedError: a name is no short word.
-        """
+        """The session of the current call."""
         if self._recorder is None:
             raise RefusedError(404, "not_found", "nothing is recorded")
-        meta, headers = current_request.get().meta, dict(current_request.get().headers)
-        names = [_word(name, meta.get(name) or headers.get(header, b"").decode("latin-1")) for name, header in _NAMES.items()]
-        session, question_id, agent = names
+        request = current_request.get()
+        meta, headers = request.meta, {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+        given = {name: meta.get(name) or headers.get(header.lower(), "") for name, header in _NAMES.items()}
+        for name, value in given.items():
+            if not (isinstance(value, str) and len(value) <= _LONGEST_NAME and all("!" <= sign <= "~" for sign in value)):
+                wanted = f"expected at most {_LONGEST_NAME} ASCII characters without spaces"
+                raise RefusedError(422, "invalid_request", f"{name} (header {_NAMES[name]}): {wanted}")
+        session, question_id, agent = given.values()
         if not session:
-            transport = headers.get(b"mcp-session-id")
-            called = f"mcp-{hashlib.sha256(transport).hexdigest()[:32]}" if transport else self._name
-            session = ":".join(filter(None, [called or f"day-{datetime.now(UTC):%Y-%m-%d}", question_id, agent]))
-        if current_request.get().token:  # one token does not write into the session of another
-            session = f"{current_request.get().token}:{session}"
+            session = ":".join(filter(None, [self._name or f"day-{datetime.now(UTC):%Y-%m-%d}", question_id, agent]))
+        if request.token:  # one token does not write into the session of another
+            session = f"{request.token}:{session}"
         question = question or str(meta.get("question") or "")[:10_000]
         return self._recorder.session(session, question_id=question_id, question=question, agent=agent)
-
-
-def _word(name: str, value: object) -> str:
-    if isinstance(value, str) and len(value) <= _LONGEST_NAME and all("!" <= sign <= "~" for sign in value):
-        return value
-    header = _NAMES[name].decode().title()
-    raise RefusedError(
-        422, "invalid_request", f"{name} (header {header}): expected at most {_LONGEST_NAME} ASCII characters without spaces"
-    )

@@ -15,17 +15,15 @@ from typing import Any
 
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import parse_filter
-from nlp_retrieval.errors import ConfigurationError, InputError, nearest
-from nlp_retrieval.service.logs import LOG_FORMATS
+from nlp_retrieval.errors import ConfigurationError, InputError
 
-_SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
 WRITING_SECONDS = 600.0
 """Time of a request that adds sources."""
 
 
 @dataclass(frozen=True)
 class TokenGrant:
-    """A token of the file of tokens: its name, its SHA-256, and the filter of what it may see; None for everything."""
+    """A token: its name, its SHA-256, and the filter of what it may see; None for everything."""
 
     name: str
     sha256: bytes = field(repr=False)
@@ -34,11 +32,10 @@ class TokenGrant:
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """Address, access, and limits of one request and of concurrent requests in one process."""
+    """Address, access (without tokens, requests need none), and limits of one request and of one process."""
 
     host: str = "127.0.0.1"
     port: int = 8000
-    token: str | None = field(default=None, repr=False)
     tokens: tuple[TokenGrant, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     proxy: str = ""
@@ -55,10 +52,6 @@ class ServiceSettings:
     record: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise ConfigurationError(f"threads={self.threads}: take at least 1")
-        if self.log_format not in LOG_FORMATS:
-            raise ConfigurationError(f"log_format={self.log_format!r}: {nearest(self.log_format, LOG_FORMATS)}")
         for name in self.allowed_hosts:
             if not (re.fullmatch("[A-Za-z0-9._-]+", name) or is_address(name)):
                 raise ConfigurationError(
@@ -67,17 +60,11 @@ class ServiceSettings:
                 )
         if self.proxy and not is_address(self.proxy):
             raise ConfigurationError(f"proxy={self.proxy[:100]!r} is not the address of a machine, such as 10.0.0.2")
-        if not self.grants and not self.on_loopback:
+        if not self.tokens and not self.on_loopback:
             raise ConfigurationError(
                 f"host={self.host!r} can be reached from other machines, and no token is set: anyone could send requests. Put "
                 "a token into the environment variable NLP_RETRIEVAL_TOKEN or a file (--token-file), or listen on 127.0.0.1"
             )
-
-    @property
-    def grants(self) -> tuple[TokenGrant, ...]:
-        """All tokens; none if requests need none. The one token sees everything."""
-        own = () if self.token is None else (TokenGrant("", sha256(self.token.encode()).digest(), None),)
-        return (*own, *self.tokens)
 
     @property
     def on_loopback(self) -> bool:
@@ -98,47 +85,39 @@ def is_address(name: str) -> bool:
     return True
 
 
-def read_token(token: str, file: Path | None) -> str | None:
-    """Return the token that requests must have, or None if neither the text nor the file has one."""
-    where = "the environment variable NLP_RETRIEVAL_TOKEN" if file is None else str(file)
+def read_token(token: str, file: Path | None) -> tuple[TokenGrant, ...]:
+    """Return the token in a file, or else in the text, which sees everything; nothing if there is none."""
     if file is not None:
         try:
             token = file.read_text("ascii", "replace")
         except OSError as error:
             raise ConfigurationError(f"the token in {file} cannot be read: {error.strerror or error}") from None
     token = token.strip()
-    if not token and file is None:
-        return None
-    if not re.fullmatch(f"[!-~]{{{_SHORTEST_TOKEN},{_LONGEST_TOKEN}}}", token):
+    if file is None and not token:
+        return ()
+    if not re.fullmatch("[!-~]{16,4096}", token):
         raise ConfigurationError(
-            f"{where} holds no usable token; take at least {_SHORTEST_TOKEN} ASCII letters, digits and signs on one line, "
-            "for example from: openssl rand -hex 32"
+            f"{file or 'the environment variable NLP_RETRIEVAL_TOKEN'} holds no usable token; take at least 16 ASCII letters, "
+            "digits and signs on one line, for example from: openssl rand -hex 32"
         )
-    return token
+    return (TokenGrant("", sha256(token.encode()).digest(), None),)
 
 
 def read_tokens(file: Path) -> tuple[TokenGrant, ...]:
-    """Return the tokens of a YAML file: by name ``{sha256, where}``, where ``where`` is a filter, left out for everything.
-
-    Raises:
-        ConfigurationError: it cannot be read, has another form, or two tokens of one hash.
-    """
+    """Return the tokens of a YAML file: by name ``{sha256, where}``, where ``where`` is a filter, left out for everything."""
     grants: list[TokenGrant] = []
     for name, row in read_yaml(file).items():
         place = f"{file}: {str(name)[:100]}"
-        if not re.fullmatch("[A-Za-z0-9_-]{1,64}", str(name)):
-            raise ConfigurationError(f"{place}: the name of a token is a word of letters, digits, - and _")
-        if not isinstance(row, dict) or not {"sha256"} <= row.keys() <= {"sha256", "where"}:
-            raise ConfigurationError(f"{place}: write {{sha256: ...}} and perhaps where, a filter")
-        digest, where = str(row["sha256"]), row.get("where")
-        if not re.fullmatch("[0-9a-fA-F]{64}", digest):
+        if not (re.fullmatch("[A-Za-z0-9_-]{1,64}", name) and isinstance(row, dict) and row.keys() <= {"sha256", "where"}):
+            raise ConfigurationError(f"{place}: write NAME: {{sha256: ...}}, perhaps with where, a filter; NAME is one word")
+        if not re.fullmatch("[0-9a-fA-F]{64}", digest := str(row.get("sha256"))):
             raise ConfigurationError(f"{place}: sha256 has 64 hexadecimal digits, as of: printf %s TOKEN | sha256sum")
         if "where" in row:
             try:
-                parse_filter(where)
+                parse_filter(row["where"])
             except InputError as error:
                 raise ConfigurationError(f"{place}: {error}; leave it out for everything") from None
-        grants.append(TokenGrant(str(name), bytes.fromhex(digest), where))
+        grants.append(TokenGrant(name, bytes.fromhex(digest), row.get("where")))
     if not grants or len({grant.sha256 for grant in grants}) < len(grants):
         raise ConfigurationError(f"{file} holds no token, or two of the same sha256; write NAME: {{sha256: ..., where: ...}}")
     return tuple(grants)

@@ -28,14 +28,8 @@ def stop_where_nobody_waits() -> None:
         RefusedError: nobody waits for the answer any more.
 
     Examples:
-        >>> def count_words(texts: list[str]) -> int:
-        ...     total = 0
-        ...     for text in texts:
-        ...         stop_where_nobody_waits()
-        ...         total += len(text.split())
-        ...     return total
-        >>> count_words([item.content for item in items])
-        19
+        >>> for item in items:
+        ...     stop_where_nobody_waits()
     """
     abandoned = search_context().abandoned
     if abandoned is not None and abandoned.is_set():
@@ -53,11 +47,7 @@ class WorkPool:
     async def run(self, work: Callable[[], T]) -> T:
         """Return the result of a function that runs in a thread.
 
-        Work that takes too long continues, because a thread cannot be stopped, and keeps its thread until it ends or calls
-        :func:`stop_where_nobody_waits`.
-
-        Raises:
-            RefusedError: the queue is full, or the time limit was exceeded.
+        Work that takes too long is refused, but keeps its thread until it ends or calls :func:`stop_where_nobody_waits`.
         """
         self._under_way = {running for running in self._under_way if not running.done()}
         if len(self._under_way) >= self._most:

@@ -72,10 +72,9 @@ def test_over_http_and_mcp_a_session_holds_what_was_asked_and_found_and_no_text_
         await called(client, "search", query="fox number3", k=1)
 
     with running([index, "--mcp-http", "--record", folder]) as service, service.client() as client:
-        found = client.post(
-            "/search", json={"queries": ["dog", "number7"], "k": 3, "where": {"year": {"gte": 2003}}}, headers=names
-        )
-        results = [[one["item"]["item_id"] for one in results] for results in found.json()["results"]]
+        where = {"k": 3, "where": {"year": {"gte": 2003}}}
+        found = [client.post("/search", json={"query": query} | where, headers=names) for query in ("dog", "number7")]
+        results = [[one["item"]["item_id"] for one in answer.json()["results"]] for answer in found]
         assert client.post("/submit_answer", json={"answer": "Here [p3]."}, headers=names).json() == {"session": "s1"}
         assert client.post("/search", json={"query": "x"}, headers={"X-Session-Id": "a b"}).status_code == 422
         over_http(service.url, None, ask)
@@ -205,7 +204,7 @@ def test_what_cannot_be_written_is_said_and_the_answer_goes_out_all_the_same(tmp
 
 def test_a_search_whose_answer_came_too_late_is_recorded_as_one_without_results(searcher, tmp_path):
     (gone := threading.Event()).set()
-    (search, *_) = SessionRecord(Recorder(tmp_path)).endpoints(IndexService(searcher).endpoints)
+    (search, *_) = SessionRecord(tmp_path).endpoints(IndexService(searcher).endpoints)
     with changed_context(abandoned=gone):
         search.run(SearchBody(query="dog"))
     ((late,),) = lines_of(tmp_path).values()

@@ -43,7 +43,7 @@ def test_idle_connections_keep_nobody_out(tmp_path, sent):
         for _ in range(5):
             with service.client(TOKEN) as client:
                 assert client.get("/readyz").status_code == 200
-                assert client.post("/search", json={"queries": ["fox"], "k": 3}).status_code == 200
+                assert client.post("/search", json={"query": "fox", "k": 3}).status_code == 200
 
 
 def test_a_connection_that_asks_nothing_is_ended(tmp_path):

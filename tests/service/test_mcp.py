@@ -69,7 +69,7 @@ def test_a_filter_is_described_by_what_the_index_holds_and_no_name_in_it_speaks_
     described = describe_filter(kinds | dict.fromkeys(hostile, "str"))
     assert described.endswith('Keys of this index: "year" (number), "Publication Date" (text), "tags" (texts) and 7 more.')
     assert len(describe_filter({f"key{number}" + "y" * 30: "str" for number in range(1000)})) < 2_000
-    assert describe_filter({}) == "This index has no metadata: leave it out."
+    assert describe_filter({}) == "This index has no metadata: leave where out."
 
 
 REFUSED_SEARCHES = [
@@ -168,7 +168,6 @@ import os, sys
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.index_service import IndexService
 from nlp_retrieval.service.mcp import serve_stdio
-from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import ServiceSettings
 
 class Noisy:
@@ -193,7 +192,7 @@ def opening():
     noise("opened")
     return IndexService(Noisy(Searcher([Bm25Retriever()]).open(sys.argv[1])))
 
-serve_stdio(opening, ServiceSettings(), lambda: None, SessionRecord())
+serve_stdio(opening, ServiceSettings(), lambda: None)
 """
 
 

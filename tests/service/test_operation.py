@@ -18,7 +18,8 @@ from rerank_server import rerank_server
 from nlp_retrieval import Bm25Retriever, HttpReranker, Searcher
 from nlp_retrieval.service import IndexService
 from nlp_retrieval.service.application import create_app
-from nlp_retrieval.service.logs import RequestContext, current_request, log_config
+from nlp_retrieval.service.endpoints import RequestContext, current_request
+from nlp_retrieval.service.serving import log_config
 from nlp_retrieval.service.settings import ServiceSettings
 
 from .running import item, make_index, running

@@ -13,7 +13,7 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.service import serving
 from nlp_retrieval.service.endpoints import refusal_of
-from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.settings import ServiceSettings, read_token
 
 from .running import make_index
 
@@ -25,11 +25,9 @@ def test_nobody_listens_to_others_without_a_token(subtests):
         with subtests.test(host):
             with pytest.raises(ConfigurationError, match="no token is set"):
                 ServiceSettings(host)
-            assert ServiceSettings(host, token=TOKEN).token == TOKEN
+            assert len(ServiceSettings(host, tokens=read_token(TOKEN, None)).tokens) == 1
     for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"):
         assert ServiceSettings(host).on_loopback
-    with pytest.raises(ConfigurationError, match="threads=0"):
-        ServiceSettings(threads=0)
     for host in ("", "\0", "no such name", "999.1.1.1", "\udcff"):
         with subtests.test(ascii(host)), pytest.raises(ConfigurationError, match="host"):
             ServiceSettings(host)
@@ -89,6 +87,6 @@ def test_every_option_may_stand_in_the_environment_and_a_flag_overrides_it(given
     opening, settings = run(PATH=index, **variables)
     given = opening.keywords
     assert (str(given["path"]), given["settings"]) == (index, {"fusion": "rrf", "reranker": {"name": "overlap"}})
-    assert (settings.allowed_hosts, settings.token) == (("a.example", "b.example"), TOKEN)
+    assert (settings.allowed_hosts, settings.tokens) == (("a.example", "b.example"), read_token(TOKEN, None))
     assert (settings.mcp, settings.log_format, settings.seconds) == (True, "json", 2.5)
     assert "can be served over MCP" in run(index, "--mcp", "--check", HOST="0.0.0.0", TOKEN_FILE="/nowhere")

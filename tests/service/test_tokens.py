@@ -46,7 +46,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def ids_of(client: httpx2.Client, path: str = "/search", **asked: object) -> set[str]:
     answer = client.post(path, json={"query": "fox dog", "k": 100} | asked)
     assert answer.status_code == 200, answer.text
-    return {hit["item"]["item_id"] for hits in answer.json()["results"] for hit in hits}
+    return {hit["item"]["item_id"] for hit in answer.json()["results"]}
 
 
 def test_no_filter_of_a_request_loosens_that_of_its_token(service: Running) -> None:
@@ -62,8 +62,6 @@ def test_no_filter_of_a_request_loosens_that_of_its_token(service: Running) -> N
             {"or": [{"not": {"and": [{"year": {"lt": 2003}}]}}]},
         ):
             assert ids_of(part, where=where) <= SEEN
-        many = part.post("/search", json={"queries": ["fox", "dog"], "k": 100}).json()["results"]
-        assert {hit["item"]["item_id"] for hits in many for hit in hits} <= SEEN
     for token in (None, "0123456789abcdef-no", hashed(PART)):
         with service.client(token) as nobody:
             assert nobody.post("/search", json={"query": "fox"}).status_code == 401
@@ -99,8 +97,7 @@ def test_a_metadata_key_of_others_alone_is_as_one_that_nobody_has(service: Runni
 def test_tools_show_what_the_token_may_see(service: Running) -> None:
     async def ask(client: Client) -> None:
         (searching,) = (tool for tool in (await client.list_tools()).tools if tool.name == "search")
-        described = searching.input_schema["properties"]["where"]["description"]
-        assert ('"year"' in described, "owner" in described) == (True, False)
+        assert ('"year"' in searching.description, "owner" in searching.description) == (True, False)
         found = await called(client, "search", query="fox dog", k=100, where={"year": {"gte": 0}})
         assert {hit["item"]["item_id"] for hit in found["results"]} == SEEN
         assert (await called(client, "read_passage", item_id="p1"))["item_id"] == "p1"

@@ -269,11 +269,11 @@ class ProjectService(BaseService):
                 "search",
                 "Find what the sources of the project say about a question or keywords. Returns passages, best first, each "
                 "with its text, url, title, quality (grade, A is best), fetch_date, and key and start for read_passage. To "
-                "learn whether a statement is true use verify_claim.",
+                "learn whether a statement is true use verify_claim. "
+                f"{describe_filter(self._index.filter_keys)} Dates are ISO 8601.",
                 PassageSearchBody,
                 PassagesAnswer,
                 self._search,
-                hints={"where": f"{describe_filter(self._index.filter_keys)} Dates are ISO 8601."},
                 records=True,
                 filtered=True,
             ),
@@ -318,7 +318,6 @@ class ProjectService(BaseService):
                 SourceToAdd,
                 IndexAnswer,
                 add,
-                shows_texts=False,
                 writes=True,
             ),
         ]

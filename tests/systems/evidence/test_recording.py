@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from nlp_retrieval.agents import Recorder, read_trajectories, recording
+from nlp_retrieval.agents import read_trajectories, recording
 from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.service import ProjectService
@@ -16,8 +16,8 @@ def test_searches_and_reads_of_a_project_are_recorded(tmp_path: Path) -> None:
     index = EvidenceIndex(tmp_path / "project")
     index.add_document("The heron eats fish.", "https://example.org/1", source_quality="A")
     index.build_index()
-    recorder = Recorder(tmp_path / "sessions")
-    tools = {tool.name: tool for tool in SessionRecord(recorder, "s").tools(ProjectService(index, LexicalVerifier()).tools)}
+    record = SessionRecord(tmp_path / "sessions", "s")
+    tools = {tool.name: tool for tool in record.tools(ProjectService(index, LexicalVerifier()).tools)}
 
     def call(name: str, **arguments: object) -> dict[str, object]:
         tool = tools[name]
