@@ -309,10 +309,10 @@ class AgentSearcher(BaseSearcher):
         from nlp_retrieval.lm.programs import fingerprint_of_program
 
         program = fingerprint_of_program(self.agent) if self._is_program else f"agent {self._label}"
-        with answers_kept_if_good(program) as scope:
-            tools.after_step = scope.keep
+        with answers_kept_if_good(program) as keep:
+            tools.after_step = keep
             answer = _as_answer(call())
-            scope.keep()
+            keep()
             return answer
 
     def _inputs(self, question: str, tools: AgentTools) -> dict[str, Any]:
@@ -350,7 +350,7 @@ class AgentSearcher(BaseSearcher):
         asking: AbstractContextManager[object] = nullcontext()
         at_once = 1
         if self.lm is not None:
-            from nlp_retrieval.lm.asking import using
+            from nlp_retrieval.lm.engine import using
 
             asking, at_once = using(self.lm), self.lm.endpoint.calls_at_once
         what = f"agent {self._label}"

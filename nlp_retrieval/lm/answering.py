@@ -22,8 +22,6 @@ from nlp_retrieval.lm.reading import is_refusal, read_line
 from nlp_retrieval.text.printing import fenced
 from nlp_retrieval.text.sentences import item_sentence_spans
 
-# The interface of answerers: from questions and their passages to answers that cite these passages.
-
 
 def title_of(item: SearchableItem) -> str:
     """The title by which facts name an item: its own, or its id if it has none."""
@@ -39,19 +37,7 @@ class BaseAnswerer(Component, ABC):
     """Most passages per question that it reads; set by the subclass."""
 
     def answer(self, questions: Sequence[str], results: Sequence[Sequence[RetrievalResult]]) -> list[Answer]:
-        """Answer each question from the first passages of its list.
-
-        Args:
-            questions: to answer.
-            results: passages for each, best first; empty lists are allowed.
-
-        Returns:
-            One per question.
-
-        Raises:
-            QueryError: a question is not a string, or there are not as many lists as questions.
-            EngineError: the answerer returned something other than an answer to each, or cites passages it was not given.
-        """
+        """Answer each question from the first passages of its list, which may be empty; the answers are checked."""
         texts = check_queries(questions, "question", "questions")
         if len(results) != len(texts):
             raise QueryError(f"{len(texts)} questions and {len(results)} lists of results; give one list for each question")
@@ -74,9 +60,6 @@ class BaseAnswerer(Component, ABC):
     @abstractmethod
     def answer_batch(self, questions: list[str], passages: list[list[SearchableItem]]) -> list[Answer]:
         """Return an answer to each question from its passages; both lists have the same length and are not empty."""
-
-
-# A searcher and an answerer combined.
 
 
 @dataclass(frozen=True)
@@ -122,16 +105,7 @@ class QuestionAnswering:
         self.answerer = answerer
 
     def answer(self, questions: str | Sequence[str], where: Where | None = None) -> list[AnsweredQuestion]:
-        """Search for each question, and answer it from the first passages.
-
-        Args:
-            questions: a list; a bare string counts as a list of one.
-            where: condition on the metadata of the items to read; see :mod:`nlp_retrieval.core.filters`.
-
-        Raises:
-            QueryError: a question is not a string.
-            IndexMissingError: no index was opened.
-        """
+        """Search for each question among the items that meet a filter, and answer it from the first passages."""
         texts = check_queries(questions, "question", "questions")
         k = self.answerer.passages
         results = self.searcher.search(texts, k, where) if texts and k else [[] for _ in texts]
@@ -144,32 +118,22 @@ class QuestionAnswering:
 
 _CHARACTERS, _TITLE_CHARACTERS = 2000, 200
 
-
-@dataclass(frozen=True)
-class ShownPassage:
-    """A passage, and the part of each of its sentences that is shown, which may be empty."""
-
-    item: SearchableItem
-    sentences: list[str]
-
-    def fact(self, number: int) -> Fact | None:
-        """The sentence with a number from 1, as labelled; None if no such sentence is shown."""
-        shown = 1 <= number <= len(self.sentences) and bool(self.sentences[number - 1])
-        return (title_of(self.item), number - 1) if shown else None
+ShownPassage = tuple[SearchableItem, list[str]]
+"""A passage, and the part of each of its sentences that is shown, which may be empty."""
 
 
-def shown_passage(item: SearchableItem, characters: int) -> ShownPassage:
+def shown_passage(item: SearchableItem, characters: int = _CHARACTERS) -> ShownPassage:
     """Return the part of an item that is shown: at most so many characters of its content."""
     spans = [(begin, min(end, characters)) for begin, end in item_sentence_spans(item) if begin < characters]
-    return ShownPassage(item, [fenced(item.content[begin:end]) for begin, end in spans])
+    return item, [fenced(item.content[begin:end]) for begin, end in spans]
 
 
 def written(passages: Sequence[ShownPassage]) -> str:
     """Return passages as text: ``Passage 1: <title>``, then ``1.1 <sentence>`` and so on, numbers from 1."""
     lines = []
-    for number, passage in enumerate(passages, start=1):
-        lines.append(f"Passage {number}: {fenced(title_of(passage.item)[:_TITLE_CHARACTERS])}")
-        lines += [f"{number}.{line} {text}" for line, text in enumerate(passage.sentences, start=1) if text]
+    for number, (item, sentences) in enumerate(passages, start=1):
+        lines.append(f"Passage {number}: {fenced(title_of(item)[:_TITLE_CHARACTERS])}")
+        lines += [f"{number}.{line} {text}" for line, text in enumerate(sentences, start=1) if text]
     return "\n".join(lines)
 
 
@@ -197,19 +161,18 @@ def read_answer(fields: object, passages: Sequence[ShownPassage]) -> Answer | No
     if isinstance(citations, list):
         citations = ", ".join(str(citation)[:40] for citation in citations[:100])
     cited = [citations[:_LABELS_IN], *bracketed] if isinstance(citations, str) else bracketed
+    labels = [label for part in cited for label in _LABEL.finditer(part)]
     ids: dict[str, None] = {}
     facts: dict[Fact, None] = {}
     dropped = 0
-    labels = [label for part in cited for label in _LABEL.finditer(part)]
-    for number, sentence in dict.fromkeys((int(label[1]), int(label[2]) if label[2] else None) for label in labels):
-        passage = passages[number - 1] if 1 <= number <= len(passages) else None
-        fact = passage.fact(sentence) if passage is not None and sentence is not None else None
-        if passage is None or (sentence is not None and fact is None):
+    for number, line in dict.fromkeys((int(label[1]), int(label[2]) if label[2] else None) for label in labels):
+        item, sentences = passages[number - 1] if 1 <= number <= len(passages) else (None, [])
+        if item is None or (line is not None and not (1 <= line <= len(sentences) and sentences[line - 1])):
             dropped += 1
             continue
-        ids[passage.item.item_id] = None
-        if fact is not None:
-            facts[fact] = None
+        ids[item.item_id] = None
+        if line is not None:
+            facts[title_of(item), line - 1] = None
     return Answer(text=text, reasoning=reasoning, passages=list(ids), facts=list(facts), dropped=dropped)
 
 
@@ -245,48 +208,33 @@ class LanguageModelAnswerer(BaseAnswerer):
     name = "language_model"
     manifest_may_set = may_set("lm", "passages")
 
-    def __init__(
-        self,
-        lm: LanguageModel,
-        passages: Annotated[int, Field(ge=1, le=1000)] = 5,
-    ) -> None:
+    def __init__(self, lm: LanguageModel, passages: Annotated[int, Field(ge=1, le=1000)] = 5) -> None:
         self.lm = LanguageModel.of_client(lm)
         self.passages = passages
-        self._program: Any = None
 
     def calls_per_query(self) -> int:
         return 1
 
     def answer_batch(self, questions: list[str], passages: list[list[SearchableItem]]) -> list[Answer]:
-        from nlp_retrieval.lm.asking import ask_all
-
-        shown = [[shown_passage(item, _CHARACTERS) for item in items] for items in passages]
-        numbers = [
-            number
+        shown = [[shown_passage(item) for item in items] for items in passages]
+        asked = {
+            number: {"question": fenced(question), "passages": written(shown[number])}
             for number, question in enumerate(questions)
-            if not has_no_words(question) and any(any(passage.sentences) for passage in shown[number])
-        ]
+            if not has_no_words(question) and any(any(sentences) for _, sentences in shown[number])
+        }
         answers = [Answer(text="")] * len(questions)
-        if not numbers:
-            return answers
-        self._program = self._program or _program()
-        inputs = [{"question": fenced(questions[number]), "passages": written(shown[number])} for number in numbers]
-        fields = tuple(name for name, _ in _OUTPUTS)
-        outcomes = ask_all(self.lm, self._program, inputs, fields, _usable, self.name, "are left without an answer")
-        for number, said in zip(numbers, outcomes, strict=True):
-            answers[number] = read_answer(said, shown[number]) or Answer(text="", failed=True)
+        if asked:
+            from nlp_retrieval.lm.engine import ask_all, dspy
+
+            fields = {name: (str, dspy.InputField(desc=desc)) for name, desc in _INPUTS}
+            fields |= {name: (str, dspy.OutputField(desc=desc)) for name, desc in _OUTPUTS}
+            program, outputs = dspy.Predict(dspy.Signature(fields, _FROM_PASSAGES)), tuple(name for name, _ in _OUTPUTS)
+            left = "are left without an answer"
+
+            def usable(_: Mapping[str, Any], said: object) -> object | None:
+                return said if read_answer(said, ()) else None  # equal questions may have been shown other items
+
+            outcomes = ask_all(self.lm, program, list(asked.values()), outputs, usable, self.name, left)
+            for number, said in zip(asked, outcomes, strict=True):
+                answers[number] = read_answer(said, shown[number]) or Answer(text="", failed=True)
         return answers
-
-
-def _program() -> Any:
-    from nlp_retrieval.lm.engine import dspy
-
-    fields = {name: (str, dspy.InputField(desc=desc)) for name, desc in _INPUTS}
-    fields |= {name: (str, dspy.OutputField(desc=desc)) for name, desc in _OUTPUTS}
-    return dspy.Predict(dspy.Signature(fields, _FROM_PASSAGES))
-
-
-def _usable(question: Mapping[str, Any], fields: object) -> object | None:
-    """The fields of a usable answer; questions that share it may have been shown other items."""
-    del question
-    return None if read_answer(fields, ()) is None else fields

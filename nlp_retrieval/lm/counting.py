@@ -1,7 +1,7 @@
 """Use of language models during a run: calls, tokens, and failures.
 
 Every model keeps its own count. To count one run, record it: a recording holds all calls inside the block, by the name of the
-model, including those in threads that :func:`nlp_retrieval.lm.asking.ask_all` starts.
+model, including those in threads that :func:`nlp_retrieval.lm.ask_all` starts.
 """
 
 from __future__ import annotations
@@ -49,17 +49,6 @@ class CallCounts:
     def __sub__(self, other: CallCounts) -> CallCounts:
         return CallCounts(*map(sub, astuple(self), astuple(other)))
 
-    @property
-    def answers(self) -> int:
-        """How many answers there were, from the server or from disk, usable or not."""
-        return self.calls - self.failures + self.cache_hits
-
-    def __str__(self) -> str:
-        return (
-            f"{self.calls:,} calls ({self.failures:,} failed), {self.cache_hits:,} from the cache, "
-            f"{self.tokens_in:,} tokens in, {self.tokens_out:,} out, {self.degraded:,} degraded"
-        )
-
 
 def summed(counts: Iterable[CallCounts]) -> CallCounts:
     """Return the sum of counts; all zeros if there are none."""
@@ -67,28 +56,20 @@ def summed(counts: Iterable[CallCounts]) -> CallCounts:
 
 
 class CallCounter:
-    """A count that several threads add to.
-
-    Args:
-        model: the model that it counts, named as in its configuration; ``""`` for a recording.
-
-    Examples:
-        >>> CallCounter("openai/gpt-4o-mini").counts.calls
-        0
-    """
+    """A count that several threads add to, of a model; ``""`` for a recording."""
 
     def __init__(self, model: str = "") -> None:
         self.model = model
         self._lock = Lock()
         self._by_model: dict[str, CallCounts] = {}
         self.last_failure = ""
-        """The reason why a question got no answer, of the last one; empty if there is none."""
 
     @property
     def failure(self) -> str | None:
         """The reason why no question to a language model got any answer; None if one did, or nothing was asked."""
         degraded = [counts for counts in self.by_model.values() if counts.degraded]
-        return self.last_failure if degraded and not any(counts.answers for counts in degraded) else None
+        answered = any(counts.calls > counts.failures or counts.cache_hits for counts in degraded)
+        return self.last_failure if degraded and not answered else None
 
     def add(self, counts: CallCounts, model: str) -> None:
         """Add to the count of a model."""

@@ -14,10 +14,10 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextvars import copy_context
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -50,8 +50,8 @@ class ModelEndpoint(BaseModel):
 
     Examples:
         >>> LanguageModel("openai/qwen3", "http://localhost:8000/v1", endpoint=ModelEndpoint(retries=2, timeout=300))
-        LanguageModel(model='openai/qwen3', base_url='http://localhost:8000/v1', endpoint=ModelEndpoint(retries=2,
-        timeout=300.0))
+        LanguageModel(model='openai/qwen3', base_url='http://localhost:8000/v1', endpoint=ModelEndpoint(calls_at_once=8,
+        retries=2, backoff=1.0, timeout=300.0, max_calls=None))
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -62,17 +62,12 @@ class ModelEndpoint(BaseModel):
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
     max_calls: Annotated[int, Field(ge=0)] | None = None
 
-    def __repr_args__(self) -> list[tuple[str | None, Any]]:
-        return list(self.model_dump(exclude_defaults=True).items())
-
 
 DEFAULT_ENDPOINT = ModelEndpoint()
 
 ENDPOINT_RULES = may_set("endpoint", api_key_env=given("send the key in the environment variable"))
 """The trust rules of the parameters ``endpoint`` and ``api_key_env``."""
 
-
-# Several requests at a time, and an end to each.
 
 PartT = TypeVar("PartT")
 MadeT = TypeVar("MadeT")
@@ -93,79 +88,58 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
     if len(parts) < 2 or at_once == 1:
         return [ask(part, lambda: True) for part in parts]
     ended = threading.Event()
-    waiting = iter(list(enumerate(parts)))
-    done: SimpleQueue[tuple[int, MadeT] | BaseException] = SimpleQueue()
+    answers: list[Future[MadeT]] = [Future() for _ in parts]
+    waiting = iter(list(zip(answers, parts, strict=True)))
 
     def work() -> None:
-        try:
-            for number, part in waiting:
-                if ended.is_set():
-                    return
-                done.put((number, ask(part, lambda: not ended.is_set())))
-        except BaseException as error:
-            done.put(error)
+        for answer, part in waiting:
+            if ended.is_set():
+                return
+            _fulfil(answer, partial(ask, part, lambda: not ended.is_set()))
+            if answer.exception() is not None:
+                ended.set()
 
-    made: dict[int, MadeT] = {}
+    pending = set(answers)
     try:
-        for _ in range(min(at_once, len(parts))):  # threads that end with the process, unlike those of a pool
-            threading.Thread(target=copy_context().run, args=(work,), name="nlp_retrieval-endpoint", daemon=True).start()
-        while len(made) < len(parts):
-            try:
-                one = done.get(timeout=1)  # Ctrl-C just before a wait without an end would be noticed only after it
-            except Empty:
-                continue
-            if isinstance(one, BaseException):
-                raise one
-            made[one[0]] = one[1]
+        for _ in range(min(at_once, len(parts))):
+            _begin(copy_context().run, work)
+        while pending:  # Ctrl-C just before a wait without an end would be noticed only after it
+            done, pending = wait(pending, 1, FIRST_EXCEPTION)
+            for answer in done:
+                answer.result()
     finally:
         ended.set()
-    return [made[number] for number in range(len(parts))]
+    return [answer.result() for answer in answers]
 
 
-def within(seconds: float, work: Callable[[], MadeT]) -> MadeT:
-    """Return the result of ``work``, or raise a TimeoutError and leave it to its own thread."""
-    result: Future[MadeT] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-
-    threading.Thread(target=run, name="nlp_retrieval-call", daemon=True).start()
-    if not wait([result], seconds).done:
-        raise TimeoutError(f"no complete answer within {seconds:g} s")
-    return result.result()
+def _begin(work: Callable[..., object], *given: object) -> None:
+    """Begin work in a thread that ends with the process, unlike those of a pool."""
+    threading.Thread(target=work, args=given, name="nlp_retrieval-endpoint", daemon=True).start()
 
 
-# Addresses and keys.
+def _fulfil(answer: Future[MadeT], work: Callable[[], MadeT]) -> None:
+    try:
+        answer.set_result(work())
+    except BaseException as error:
+        answer.set_exception(error)
 
 
-class EndpointKey:
-    """The key in an environment variable, which is read for each request; ``variable`` is None if no key is sent."""
-
-    def __init__(self, owner: str, model: str, variable: str | None) -> None:
-        if variable is not None and (
-            not variable.isascii() or not variable.isidentifier() or without_secrets(variable) != variable
-        ):
-            raise ConfigurationError(
-                f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; the given value is not "
-                "one (not shown, because it may be a key)"
-            )
-        self._owner, self._model, self.variable = owner, model, variable
-        self.read()
-
-    def read(self) -> str | None:
-        """Return the key, or None; raise a :class:`ConfigurationError` if the variable holds none."""
-        if self.variable is None:
-            return None
-        key = read_variable(self.variable).strip()
-        if not (key and key.isascii() and key.isprintable()):
-            raise ConfigurationError(
-                f"{self._owner}: {self._model} needs a key, and the environment variable {self.variable} is not set to one; "
-                "set it, or name another with api_key_env; a server of your own, named by base_url, needs none"
-            )
-        return key
+def read_key(owner: str, model: str, variable: str | None) -> str | None:
+    """Return the key in an environment variable, which is read for each request; None if ``variable`` is."""
+    if variable is None:
+        return None
+    if not variable.isascii() or not variable.isidentifier() or without_secrets(variable) != variable:
+        raise ConfigurationError(
+            f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; the given value is not "
+            "one (not shown, because it may be a key)"
+        )
+    key = read_variable(variable).strip()
+    if not (key and key.isascii() and key.isprintable()):
+        raise ConfigurationError(
+            f"{owner}: {model} needs a key, and the environment variable {variable} is not set to one; "
+            "set it, or name another with api_key_env; a server of your own, named by base_url, needs none"
+        )
+    return key
 
 
 _URL = re.compile(r"https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::(\d{1,5}))?(?:/[!$-;=@-~]*)?", re.ASCII)  # no blank, no query
@@ -196,12 +170,7 @@ class FailedCallError(Exception):
 
     def __init__(self, reason: str, *, temporary: bool = False, wait: float | None = None) -> None:
         super().__init__(reason)
-        self.temporary = temporary
-        self.wait = wait
-
-
-class CallLimitReachedError(Exception):
-    """All requests that ``max_calls`` allows have been made."""
+        self.temporary, self.wait = temporary, wait
 
 
 class LimitedCalls:
@@ -213,20 +182,24 @@ class LimitedCalls:
         self._next = 0.0  # when the server lets the next request begin, on the monotonic clock
         self._slots: dict[int, threading.BoundedSemaphore] = {}  # by process: a forked child never gets its parent's back
 
-    @property
-    def slots(self) -> threading.BoundedSemaphore:
-        """One for each request that may be under way."""
-        return self._slots.setdefault(os.getpid(), threading.BoundedSemaphore(self.endpoint.calls_at_once))
-
     def run(self, attempt: Callable[[], MadeT], wanted: Callable[[], bool] = lambda: True) -> MadeT:
         """Return what ``attempt`` returns; one that raises a temporary :class:`FailedCallError` is repeated."""
-        failures = 0
+        failures, most, seconds = 0, self.endpoint.max_calls, self.endpoint.timeout
         while wanted():
-            with self.slots:
-                self._take_turn()
+            with self._slots.setdefault(os.getpid(), threading.BoundedSemaphore(self.endpoint.calls_at_once)):
+                with self._lock:
+                    if most is not None and self.counter.counts.calls >= most:
+                        raise FailedCallError(f"the limit of max_calls={most} requests is reached")
+                    count(self.counter, CallCounts(calls=1))
+                if (wait := self._next - time.monotonic()) > 0:
+                    _sleep(wait)
+                answer: Future[MadeT] = Future()
                 try:
                     with search_context().span("model call", **{"gen_ai.request.model": self.counter.model}):
-                        return attempt()
+                        _begin(_fulfil, answer, attempt)
+                        return answer.result(seconds)
+                except TimeoutError:  # the attempt is left to its thread
+                    failure = FailedCallError(f"timed out: no complete answer within {seconds:g} s", temporary=True)
                 except FailedCallError as error:
                     failure = error
             failures += 1
@@ -235,17 +208,6 @@ class LimitedCalls:
                 raise failure
             self._delay_next_request(failure.wait, failures)
         raise FailedCallError("it is no longer wanted")
-
-    def _take_turn(self) -> None:
-        """Wait until a request may begin, and count it."""
-        most = self.endpoint.max_calls
-        with self._lock:
-            if most is not None and self.counter.counts.calls >= most:
-                raise CallLimitReachedError(f"the limit of max_calls={most} requests is reached")
-            count(self.counter, CallCounts(calls=1))
-        wait = self._next - time.monotonic()
-        if wait > 0:
-            _sleep(wait)
 
     def _delay_next_request(self, retry_after: float | None, failures: int) -> None:
         """Delay all requests until the time that the server gives; without one, delay only this request."""
@@ -260,8 +222,6 @@ class LimitedCalls:
 # Requests over HTTP.
 
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-_READ_OF_AN_ERROR = 2**14
-_TOLD_OF_AN_ERROR = 200
 
 
 class EndpointCalls:
@@ -271,21 +231,19 @@ class EndpointCalls:
         self, owner: str, url: str, what: str, key_variable: str | None, endpoint: ModelEndpoint, counter: CallCounter
     ) -> None:
         check_url(owner, url)
-        self._url, self._what = url.rstrip("/"), what
-        self._key = EndpointKey(owner, counter.model.partition("/")[2], key_variable)
+        self._url, self._what, self._variable = url.rstrip("/"), what, key_variable
+        self._key = partial(read_key, owner, counter.model.partition("/")[2], key_variable)
+        self._key()
         self._calls = LimitedCalls(endpoint, counter)
         self._lock = Lock()
         self._clients: dict[int, httpx2.Client] = {}  # by process: a forked child must not use its parent's connections
 
     def ask(self, request: Mapping[str, object], read: Callable[[bytes], MadeT], most: int, go_on: Callable[[], bool]) -> MadeT:
         """Return what ``read`` makes of the answer to a request; its ValueError says in half a sentence why it is none."""
-        body, seconds = json.dumps(request).encode(), self._calls.endpoint.timeout
+        body = json.dumps(request).encode()
 
         def attempt() -> MadeT:
-            try:
-                content = within(seconds, lambda: self._receive(body, most))
-            except TimeoutError as error:
-                raise FailedCallError(str(error), temporary=True) from None
+            content = self._receive(body, most)
             try:
                 return read(content)
             except ValueError as error:
@@ -293,19 +251,30 @@ class EndpointCalls:
 
         try:
             return self._calls.run(attempt, go_on)
-        except (CallLimitReachedError, FailedCallError) as error:
+        except FailedCallError as error:
             raise ModelError(str(without_secrets(f"{self._url}: {error}"))) from None
+
+    def check_ready(self) -> None:
+        """Require httpx2."""
+        try:
+            import httpx2  # noqa: F401
+        except ImportError as error:
+            raise DependencyError(f"models behind an endpoint need httpx2: {install('endpoint')}") from error
 
     def _receive(self, body: bytes, most: int) -> bytes:
         self.check_ready()
         import httpx2
 
+        with self._lock:
+            client = self._clients.get(os.getpid())
+            if client is None:
+                client = self._clients[os.getpid()] = httpx2.Client(timeout=self._calls.endpoint.timeout)
+                weakref.finalize(self, client.close)
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        key = self._key.read()
-        if key is not None:
+        if (key := self._key()) is not None:
             headers["Authorization"] = f"Bearer {key}"
         try:
-            with self._opened().stream("POST", f"{self._url}/{self._what}", content=body, headers=headers) as response:
+            with client.stream("POST", f"{self._url}/{self._what}", content=body, headers=headers) as response:
                 if response.status_code != 200:
                     raise self._refusal(response)
                 content = _first_bytes(response, most + 1)
@@ -318,33 +287,15 @@ class EndpointCalls:
 
     def _refusal(self, response: httpx2.Response) -> FailedCallError:
         status = response.status_code
-        message = _first_bytes(response, _READ_OF_AN_ERROR).decode("utf-8", "replace")
-        reason = f"HTTP {status}: {printable(' '.join(message.split()))[:_TOLD_OF_AN_ERROR]}"
+        message = _first_bytes(response, 2**14).decode("utf-8", "replace")
+        reason = f"HTTP {status}: {printable(' '.join(message.split()))[:200]}"
         if status in (401, 403):
-            reason += f"; check the key in {self._key.variable or 'api_key_env'}"
+            reason += f"; check the key in {self._variable or 'api_key_env'}"
         if 300 <= status < 400:
             reason += "; it redirects elsewhere, which is not followed"
         seconds = response.headers.get("Retry-After", "")
         wait = float(seconds[:10]) if seconds.isascii() and seconds.isdigit() else None
         return FailedCallError(reason, temporary=status in _TEMPORARY and "insufficient_quota" not in message, wait=wait)
-
-    def check_ready(self) -> None:
-        """Require httpx2."""
-        try:
-            import httpx2  # noqa: F401
-        except ImportError as error:
-            raise DependencyError(f"models behind an endpoint need httpx2: {install('endpoint')}") from error
-
-    def _opened(self) -> httpx2.Client:
-        import httpx2
-
-        with self._lock:
-            client = self._clients.get(os.getpid())
-            if client is None:
-                client = httpx2.Client(follow_redirects=False, timeout=httpx2.Timeout(self._calls.endpoint.timeout))
-                self._clients[os.getpid()] = client
-                weakref.finalize(self, client.close)
-            return client
 
 
 def first_fault(error: ValidationError) -> str:

@@ -1,48 +1,55 @@
-"""Answers each request of DSPy: from disk, or from the server or client, with retries, limits and a count.
+"""Asks DSPy programs; a question without a usable answer is counted and never raises an error.
 
-DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache, which is
-pickle, and its retries are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is
-stored only inside :func:`answers_kept_if_good`, and only if it was usable: other questions are asked again the next time.
+DSPy passes every request to an engine, which answers it from disk, or from the server or client, with retries, limits and a
+count; DSPy does the rest itself (signatures, demonstrations, parsing). Its own cache, which is pickle, and its retries are off.
+A model's thoughts are removed: DSPy and the files get only the answer after them. An answer may have the wrong form: the
+caller's ``read`` repairs what it can and returns None for the rest. Only answers that could be read are stored on disk.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import JsonValue
 
+from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.progress_bars import progress
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.lm.counting import CallCounts, count
-from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls, within
-from nlp_retrieval.lm.reading import final_answer
+from nlp_retrieval.lm.endpoint import FailedCallError, LimitedCalls, side_by_side
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.lm.programs import fingerprint_of_program
+from nlp_retrieval.lm.reading import LONGEST_ANSWER, final_answer, read_object
 
 try:
     import dspy
     from dspy import lm15
+    from dspy._vendor.lm15.serde import request_to_dict
     from dspy._vendor.lm15.transports import StdlibTransport
     from dspy.clients.engines import LM15Engine
-    from dspy.utils.exceptions import LMError
 except ImportError as error:
     raise DependencyError(f"language models need DSPy: {install('llm')} ({error})") from None
 
-__all__ = ["LM15Engine", "LMError", "StdlibTransport", "dspy", "lm15"]
+__all__ = ["dspy"]
 
-# Answers on disk: one JSON file each, named by a hash of the question, the model and its settings.
-#
-# A file holds the whole question with the answer. It is used only if it holds exactly the same question and no other user could
-# have written it; anything else is a miss.
+# Answers on disk: one JSON file each, named by a hash of the question, the model and its settings. A file holds the whole
+# question with the answer. It is used only if it holds exactly the same question and no other user could have written it.
 
 Question = dict[str, JsonValue]
 Answer = dict[str, JsonValue]
-
-_FORMAT = 1
 
 
 class AnswerStore:
@@ -56,7 +63,7 @@ class AnswerStore:
         """Return the stored answer to a question, or None."""
         try:
             entry = json.loads(self._files.find(digest_of_key(question)) or b"")
-            if entry["format"] != _FORMAT or entry["question"] != question or not isinstance(entry["answer"]["text"], str):
+            if entry["question"] != question or not isinstance(entry["answer"]["text"], str):
                 return None
         except (ValueError, RecursionError, KeyError, TypeError):
             return None
@@ -65,35 +72,28 @@ class AnswerStore:
 
     def keep(self, question: Question, answer: Answer) -> None:
         """Store an answer; if it cannot be written, warn once and continue."""
-        content = json.dumps({"format": _FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
+        content = json.dumps({"question": question, "answer": answer}, ensure_ascii=False, indent=1)
         self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
 
 
-@dataclass
-class AnswerScope:
-    """One question, from asking to judging its answer; ``program`` is the fingerprint of the program that asks."""
-
-    program: str
-    fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
-
-    def keep(self) -> None:
-        """Store the server's answers, which were usable."""
-        while self.fresh:
-            store, question, answer = self.fresh.pop()
-            store.keep(question, answer)
-
-
-_scope: ContextVar[AnswerScope | None] = ContextVar("nlp_retrieval_answers", default=None)
-"""What a question carries past DSPy."""
+_Scope = tuple[str, list[tuple[AnswerStore, Question, Answer]]]
+_scope: ContextVar[_Scope | None] = ContextVar("nlp_retrieval_answers", default=None)
+"""What a question carries past DSPy: the fingerprint of the program that asks, and answers of the server."""
 
 
 @contextmanager
-def answers_kept_if_good(program: str) -> Iterator[AnswerScope]:
-    """Answer from disk inside the block; answers of the server are stored when ``keep`` of the scope is called."""
-    scope = AnswerScope(program)
-    token = _scope.set(scope)
+def answers_kept_if_good(program: str) -> Iterator[Callable[[], None]]:
+    """Answer from disk inside the block; answers of the server are stored when the given function is called."""
+    fresh: list[tuple[AnswerStore, Question, Answer]] = []
+
+    def keep() -> None:
+        while fresh:
+            store, question, answer = fresh.pop()
+            store.keep(question, answer)
+
+    token = _scope.set((program, fresh))
     try:
-        yield scope
+        yield keep
     finally:
         _scope.reset(token)
 
@@ -101,48 +101,54 @@ def answers_kept_if_good(program: str) -> Iterator[AnswerScope]:
 # One attempt at a server, with a limit on the size of its answer; and one at a client.
 
 LARGEST_ANSWER = 4 * 2**20
-"""Bytes of one answer without its headers; enough for a hundred thousand tokens."""
+"""Bytes of one answer without its headers, after decompression; enough for a hundred thousand tokens."""
+
+Complete = Callable[[Any], Any]
+"""From a ``dspy.lm15.Request`` to a ``dspy.lm15.Response``."""
 
 
-class BoundedTransport:
-    """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer, after decompression."""
-
-    def __init__(self, transport: Any) -> None:
-        self._transport = transport
-        self.close = transport.close
+class _BoundedTransport(StdlibTransport):  # type: ignore[misc]  # DSPy has no types
+    """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer."""
 
     def stream(self, request: Any) -> Any:
         """Send a request."""
-        response = self._transport.stream(request)
+        response = super().stream(request)
+
+        def chunks() -> Iterator[bytes]:
+            remaining = LARGEST_ANSWER
+            for chunk in response:
+                remaining -= len(chunk)
+                if remaining < 0:
+                    raise lm15.LM15Error(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
+                yield chunk
+
         return type(response)(
             status=response.status,
             reason=response.reason,
             headers=response.headers,
             http_version=response.http_version,
-            chunks=self._chunks(response),
+            chunks=chunks(),
             release=lambda body_consumed: response.close(),  # noqa: ARG005 -- the response knows itself whether it was read
         )
 
-    def _chunks(self, response: Any) -> Iterator[bytes]:
-        remaining = LARGEST_ANSWER
-        for chunk in response:
-            remaining -= len(chunk)
-            if remaining < 0:
-                raise lm15.LM15Error(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
-            yield chunk
+
+def server_of(model: str, base_url: str | None, key: str | None, seconds: float) -> Complete:
+    """Return what asks the server of a model, with no other key than this."""
+    provider = LM15Engine(lm15.RouterConfig(env={})).resolve(model).provider
+    transport = _BoundedTransport(read_timeout=seconds, write_timeout=seconds, pool_timeout=seconds)
+    urls = {provider: base_url} if base_url is not None else None
+    config = lm15.RouterConfig(env={}, api_keys={provider: key or "none"}, base_urls=urls, transport=transport)
+    complete: Complete = LM15Engine(config).complete
+    return complete
 
 
-class ClientWire:
-    """Asks an object with a method ``complete(prompt)``, or a ``dspy.LM`` with its own cache, retries and settings."""
+def client_of(client: Any) -> Complete:
+    """Return what asks an object with a method ``complete(prompt)``, or a ``dspy.LM`` with its own cache and retries."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def complete(self, request: Any) -> Any:
-        """Answer a ``dspy.lm15.Request``."""
+    def complete(request: Any) -> Any:
         prompt = _prompt_of(request)
         try:
-            answer = self._client.complete(prompt) if hasattr(self._client, "complete") else self._client(prompt)[0]
+            answer = client.complete(prompt) if hasattr(client, "complete") else client(prompt)[0]
         except Exception as error:
             raise lm15.LM15Error(f"complete() raised {type(error).__name__}: {error}") from error
         text = answer["text"] if isinstance(answer, dict) else getattr(answer, "text", answer)
@@ -152,13 +158,13 @@ class ClientWire:
             )
         return _response(request, text)
 
-    def close(self) -> None:
-        """Do nothing: the client is its owner's."""
+    return complete
 
 
 def _prompt_of(request: Any) -> str:
     """A request as one text; demonstrations, if there are any, as turns of a conversation."""
-    parts = [] if request.system is None else [_text(request.system)]
+    system = request.system or ()
+    parts = [system if isinstance(system, str) else "".join(part.text for part in system)] if system else []
     if len(request.messages) == 1:
         return "\n\n".join([*parts, request.messages[0].text])
     turns = [f"{message.role}:\n{message.text}" for message in request.messages]
@@ -170,69 +176,46 @@ def _response(request: Any, text: str) -> Any:
     return lm15.Response(id=None, model=request.model, message=message, finish_reason="stop", usage=lm15.Usage())
 
 
-def _text(system: Any) -> str:
-    return system if isinstance(system, str) else "".join(part.text for part in system)
-
-
 # Each request of DSPy.
 
 _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
 
 
-class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """All calls that ``max_calls`` allows have been made."""
-
-
-class NoTextError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """The answer holds no text, or only the model's thoughts."""
-
-
 class Engine:
     """DSPy's access to the model: one request at a time, from any thread."""
 
-    def __init__(self, wire: Any, identity: Question, calls: LimitedCalls, store: AnswerStore | None) -> None:
-        self._wire, self._identity, self._calls, self._store = wire, identity, calls, store
+    def __init__(self, send: Complete, identity: Question, calls: LimitedCalls, store: AnswerStore | None) -> None:
+        self._send, self._identity, self._calls, self._store = send, identity, calls, store
         self.counter = calls.counter
-        self.close = wire.close
 
     def sampled(self, rollout: int) -> Engine:
         """Return this engine for another sample, as DSPy's optimisers number them: stored answers alone are not shared."""
-        return Engine(self._wire, self._identity | {"rollout": rollout}, self._calls, self._store)
+        return Engine(self._send, self._identity | {"rollout": rollout}, self._calls, self._store)
 
     def complete(self, request: Any) -> Any:
         """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
         scope = _scope.get()
         if scope is None or self._store is None:
-            return self._send(request)
-        question = self._question(request, scope.program)
+            return self._asked(request)
+        program, fresh = scope
+        question = self._identity | {"program": program, "request": request_to_dict(request)}
         kept = self._store.find(question)
         if kept is not None:
-            took = {f"kept_{side}": _tokens(kept, side) for side in ("tokens_in", "tokens_out")}
-            count(self.counter, CallCounts(cache_hits=1, **took))
+            took = [tokens if isinstance(tokens := kept.get(side), int) else 0 for side in ("tokens_in", "tokens_out")]
+            count(self.counter, CallCounts(cache_hits=1, kept_tokens_in=took[0], kept_tokens_out=took[1]))
             return _response(request, str(kept["text"]))
-        response = self._send(request)
+        response = self._asked(request)
         usage = response.usage
         answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
-        scope.fresh.append((self._store, question, answer))
+        fresh.append((self._store, question, answer))
         return response
 
-    def _question(self, request: Any, program: str) -> Question:
-        sampling: Question = {}
-        for setting in fields(request.config):
-            value = getattr(request.config, setting.name)
-            if value not in (None, ()):
-                sampling[setting.name] = value if isinstance(value, int | float | str) else repr(value)
-        messages: list[JsonValue] = [] if request.system is None else [["system", _text(request.system)]]
-        messages += [[message.role, message.text] for message in request.messages]
-        return self._identity | {"sampling": sampling, "program": program, "messages": messages}
+    def _asked(self, request: Any) -> Any:
+        """The answer of the server or client, without the model's thoughts."""
 
-    def _send(self, request: Any) -> Any:
         def attempt() -> Any:
             try:
-                return within(self._calls.endpoint.timeout, lambda: self._wire.complete(request))
-            except TimeoutError as error:
-                late = lm15.TransportError(f"timed out: {error}")
-                raise FailedCallError(str(late), temporary=True) from late
+                return self._send(request)
             except lm15.LM15Error as error:
                 retry_after = getattr(error, "retry_after", None)
                 seconds = float(retry_after) if isinstance(retry_after, int | float) and retry_after >= 0 else None
@@ -240,19 +223,188 @@ class Engine:
 
         try:
             response = self._calls.run(attempt)
-        except CallLimitReachedError as error:
-            raise CallLimitError(str(error)) from None
         except FailedCallError as error:
-            raise error.__cause__ or error from None
+            kind = lm15.TransportError if error.temporary else lm15.BillingError  # too late, or no further call is allowed
+            raise error.__cause__ or kind(str(error)) from None
         usage = response.usage
         count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
         text = final_answer("\n".join(part.text for part in response.message.parts if isinstance(part, lm15.TextPart)))
         if text is None or not text.strip():
-            raise NoTextError("it holds no text, or only the model's reasoning, which takes more of max_tokens")
-        return replace(response, message=lm15.Message.assistant(text))
+            raise lm15.InvalidRequestError(
+                "its answer holds no text, or only the model's reasoning, which takes more of max_tokens"
+            )
+        return replace(response, message=lm15.Message.assistant(text[:LONGEST_ANSWER]))
 
 
-def _tokens(answer: Answer, side: str) -> int:
-    """The token count of a stored answer; 0 if neither its file nor the server reports one."""
-    tokens = answer.get(side)
-    return tokens if isinstance(tokens, int) and tokens > 0 else 0
+# Questions, and what is read from their answers.
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Field = str | tuple[str, ...]
+
+_errors = dspy.utils.exceptions
+_ABOUT_THIS_QUESTION = (_errors.LMInvalidRequestError, _errors.LMCollectionLimitError, _errors.LMStreamAssemblyError)
+_FOR_GOOD = (
+    _errors.LMAuthError,
+    _errors.LMBillingError,
+    _errors.LMConfigurationError,
+    _errors.LMUnsupportedModelError,
+    _errors.LMUnsupportedFeatureError,
+)
+_GIVE_UP_AFTER = 10
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T_co]):
+    """What was read from an answer, or why there is nothing, and whether the endpoint is to blame, perhaps for good."""
+
+    value: T_co | None
+    reason: str = ""
+    endpoint_failed: bool = False
+    for_good: bool = False
+
+
+@contextmanager
+def using(lm: LanguageModel) -> Iterator[None]:
+    """Make DSPy programs inside the block ask this model, or its copy by which an optimiser draws samples; once a question."""
+    current, made = dspy.settings.lm, lm.dspy_lm()
+    asked = current if getattr(getattr(current, "engine", None), "counter", None) is made.engine.counter else made
+    # no second call in JSON by the adapter: an answer that does not parse is repaired here or discarded
+    with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False), disable_history=True, lm=asked):
+        yield
+
+
+class AskingLine:
+    """A batch of questions to one model, which is abandoned after ten failures in a row.
+
+    Examples:
+        >>> AskingLine().given_up is None
+        True
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._in_a_row = 0
+        self.given_up: str | None = None
+        """The reason why the model is not asked any more; None as long as it is."""
+
+    def ask(
+        self, lm: LanguageModel, program: Any, inputs: Mapping[str, Any], field: Field, read: Callable[[object], T | None]
+    ) -> Outcome[T]:
+        """Ask a program one question, unless the model is abandoned; arguments as of :func:`ask_all`."""
+        counter = lm.dspy_lm().engine.counter
+        if self.given_up is not None:
+            count(counter, CallCounts(degraded=1))
+            return Outcome(None, self.given_up, endpoint_failed=True)
+        with using(lm):
+            outcome = _asked(program, inputs, field, read)
+        if outcome.value is None:
+            count(counter, CallCounts(degraded=1), str(without_secrets(outcome.reason)))
+        with self._lock:
+            self._in_a_row = self._in_a_row + 1 if outcome.endpoint_failed else 0
+            if self.given_up is None and (outcome.for_good or self._in_a_row >= _GIVE_UP_AFTER):
+                self.given_up = f"not asked any more after {outcome.reason}"
+        return outcome
+
+
+def _asked(program: Any, inputs: Mapping[str, Any], field: Field, read: Callable[[object], T | None]) -> Outcome[T]:
+    with answers_kept_if_good(fingerprint_of_program(program)) as keep:
+        try:
+            said = program(**inputs)
+            value = read(said.get(field) if isinstance(field, str) else {name: said.get(name) for name in field})
+        except _errors.AdapterParseError as error:
+            value = read(_unparsed(str(error.lm_response), field, list(error.signature.output_fields)))
+        except _errors.LMError as error:
+            reason = " ".join(error.message.split("\n\n")[0].split())[:300]
+            for_good = isinstance(error, _FOR_GOOD)
+            failed = for_good or not isinstance(error, _ABOUT_THIS_QUESTION)
+            return Outcome(None, f"the endpoint gave none: {reason}", endpoint_failed=failed, for_good=for_good)
+        except ValueError as error:
+            if not isinstance(error, UnicodeError) and "not valid Unicode" not in str(error):
+                raise
+            return Outcome(None, "the question cannot be sent: it is not valid Unicode")
+        except (RecursionError, MemoryError):  # DSPy reads what is nested deeply
+            value = None
+        if value is None:
+            return Outcome(None, "the answer cannot be used")
+        keep()
+        return Outcome(value)
+
+
+def ask_all(
+    lm: LanguageModel | None,
+    program: Any,
+    questions: Sequence[Mapping[str, Any]],
+    field: Field,
+    read: Callable[[Mapping[str, Any], object], T | None],
+    what: str,
+    otherwise: str = "are searched as they are",
+    line: AskingLine | None = None,
+    things: str = "queries",
+) -> list[T | None]:
+    """Ask many questions, as many at a time as the endpoint allows; each gets a value or None.
+
+    Args:
+        lm: the model; None for the one of DSPy's current settings.
+        program: a DSPy module that asks once.
+        questions: the input fields of each; equal questions are asked once.
+        field: the output field to read; or several, which are read as a mapping of those that could be distinguished.
+        read: turns a question and the field's value, or its text where the answer did not parse, into a value; None if it
+            cannot.
+        what: name on the progress bar and in the warning.
+        otherwise: treatment of queries without an answer, for the warning.
+        line: the batch that these questions belong to; by default a new one.
+        things: what is asked about, for the warning.
+
+    Returns:
+        One per question. If any is None, one warning gives their number and the reason.
+
+    Raises:
+        ConfigurationError: there is no model.
+
+    Examples:
+        >>> import dspy
+        >>> program = dspy.Predict("question -> answer")
+        >>> lm = LanguageModel("openai/gpt-4o-mini")
+        >>> asked = [{"question": query.text} for query in queries]
+        >>> ask_all(lm, program, asked, "answer", lambda inputs, answer: str(answer), "questions")  # doctest: +SKIP
+    """
+    keys = [repr(sorted(question.items())) for question in questions]
+    distinct = dict(zip(keys, questions, strict=True))
+    one_line, model = line or AskingLine(), LanguageModel.of_client(lm)
+    with progress(what, len(distinct)) as advance:
+
+        def ask_one(question: Mapping[str, Any], _: Callable[[], bool]) -> Outcome[T]:
+            outcome = one_line.ask(model, program, question, field, partial(read, question))
+            advance(1)
+            return outcome
+
+        answers = side_by_side(ask_one, list(distinct.values()), model.endpoint.calls_at_once)
+    by_key = dict(zip(distinct, answers, strict=True))
+    outcomes = [by_key[key] for key in keys]
+    reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
+    if reasons:
+        commonest = "; ".join(f"{number} times {without_secrets(reason)}" for reason, number in reasons.most_common(3))
+        add_note(
+            f"{what}: no usable answer from {model.model} for {reasons.total()} of {len(outcomes)} "
+            f"{things}, which {otherwise} ({commonest})"
+        )
+    return [outcome.value for outcome in outcomes]
+
+
+def _unparsed(text: str, field: Field, outputs: list[str]) -> object:
+    """Return what an answer that does not parse says of a field, or of several, also in JSON or after labels of its own."""
+    found = {key.lower(): value for key, value in (read_object(text) or {}).items()}
+    parts = {name: found.get(name, _part(text, name, outputs)) for name in ([field] if isinstance(field, str) else field)}
+    return parts[field] if isinstance(field, str) else parts
+
+
+def _part(text: str, field: str, outputs: list[str]) -> str | None:
+    """The text of a field in an answer that does not parse: after its marker, or all of it if there is only one field."""
+    names = "|".join(map(re.escape, outputs))
+    marker = re.compile(rf"\[\[ ?## ?(\w+) ?## ?\]\]|^[#*_ ]*(?:final )?({names})[*_ ]*:[*_ ]*", re.IGNORECASE | re.MULTILINE)
+    markers = list(marker.finditer(text))
+    for one, after in zip_longest(markers, markers[1:]):
+        if (one[1] or one[2]).lower() == field:
+            return text[one.end() : after.start() if after else len(text)].strip()
+    return marker.sub("", text).strip() if len(outputs) == 1 else None

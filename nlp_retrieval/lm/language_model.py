@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from uuid import uuid4
 
 from pydantic import Field
@@ -21,19 +22,11 @@ from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
-from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointKey, LimitedCalls, ModelEndpoint, check_url
-
-if TYPE_CHECKING:
-    from nlp_retrieval.lm.engine import Engine
+from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, LimitedCalls, ModelEndpoint, check_url, read_key
 
 _CLIENT = "client"
 _NEED_NO_KEY = frozenset({"ollama", "ollama_chat", "hosted_vllm", _CLIENT})
 _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re.IGNORECASE)
-_LEAST_FOR_REASONING = 16_000
-"""Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
-
-_PATIENCE = 600.0
-"""Seconds for an answer of a client, which has time-outs of its own."""
 
 
 class LanguageModel(Component):
@@ -82,8 +75,10 @@ class LanguageModel(Component):
         cache_dir: str | Path | None = None,
     ) -> None:
         if model.startswith(f"{_CLIENT}/") and not self.only_in_memory:
-            cure = "give it to the component in Python, or name a model here, such as openai/gpt-4o-mini"
-            raise ConfigurationError(f"LanguageModel: {model} was an object of the program that wrote it; {cure}")
+            raise ConfigurationError(
+                f"LanguageModel: {model} was an object of the program that wrote it; give it to the component in Python, or "
+                "name a model here, such as openai/gpt-4o-mini"
+            )
         self.model = model
         self.base_url = base_url
         self.api_key_env = api_key_env
@@ -93,9 +88,11 @@ class LanguageModel(Component):
         self.cache_dir = cache_dir
         if base_url is not None:
             check_url("LanguageModel", base_url)
-        if api_key_env is None and base_url is None and self.provider not in _NEED_NO_KEY:
-            api_key_env = f"{self.provider.upper()}_API_KEY"
-        self._key = EndpointKey("LanguageModel", model, api_key_env)
+        provider = model.partition("/")[0]
+        if api_key_env is None and base_url is None and provider not in _NEED_NO_KEY:
+            api_key_env = f"{provider.upper()}_API_KEY"
+        self._key = partial(read_key, "LanguageModel", model, api_key_env)
+        self._key()
         self._counter = CallCounter(model)
         self._lock = Lock()
         self._made: dict[int, Any] = {}  # by process: a forked child must not use its parent's connections
@@ -105,21 +102,10 @@ class LanguageModel(Component):
         """Return a language model that asks a client: an object with ``complete(prompt)``, or a ``dspy.LM``.
 
         Components take such a client itself as their ``lm``, too. ``complete`` returns the answer, or an object with it as
-        ``text``; one of its errors means no answer. Its answers are not kept on disk.
-
-        Args:
-            client: the client; a language model is returned as it is.
-
-        Raises:
-            ConfigurationError: it has no such method.
-
-        Examples:
-            >>> class Echo:
-            ...     def complete(self, prompt):
-            ...         return "krill"
-            >>> HyDE(Echo()).process(["what do whales eat?"])
-            [['what do whales eat?', 'krill']]
+        ``text``; one of its errors means no answer. Its answers are not kept on disk. None is the model of DSPy's settings.
         """
+        if client is None and "dspy" in sys.modules:
+            client = sys.modules["dspy"].settings.lm
         if client is None:
             raise ConfigurationError("there is no language model: pass lm=LanguageModel(...), or call dspy.configure(lm=...)")
         made = client if isinstance(client, LanguageModel) else cls.of_value(client)
@@ -139,12 +125,8 @@ class LanguageModel(Component):
         if isinstance(value, type | Component) or not (is_dspy or callable(getattr(value, "complete", None))):
             return None
         name = f"{_CLIENT}/{type(value).__name__}-{uuid4().hex[:12]}"
-        return component_of_object(value, lambda: _client_model(value, name, _DSPY_CALLS if is_dspy else 1))
-
-    @property
-    def provider(self) -> str:
-        """The first part of ``model``."""
-        return self.model.partition("/")[0]
+        calls_at_once = 8 if is_dspy else 1  # a dspy.LM is safe to call from several threads
+        return component_of_object(value, lambda: _client_model(value, name, calls_at_once))
 
     @property
     def counts(self) -> CallCounts:
@@ -156,35 +138,26 @@ class LanguageModel(Component):
         """The temperature and ``max_tokens`` that are sent: a reasoning model of OpenAI refuses most."""
         if not _REASONING_MODEL.fullmatch(self.model.rpartition("/")[2]):
             return self.temperature, self.max_tokens
-        return None, None if self.max_tokens is None else max(self.max_tokens, _LEAST_FOR_REASONING)
+        return None, None if self.max_tokens is None else max(self.max_tokens, 16_000)  # the least that DSPy accepts
 
     def provenance(self) -> dict[str, str]:
-        return {self.model: self.base_url or f"{self.provider}'s own endpoint"}
+        return {self.model: self.base_url or f"{self.model.partition('/')[0]}'s own endpoint"}
 
     def dspy_lm(self) -> Any:
-        """The ``dspy.LM``, created at the first call; its requests are counted, limited, retried and answered from disk.
-
-        Raises:
-            DependencyError: DSPy is not installed.
-            ConfigurationError: DSPy does not know the provider, or refuses the settings.
-        """
+        """The ``dspy.LM``, created at the first call; its requests are counted, limited, retried and answered from disk."""
         with self._lock:
             if os.getpid() not in self._made:
                 self._made[os.getpid()] = self._make()
             return self._made[os.getpid()]
 
-    def made(self, lm: object) -> bool:
-        """Return whether a ``dspy.LM`` is this model, or a copy of it with which DSPy draws another sample."""
-        return getattr(getattr(lm, "engine", None), "counter", None) is self._counter
-
     def check_ready(self) -> None:
         """Require DSPy and the key."""
         from nlp_retrieval.lm.engine import dspy  # noqa: F401
 
-        self._key.read()
+        self._key()
 
     def _make(self) -> Any:
-        from nlp_retrieval.lm.engine import dspy
+        from nlp_retrieval.lm.engine import Engine, dspy
 
         class CountedLM(dspy.LM):  # type: ignore[misc]  # DSPy has no types
             """A ``dspy.LM`` whose copies for other samples (``rollout_id``) do not reuse its stored answers."""
@@ -198,40 +171,26 @@ class LanguageModel(Component):
         temperature, max_tokens = self.sampling
         settings = {"temperature": temperature, "max_tokens": max_tokens, "cache": False, "num_retries": 0}
         try:
-            return CountedLM(self.model, engine=self._engine(), **settings)
+            send, store = self._access()
+            identity = {"base_url": self.base_url, "model": self.model}
+            engine = Engine(send, identity, LimitedCalls(self.endpoint, self._counter), store)
+            return CountedLM(self.model, engine=engine, **settings)
         except (dspy.utils.exceptions.LMError, dspy.lm15.LM15Error) as error:
             raise ConfigurationError(f"LanguageModel: model={self.model!r}: {without_secrets(str(error))}") from None
 
-    def _engine(self) -> Engine:
-        from nlp_retrieval.lm.engine import AnswerStore, BoundedTransport, Engine, LM15Engine, StdlibTransport, lm15
+    def _access(self) -> tuple[Any, Any]:
+        """What asks the model, and where its answers are kept."""
+        from nlp_retrieval.lm.engine import AnswerStore, server_of
 
-        provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
-        seconds = self.endpoint.timeout
-        transport = StdlibTransport(read_timeout=seconds, write_timeout=seconds, pool_timeout=seconds)
-        # an empty environment, so that no key is sent to another server
-        wire = LM15Engine(
-            lm15.RouterConfig(
-                env={},
-                api_keys={provider: self._key.read() or "none"},
-                base_urls={provider: self.base_url} if self.base_url is not None else None,
-                transport=BoundedTransport(transport),
-            )
-        )
         store = AnswerStore(None if self.cache_dir is None else expanded(self.cache_dir))
-        return Engine(wire, {"base_url": self.base_url, "model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
+        return server_of(self.model, self.base_url, self._key(), self.endpoint.timeout), store
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # DSPy's optimisers copy whole programs; limits and counts stay those of one model
 
 
-# Clients: anybody's object with ``complete(prompt)``, or a ``dspy.LM``.
-
-_DSPY_CALLS = 8
-"""The most calls at once of a ``dspy.LM``, which is safe to call from several threads."""
-
-
 class ClientModel(LanguageModel):
-    """A client as a language model; made by :meth:`LanguageModel.of_client`."""
+    """A client as a language model: an object with ``complete(prompt)``, or a ``dspy.LM``."""
 
     name = _CLIENT
     only_in_memory = True
@@ -241,17 +200,16 @@ class ClientModel(LanguageModel):
         return {self.model: f"{type(self.client).__module__}.{type(self.client).__qualname__}"}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with the client, as far as that can be pickled."""
         return _client_model, (self.client, self.model, self.endpoint.calls_at_once)
 
-    def _engine(self) -> Engine:
-        from nlp_retrieval.lm.engine import ClientWire, Engine
+    def _access(self) -> tuple[Any, Any]:
+        from nlp_retrieval.lm.engine import client_of
 
-        # nothing else tells two clients apart, which may answer differently: no answer is kept
-        return Engine(ClientWire(self.client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), None)
+        return client_of(self.client), None  # nothing tells apart two clients, which may answer differently: nothing is kept
 
 
 def _client_model(client: Any, model: str, calls_at_once: int) -> ClientModel:
-    made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=_PATIENCE))
+    # the client has time-outs of its own
+    made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=600.0))
     made.client = client
     return made

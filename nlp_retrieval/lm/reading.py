@@ -28,13 +28,10 @@ _REFUSAL = re.compile(
     r"|I (?:can ?not|can't|am unable to|am not able to|'m unable to|won't) (?:help|assist|answer|provide|comply|fulfil|generate"
     r"|create|write|find|access|browse|do)\b)"  # case counts: "I'm Sorry" is a song
 )
-_NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 LONGEST_ANSWER = 20_000
 """Characters of an answer that are read; a model that does not stop is cut off here."""
-
-_DEEPEST = 5
 
 
 def final_answer(text: str) -> str | None:
@@ -60,7 +57,7 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
     for part in _parts(answer):
         phrase = " ".join(part.split()[:max_words])
         words = _words(phrase)
-        if not _says_something(phrase) or words == words_of_claim or phrase.casefold() in _NOTHING:
+        if not _says_something(phrase) or words == words_of_claim or phrase.casefold() in ("null", "none", "n/a"):
             continue
         phrases.setdefault(words, phrase)
         if len(phrases) == most:
@@ -101,21 +98,6 @@ def read_object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
-def unwrapped(answer: object) -> object:
-    """Return the text in an answer that is only a JSON object or list around one text; any other answer as it is.
-
-    Examples:
-        >>> unwrapped('{"answer": "krill"}')
-        'krill'
-    """
-    if not isinstance(answer, str):
-        return answer
-    text = _unfenced(answer).strip()
-    value = _json_in(text, text[:1], text[-1:]) if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else None
-    texts = list(value.values()) if isinstance(value, dict) else value
-    return texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str) else answer
-
-
 def _says_something(answer: str) -> bool:
     """Return whether an answer is no refusal, and has more than English stop words: searching for it may help a query."""
     return not (has_no_words(answer) or has_only_stop_words(answer) or is_refusal(answer))
@@ -148,11 +130,6 @@ def _json_in(text: str, opening: str, closing: str) -> object:
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _unfenced(answer).strip()
-        lines = [line for line in text.splitlines() if line.strip()]
-        if len(lines) > 1 and depth <= _DEEPEST and all(map(_JSON_BEGINS.match, lines)):
-            for line in lines:
-                yield from _parts(line, depth + 1)
-            return
         if _JSON_BEGINS.match(text) and not {"]", "}"}.intersection(text):  # it broke off: the texts that are whole
             text = text[: text.rfind('",') + 1] + "]"
         for value in (_json_in(text, "[", "]"), _json_in(text, "{", "}")):
@@ -164,7 +141,7 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
         plain = [line for line in plain if not line.endswith(":")]  # "Here are three phrases:"
         for line in [line for line in plain if _BULLET.match(line)] or plain:
             yield _BULLET.sub("", line)
-    elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:
+    elif isinstance(answer, Sequence | Mapping) and depth <= 5:
         for part in answer.values() if isinstance(answer, Mapping) else answer:
             yield from _parts(part, depth + 1)
 

@@ -16,8 +16,8 @@ from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import ByKey
 from nlp_retrieval.core.queries import check_queries, has_no_words
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.programs import CompiledProgram, load_program, read_program
-from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
+from nlp_retrieval.lm.programs import CompiledProgram
+from nlp_retrieval.lm.reading import read_passage, read_phrases
 
 # Processors with a compiled program: its file is read when the processor is created, and identified by its content.
 
@@ -38,14 +38,14 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         """Read a compiled program, and refuse that of another processor."""
         self.program = program
         if program is not None:
-            self.compiled = read_program(program)
+            self.compiled = CompiledProgram.read(program)
             self._opened_program()
 
     def _opened_program(self) -> Any:
         if self._program is None:
             self._program = self.new_program()
             if self.compiled is not None:
-                load_program(self._program, self.compiled)
+                self.compiled.load_into(self._program)
         return self._program
 
     def calls_per_query(self) -> int:
@@ -61,7 +61,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         queries = [nlq for nlq in nlqs if not has_no_words(nlq)]
         if not queries:
             return {}
-        from nlp_retrieval.lm.asking import ask_all
+        from nlp_retrieval.lm.engine import ask_all
 
         ((_, predictor),) = self._opened_program().named_predictors()
         (query_field,), (answer_field,) = predictor.signature.input_fields, predictor.signature.output_fields
@@ -235,7 +235,7 @@ class HyDE(CompiledProcessor[str]):
         return [nlq, answer] if self.keep_query else [answer]
 
     def read(self, question: Mapping[str, Any], answer: object) -> str | None:
-        return read_passage(unwrapped(answer), question["query"], self.max_words)
+        return read_passage(answer, question["query"], self.max_words)
 
     def new_program(self) -> Any:
         from nlp_retrieval.processors.signatures import PassageWriter

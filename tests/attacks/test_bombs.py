@@ -14,7 +14,7 @@ import pytest
 from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, RetrievalError
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run
-from nlp_retrieval.lm.programs import read_program
+from nlp_retrieval.lm.programs import CompiledProgram
 
 from .planting import in_child
 
@@ -88,7 +88,7 @@ def test_what_is_nested_without_end_is_one_error(tmp_path: Path, subtests: pytes
                 with pytest.raises(SourceError, match=r"line\.jsonl|list\.json"):
                     read()
             with pytest.raises(RetrievalError):
-                read_program(tmp_path / "program.json")
+                CompiledProgram.read(tmp_path / "program.json")
 
 
 def test_an_archive_is_refused_and_never_unpacked(tmp_path: Path) -> None:

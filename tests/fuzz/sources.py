@@ -11,7 +11,7 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
-from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
+from nlp_retrieval.lm.reading import read_passage, read_phrases
 from nlp_retrieval.loaders.arrow import ParquetLoader
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.loaders.tables import CsvLoader, JsonlLoader
@@ -73,7 +73,7 @@ def answers(data: bytes) -> bool:
     for answer in (as_text(data), _json_or_none(data)):
         phrases = read_phrases(answer, "a claim", 3, 8) or []
         assert len(phrases) <= 3
-        passage = read_passage(unwrapped(answer), "a query", 8)
+        passage = read_passage(answer, "a query", 8)
         for text in [*phrases, *([] if passage is None else [passage])]:
             used = True
             assert 0 < len(text.split()) <= 8

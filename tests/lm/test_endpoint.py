@@ -36,7 +36,9 @@ def test_an_object_and_a_mapping_give_one_component(subtests: pytest.Subtests):
             described = build(kind, {"name": cls.name, "model": "some/model", "endpoint": limits} | address)
             assert whole == described == cls(**{name: value for name, value in whole.config.items() if name != "name"})
             assert described.endpoint == whole.endpoint == ModelEndpoint(**limits)
-            assert "endpoint=ModelEndpoint(retries=7, backoff=2.0, timeout=3.0, max_calls=9)" in repr(described)
+            assert "endpoint=ModelEndpoint(calls_at_once=8, retries=7, backoff=2.0, timeout=3.0, max_calls=9)" in repr(
+                described
+            )
             assert "endpoint" not in repr(cls(model="some/model", **address))
 
 

@@ -9,7 +9,7 @@ import pytest
 from chat_server import asked, fields
 
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.lm.programs import save_program
+from nlp_retrieval.lm.programs import CompiledProgram
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
 from nlp_retrieval.processors.with_model import ClaimPhrases
 
@@ -54,7 +54,7 @@ def compiled(instructions: str) -> Decomposer:
 
 
 def test_a_compiled_program_asks_with_its_instructions_and_demonstrations(server, model, tmp_path):
-    save_program(compiled("Name what is to be looked up."), tmp_path / "program.json")
+    CompiledProgram.of(compiled("Name what is to be looked up.")).write(tmp_path / "program.json")
     plain, processor = (
         ClaimPhrases(model(), keep_query=False),
         ClaimPhrases(model(), keep_query=False, program=tmp_path / "program.json"),
@@ -69,7 +69,7 @@ def test_a_compiled_program_asks_with_its_instructions_and_demonstrations(server
 def test_a_program_that_is_missing_or_of_another_signature_is_an_error_before_any_call(server, model, tmp_path):
     with pytest.raises(SourceError, match="no compiled program"):
         ClaimPhrases(model(), keep_query=False, program=tmp_path / "none.json")
-    save_program(PassageWriter(), tmp_path / "writer.json")
+    CompiledProgram.of(PassageWriter()).write(tmp_path / "writer.json")
     with pytest.raises(ConfigurationError, match="another program"):
         ClaimPhrases(model(), keep_query=False, program=tmp_path / "writer.json")
     assert server.calls == 0

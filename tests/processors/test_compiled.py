@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.lm.programs import save_program
+from nlp_retrieval.lm.programs import CompiledProgram
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
 from nlp_retrieval.processors.with_model import ClaimPhrases, CompiledProcessor, HyDE
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
@@ -21,7 +21,7 @@ def written(kind: type[CompiledProcessor], path: Path, instructions: str) -> Pat
     program: Any = KINDS[kind]()
     ((_, predictor),) = program.named_predictors()
     predictor.signature = predictor.signature.with_instructions(instructions)
-    save_program(program, path)
+    CompiledProgram.of(program).write(path)
     return path
 
 

@@ -103,8 +103,6 @@ class KnowledgeExtractor:
 
     def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
         """Return the result of each of at most ``passages_per_call`` texts, in order; what the model answers raises nothing."""
-        from nlp_retrieval.lm import ask, using
-
         shown = [fenced(text[:PASSAGE_CHARACTERS]) for text in texts]
         read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
         failed = ExtractedPassage(None)
@@ -113,9 +111,8 @@ class KnowledgeExtractor:
             if not places:
                 break
             passages = "\n".join(f"{number}: {shown[position]}" for number, position in enumerate(places, start=1))
-            asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(knowledge_in, len(places)))
-            with using(self.lm):
-                outcome = self._line.ask(asking)
+            read_answer = partial(knowledge_in, len(places))
+            outcome = self._line.ask(self.lm, self._program, {"passages": passages}, "knowledge", read_answer)
             read |= {places[number]: knowledge for number, knowledge in (outcome.value or {}).items()}
             asked = not outcome.endpoint_failed or outcome.reason != self._line.given_up
             failed = ExtractedPassage(None, without_secrets(outcome.reason) or "the answer left this passage out", asked)
@@ -240,10 +237,8 @@ def extract_knowledge(
         raise ConfigurationError(f"store={store!r:.60} ({type(store).__name__}): pass KnowledgeStore(path, create=True)")
     if not isinstance(extractor, KnowledgeExtractor):
         raise ConfigurationError(f"extractor={extractor!r:.60} ({type(extractor).__name__}): pass KnowledgeExtractor(lm)")
-    from nlp_retrieval.lm import using
-
     begin = time.perf_counter()
-    with record_calls() as calls, using(extractor.lm), progress("extracting", None) as advance:
+    with record_calls() as calls, progress("extracting", None) as advance:
         run = _Extraction(store, extractor, advance)
         store.begin(run.extraction)
         run.save()

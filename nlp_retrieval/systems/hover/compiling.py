@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 from nlp_retrieval import Gold, HoverLoader, LanguageModel, Query, RetrievalResult
 from nlp_retrieval.core import Lock, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, RetrievalWarning, install, nearest
-from nlp_retrieval.lm import CallCounts, current_model, dspy, save_program
+from nlp_retrieval.lm import CallCounts, CompiledProgram, dspy
 from nlp_retrieval.systems.hover.programs import SEPARATOR
 from nlp_retrieval.text import normalize_title
 
@@ -230,7 +230,7 @@ def optimize(
         compiled, after = program, before  # the best on a part of the claims may be worse on all of them
     run.say("done")
     if output is not None:
-        save_program(compiled, output)
+        CompiledProgram.of(compiled).write(output)
     return Optimized(compiled, before, after, len(train), len(validation), run.n_runs, run.counts)
 
 

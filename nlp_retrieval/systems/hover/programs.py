@@ -26,7 +26,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core import BaseReranker, BaseRetriever, BaseSearcher, Items, build, has_no_words, stage
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.lm import CompiledProgram, ask_all, compiled_from, current_model, dspy, load_program, read_passage
+from nlp_retrieval.lm import CompiledProgram, ask_all, dspy, read_passage
 from nlp_retrieval.processors import ClaimDecomposition
 
 Search = Callable[[list[str], int], Sequence[list[RetrievalResult]]]
@@ -223,7 +223,7 @@ class HoverMultiHop(_HoverProgram):
         self.summarize = [dspy.Predict(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [dspy.Predict(WriteNextQuery) for _ in range(hops - 1)]
         if program is not None:
-            load_program(self, program)
+            (program if isinstance(program, CompiledProgram) else CompiledProgram.read(program)).load_into(self)
 
     def forward(self, claim: str) -> dspy.Prediction:
         """Return ``retrieved_docs``, each ``title | text``, hop after hop; ``results``, the same; and the ``queries``."""
@@ -234,13 +234,13 @@ class HoverMultiHop(_HoverProgram):
 
     def as_searcher(self) -> BaseSearcher:
         """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
-        inner, lm = self.parts.searcher, current_model(self.parts.lm)
+        inner, lm = self.parts.searcher, LanguageModel.of_client(self.parts.lm)
         parts = {key: inner._arguments[key] for key in ("retrievers", "fusion", "reranker")}
         if Searcher(**parts) != inner:
             raise ConfigurationError(f"{inner} has more than retrievers, a fusion and a reranker; make the program of these")
         settings = {"lm": lm, "hops": len(self.ask) + 1, "per_hop": self.per_hop}
         made: Any = build("searchers", {"name": "multi_hop"} | parts | settings)
-        made._compiled, made._opened = compiled_from(self), inner._opened
+        made._compiled, made._opened = CompiledProgram.of(self), inner._opened
         searcher: BaseSearcher = made
         return searcher
 
@@ -276,7 +276,7 @@ class HoverMultiHopPipeline(_HoverProgram):
         program: str | Path | None = None,
     ) -> None:
         super().__init__()
-        model = current_model(lm)
+        model = LanguageModel.of_client(lm)
         processor = ClaimPhrases(model, keep_query=keep_query, program=program)
         reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
         searcher = Searcher(retrievers, processor=processor, reranker=reranker, scope="per_subquery", depth=25, quota=PER_HOP)
@@ -296,7 +296,7 @@ class HoverMultiHopPipeline(_HoverProgram):
         self.parts = _HoverParts(searcher, processor.lm)
         self.decompose = dspy.Predict(ClaimDecomposition)
         if processor.compiled is not None:
-            load_program(self, processor.compiled)
+            processor.compiled.load_into(self)
 
     @property
     def _processor(self) -> ClaimPhrases:
@@ -315,7 +315,7 @@ class HoverMultiHopPipeline(_HoverProgram):
     def as_searcher(self) -> BaseSearcher:
         """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
         inner, processor = self.parts.searcher, copy.copy(self._processor)
-        processor.compiled, processor._program = compiled_from(self), None
+        processor.compiled, processor._program = CompiledProgram.of(self), None
         searcher = type(inner)(**inner._arguments | {"processor": processor})
         searcher._opened = inner._opened
         return searcher

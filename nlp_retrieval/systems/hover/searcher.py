@@ -35,7 +35,7 @@ from nlp_retrieval.core import (
     resolve_components,
     texts_of,
 )
-from nlp_retrieval.lm import read_program
+from nlp_retrieval.lm import CompiledProgram
 
 
 class MultiHopSearcher(BaseSearcher):
@@ -83,7 +83,7 @@ class MultiHopSearcher(BaseSearcher):
         self.program = program
         self._searcher = Searcher(**resolved)
         self.retrievers = self._searcher.retrievers
-        self._compiled = read_program(program) if program is not None else None
+        self._compiled = CompiledProgram.read(program) if program is not None else None
         self._asked: Any = None if program is None else self.as_program()  # that of another program is refused
 
     @property

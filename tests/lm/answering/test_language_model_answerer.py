@@ -55,7 +55,7 @@ def test_without_passages_or_words_nobody_is_asked(model, server):
         '{"reasoning": "r", "citations": ["1.2"], "answer": "Paris"}',
         'Here you are:\n```json\n{"answer": "Paris", "citations": "1.2"}\n```',
         "[[ ## reasoning ## ]]\nr\n[[ ## answer ## ]]\nParis\n[[ ## answer ## ]]\nRome",
-        "{'Reasoning': 'r', 'Final_answer': 'Paris',}",
+        "{'Reasoning': 'r', 'Answer': 'Paris',}",
         '{"answer": "Paris", "is_final_answer": true}',
         "**Reasoning:** r\n\n**Citations:** 1.2\n\n**Answer:** Paris",
     ],

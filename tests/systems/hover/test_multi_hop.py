@@ -9,7 +9,7 @@ import pytest
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.programs import save_program
+from nlp_retrieval.lm.programs import CompiledProgram
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.programs import HoverMultiHop
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
@@ -68,7 +68,7 @@ def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerpr
     assert config["name"] == "multi_hop"
     lm = LanguageModel(**{key: value for key, value in config["lm"].items() if key != "name"})
     assert MultiHopSearcher([Bm25Retriever()], lm, hops=2) == searcher
-    save_program(HoverMultiHop([Bm25Retriever()], model()), tmp_path / "program.json")
+    CompiledProgram.of(HoverMultiHop([Bm25Retriever()], model())).write(tmp_path / "program.json")
     with_program = MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json")
     before = with_program.fingerprint
     others = [
@@ -81,7 +81,7 @@ def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerpr
     assert len({one.fingerprint for one in [*others, with_program]}) == 6
     program = HoverMultiHop([Bm25Retriever()], model())
     program.ask[0].signature = program.ask[0].signature.with_instructions("Ask.")
-    save_program(program, tmp_path / "program.json")
+    CompiledProgram.of(program).write(tmp_path / "program.json")
     assert with_program.fingerprint == before, "what was read stays what it was"
     assert MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json").fingerprint != before
 

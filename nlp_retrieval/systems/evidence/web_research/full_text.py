@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import check_queries
 from nlp_retrieval.errors import QueryError
-from nlp_retrieval.lm import LONGEST_ANSWER, unwrapped
+from nlp_retrieval.lm import LONGEST_ANSWER
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.verifiers.base import Span
 from nlp_retrieval.systems.evidence.web_research.searching import merged_by_rank
@@ -215,10 +215,9 @@ class Quote(_TextReading):
 
 def _quoted(answer: object, text: _NumberedText, part: range) -> list[Span] | None:
     """Return the span of the quotation in an answer, none if it says that there is none; None for one not in the text."""
-    words = unwrapped(answer)
-    if not isinstance(words, str):
+    if not isinstance(answer, str):
         return None
-    bare = words[:LONGEST_ANSWER].strip(_MARKS)
+    bare = answer[:LONGEST_ANSWER].strip(_MARKS)
     if bare.strip(".").lower() in _NO_QUOTE:
         return []
     span = located(bare, text.text, text.spans[part[0] - 1][0], text.spans[part[-1] - 1][1])
