@@ -209,7 +209,6 @@ class ClientModel(LanguageModel):
 
 
 def _client_model(client: Any, model: str, calls_at_once: int) -> ClientModel:
-    # the client has time-outs of its own
-    made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=600.0))
+    made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=600.0))  # the client has its own
     made.client = client
     return made

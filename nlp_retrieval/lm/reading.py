@@ -130,6 +130,9 @@ def _json_in(text: str, opening: str, closing: str) -> object:
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _unfenced(answer).strip()
+        if len(lines := text.splitlines()) > 1 and all(map(_JSON_BEGINS.match, lines)):
+            yield from _parts(lines, depth + 1)
+            return
         if _JSON_BEGINS.match(text) and not {"]", "}"}.intersection(text):  # it broke off: the texts that are whole
             text = text[: text.rfind('",') + 1] + "]"
         for value in (_json_in(text, "[", "]"), _json_in(text, "{", "}")):
@@ -137,8 +140,7 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
             if value is not None and not is_citation:
                 yield from _parts(value, depth + 1)
                 return
-        plain = [" ".join(line.split()) for line in text.splitlines()]
-        plain = [line for line in plain if not line.endswith(":")]  # "Here are three phrases:"
+        plain = [line for each in lines if not (line := " ".join(each.split())).endswith(":")]  # "Here are three phrases:"
         for line in [line for line in plain if _BULLET.match(line)] or plain:
             yield _BULLET.sub("", line)
     elif isinstance(answer, Sequence | Mapping) and depth <= 5:
