@@ -43,6 +43,11 @@ class CallCounts:
     kept_tokens_in: int = 0
     kept_tokens_out: int = 0
 
+    @property
+    def answers(self) -> int:
+        """How many answers there were, from the server or from disk, usable or not."""
+        return self.calls - self.failures + self.cache_hits
+
     def __add__(self, other: CallCounts) -> CallCounts:
         return CallCounts(*map(add, astuple(self), astuple(other)))
 
@@ -68,8 +73,7 @@ class CallCounter:
     def failure(self) -> str | None:
         """The reason why no question to a language model got any answer; None if one did, or nothing was asked."""
         degraded = [counts for counts in self.by_model.values() if counts.degraded]
-        answered = any(counts.calls > counts.failures or counts.cache_hits for counts in degraded)
-        return self.last_failure if degraded and not answered else None
+        return self.last_failure if degraded and not any(counts.answers for counts in degraded) else None
 
     def add(self, counts: CallCounts, model: str) -> None:
         """Add to the count of a model."""

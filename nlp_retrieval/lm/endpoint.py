@@ -66,7 +66,6 @@ class ModelEndpoint(BaseModel):
 DEFAULT_ENDPOINT = ModelEndpoint()
 
 ENDPOINT_RULES = may_set("endpoint", api_key_env=given("send the key in the environment variable"))
-"""The trust rules of the parameters ``endpoint`` and ``api_key_env``."""
 
 
 PartT = TypeVar("PartT")

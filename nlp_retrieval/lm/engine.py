@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -48,18 +48,16 @@ __all__ = ["dspy"]
 # Answers on disk: one JSON file each, named by a hash of the question, the model and its settings. A file holds the whole
 # question with the answer. It is used only if it holds exactly the same question and no other user could have written it.
 
-Question = dict[str, JsonValue]
-Answer = dict[str, JsonValue]
+Values = dict[str, JsonValue]
 
 
 class AnswerStore:
     """Answers by question, in a folder that is created with the first one; None for the default folder."""
 
     def __init__(self, folder: Path | None) -> None:
-        folder = folder or cache_folder() / "answers"
-        self._files = ContentCache(folder, ".json", "answers of the language model", durable=True)
+        self._files = ContentCache(folder or cache_folder() / "answers", ".json", "answers of the language model", durable=True)
 
-    def find(self, question: Question) -> Answer | None:
+    def find(self, question: Values) -> Values | None:
         """Return the stored answer to a question, or None."""
         try:
             entry = json.loads(self._files.find(digest_of_key(question)) or b"")
@@ -67,16 +65,16 @@ class AnswerStore:
                 return None
         except (ValueError, RecursionError, KeyError, TypeError):
             return None
-        answer: Answer = entry["answer"]
+        answer: Values = entry["answer"]
         return answer
 
-    def keep(self, question: Question, answer: Answer) -> None:
+    def keep(self, question: Values, answer: Values) -> None:
         """Store an answer; if it cannot be written, warn once and continue."""
         content = json.dumps({"question": question, "answer": answer}, ensure_ascii=False, indent=1)
         self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
 
 
-_Scope = tuple[str, list[tuple[AnswerStore, Question, Answer]]]
+_Scope = tuple[str, list[tuple[AnswerStore, Values, Values]]]
 _scope: ContextVar[_Scope | None] = ContextVar("nlp_retrieval_answers", default=None)
 """What a question carries past DSPy: the fingerprint of the program that asks, and answers of the server."""
 
@@ -84,7 +82,7 @@ _scope: ContextVar[_Scope | None] = ContextVar("nlp_retrieval_answers", default=
 @contextmanager
 def answers_kept_if_good(program: str) -> Iterator[Callable[[], None]]:
     """Answer from disk inside the block; answers of the server are stored when the given function is called."""
-    fresh: list[tuple[AnswerStore, Question, Answer]] = []
+    fresh: list[tuple[AnswerStore, Values, Values]] = []
 
     def keep() -> None:
         while fresh:
@@ -138,8 +136,7 @@ def server_of(model: str, base_url: str | None, key: str | None, seconds: float)
     transport = _BoundedTransport(read_timeout=seconds, write_timeout=seconds, pool_timeout=seconds)
     urls = {provider: base_url} if base_url is not None else None
     config = lm15.RouterConfig(env={}, api_keys={provider: key or "none"}, base_urls=urls, transport=transport)
-    complete: Complete = LM15Engine(config).complete
-    return complete
+    return cast(Complete, LM15Engine(config).complete)
 
 
 def client_of(client: Any) -> Complete:
@@ -184,7 +181,7 @@ _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.Trans
 class Engine:
     """DSPy's access to the model: one request at a time, from any thread."""
 
-    def __init__(self, send: Complete, identity: Question, calls: LimitedCalls, store: AnswerStore | None) -> None:
+    def __init__(self, send: Complete, identity: Values, calls: LimitedCalls, store: AnswerStore | None) -> None:
         self._send, self._identity, self._calls, self._store = send, identity, calls, store
         self.counter = calls.counter
 
@@ -206,7 +203,7 @@ class Engine:
             return _response(request, str(kept["text"]))
         response = self._asked(request)
         usage = response.usage
-        answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
+        answer: Values = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
         fresh.append((self._store, question, answer))
         return response
 
@@ -285,8 +282,7 @@ class AskingLine:
     def __init__(self) -> None:
         self._lock = Lock()
         self._in_a_row = 0
-        self.given_up: str | None = None
-        """The reason why the model is not asked any more; None as long as it is."""
+        self.given_up: str | None = None  # why the model is not asked any more
 
     def ask(
         self, lm: LanguageModel, program: Any, inputs: Mapping[str, Any], field: Field, read: Callable[[object], T | None]

@@ -172,8 +172,8 @@ class LanguageModel(Component):
         settings = {"temperature": temperature, "max_tokens": max_tokens, "cache": False, "num_retries": 0}
         try:
             send, store = self._access()
-            identity = {"base_url": self.base_url, "model": self.model}
-            engine = Engine(send, identity, LimitedCalls(self.endpoint, self._counter), store)
+            calls = LimitedCalls(self.endpoint, self._counter)
+            engine = Engine(send, {"base_url": self.base_url, "model": self.model}, calls, store)
             return CountedLM(self.model, engine=engine, **settings)
         except (dspy.utils.exceptions.LMError, dspy.lm15.LM15Error) as error:
             raise ConfigurationError(f"LanguageModel: model={self.model!r}: {without_secrets(str(error))}") from None

@@ -140,7 +140,7 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
             if value is not None and not is_citation:
                 yield from _parts(value, depth + 1)
                 return
-        plain = [line for each in lines if not (line := " ".join(each.split())).endswith(":")]  # "Here are three phrases:"
+        plain = [said for line in text.splitlines() if not (said := " ".join(line.split())).endswith(":")]  # "Here is one:"
         for line in [line for line in plain if _BULLET.match(line)] or plain:
             yield _BULLET.sub("", line)
     elif isinstance(answer, Sequence | Mapping) and depth <= 5:

@@ -73,7 +73,8 @@ def as_the_library(found: dict[str, Any], folder: Path) -> None:
 @pytest.mark.parametrize("mode", mostly_soaked(["auto", "legacy"]))
 def test_every_tool_of_a_project_works_over_standard_input_and_output(project, mode):
     found = over_stdio([project, "--as", "project", "-r", "bm25"], all_tools, mode)
-    assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
+    added = {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
+    assert found["add_document"] == {"about_texts": ABOUT_TEXTS} | added
     as_the_library(found, project)
 
 
