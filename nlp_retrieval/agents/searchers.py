@@ -350,7 +350,7 @@ class AgentSearcher(BaseSearcher):
         asking: AbstractContextManager[object] = nullcontext()
         at_once = 1
         if self.lm is not None:
-            from nlp_retrieval.lm.engine import using
+            from nlp_retrieval.lm.asking import using
 
             asking, at_once = using(self.lm), self.lm.endpoint.calls_at_once
         what = f"agent {self._label}"

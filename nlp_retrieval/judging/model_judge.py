@@ -107,7 +107,8 @@ class ModelJudge:
                 f"{len(texts):,} pairs, and max_calls={most:,}: nothing was asked; allow as many calls as there are pairs"
             )
         self.lm.check_ready()
-        from nlp_retrieval.lm.engine import AskingLine, ask_all, dspy
+        from nlp_retrieval.lm.asking import AskingLine, ask_all
+        from nlp_retrieval.lm.engine import dspy
 
         program, line = dspy.Predict(_signature()), AskingLine()
         scale = fenced("; ".join(f"{grade}: {name}" for grade, name in enumerate(settings.scale)))

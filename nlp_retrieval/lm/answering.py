@@ -137,8 +137,6 @@ def written(passages: Sequence[ShownPassage]) -> str:
     return "\n".join(lines)
 
 
-# Reading a model's answer: its text, its reasons, and the labels of the passages that it cites.
-
 _LABEL = re.compile(r"(?<![\w.])(\d{1,4})(?:(?:\.|,? ?sentence ?)(\d{1,4}))?(?!\w)", re.IGNORECASE)
 """The number of a passage, and that of a sentence in it or none for the whole; both from 1."""
 _BRACKETED = re.compile(r"\[[\d.,; ]{1,60}\]")
@@ -175,8 +173,6 @@ def read_answer(fields: object, passages: Sequence[ShownPassage]) -> Answer | No
             facts[title_of(item), line - 1] = None
     return Answer(text=text, reasoning=reasoning, passages=list(ids), facts=list(facts), dropped=dropped)
 
-
-# Answers by a language model that reads the passages and cites their sentences by number.
 
 _FROM_PASSAGES = """Answer the question in as few words as possible, from the passages alone.
 
@@ -224,7 +220,8 @@ class LanguageModelAnswerer(BaseAnswerer):
         }
         answers = [Answer(text="")] * len(questions)
         if asked:
-            from nlp_retrieval.lm.engine import ask_all, dspy
+            from nlp_retrieval.lm.asking import ask_all
+            from nlp_retrieval.lm.engine import dspy
 
             fields = {name: (str, dspy.InputField(desc=desc)) for name, desc in _INPUTS}
             fields |= {name: (str, dspy.OutputField(desc=desc)) for name, desc in _OUTPUTS}

@@ -158,8 +158,6 @@ def check_url(owner: str, url: str) -> None:
         )
 
 
-# Limits, retries and the count.
-
 _LONGEST_WAIT = 60.0
 _sleep = time.sleep
 

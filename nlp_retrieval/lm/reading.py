@@ -66,10 +66,7 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
 
 
 def read_passage(answer: object, query: str, max_words: int) -> str | None:
-    r"""Return the passage in an answer, as one line, cut after ``max_words`` words.
-
-    Returns:
-        The passage; None if it has no word, has only stop words, or only repeats the query.
+    r"""Return an answer as one line, cut after ``max_words`` words; None if it only has stop words, or repeats the query.
 
     Examples:
         >>> read_passage("Whales eat krill\nand small fish.", "what do whales eat?", max_words=4)

@@ -61,7 +61,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         queries = [nlq for nlq in nlqs if not has_no_words(nlq)]
         if not queries:
             return {}
-        from nlp_retrieval.lm.engine import ask_all
+        from nlp_retrieval.lm.asking import ask_all
 
         ((_, predictor),) = self._opened_program().named_predictors()
         (query_field,), (answer_field,) = predictor.signature.input_fields, predictor.signature.output_fields

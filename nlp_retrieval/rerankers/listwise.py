@@ -128,7 +128,7 @@ class ListwiseReranker(BaseReranker):
         self, queries: list[str], orders: list[list[int]], windows: list[list[slice]], items: list[SearchableItem]
     ) -> None:
         """Reorder every list, a window of each at a time."""
-        from nlp_retrieval.lm.engine import AskingLine, ask_all
+        from nlp_retrieval.lm.asking import AskingLine, ask_all
 
         self._program = self._program or _ranker()
         line = AskingLine()

@@ -17,7 +17,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.hover import HoverMultiHopPipeline
-from nlp_retrieval.lm.engine import ask_all
+from nlp_retrieval.lm.asking import ask_all
 
 
 class Stub:

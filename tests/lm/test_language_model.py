@@ -10,8 +10,8 @@ import pytest
 from chat_server import fields
 
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.lm.asking import AskingLine, ask_all
 from nlp_retrieval.lm.counting import CallCounts, record_calls
-from nlp_retrieval.lm.engine import AskingLine, ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.signatures import Decomposer
 
@@ -159,7 +159,7 @@ def connect(self, address):
     assert address[0] == "127.0.0.1", address
     return real(self, address)
 socket.socket.connect = connect
-from nlp_retrieval.lm.engine import AskingLine, ask_all
+from nlp_retrieval.lm.asking import AskingLine, ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.with_model import ClaimPhrases
 lm = LanguageModel("openai/small", base_url={server.url!r}, cache_dir={str(tmp_path / "answers")!r})

@@ -136,7 +136,7 @@ def test_a_key_that_is_refused_stops_the_run_at_once(server, store, extractor, m
 
 @pytest.mark.parametrize("failure", [429, 500, 30.0])
 def test_an_endpoint_that_stays_down_is_given_up_and_the_rest_kept_for_later(server, store, extractor, failure, monkeypatch):
-    monkeypatch.setattr("nlp_retrieval.lm.engine._GIVE_UP_AFTER", 2)
+    monkeypatch.setattr("nlp_retrieval.lm.asking._GIVE_UP_AFTER", 2)
     server.answer = lambda body: failure
     settings = {"calls_at_once": 1, "retries": 1, "timeout": 0.2}
     done = extract_knowledge(ITEMS, store, extractor(**settings))
