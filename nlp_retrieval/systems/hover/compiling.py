@@ -209,7 +209,7 @@ def optimize(
     """
     optimizer = _known(optimizer)
     own = getattr(program, "language_model", None)
-    lm = own if isinstance(own, LanguageModel) else current_model(lm)
+    lm = own if isinstance(own, LanguageModel) else LanguageModel.of_client(lm)
     if validation is None:
         train, validation = split_by_family(train)
     if not train or not validation:
