@@ -87,9 +87,7 @@ _inherited: frozenset[str] = frozenset()
 
 
 class Lock:
-    """A reentrant lock that is free in a forked child even if another thread of the parent held it.
-
-    The data it guards must be valid at every moment, or be recreated if it is not: nothing in the child completes it.
+    """A reentrant lock, free in a forked child even if another thread held it: its data must be valid at every moment.
 
     Examples:
         >>> lock = Lock()

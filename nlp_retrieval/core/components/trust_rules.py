@@ -10,8 +10,6 @@ Rule = Callable[[Any], str | None]
 """Returns, as a phrase, what a value would do that a manifest is not allowed to ask for; None if nothing."""
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
-_DEVICE = re.compile(r"(cpu|cuda|mps)(:\d{1,3})?")
-_REVISION = re.compile(r"[A-Za-z0-9](?:[\w-]|\.(?!\.)){0,127}", re.ASCII)
 
 
 def reads_model(model: Any) -> str | None:
@@ -31,13 +29,9 @@ def loads_pipeline(pipeline: Any) -> str | None:
     return None if pipeline in (None, "rules") else f"load the spaCy pipeline {pipeline!r}, with the code that it names"
 
 
-def one_of(pattern: re.Pattern[str], subject: str) -> Rule:
+def _like(pattern: str, subject: str) -> Rule:
     """Return a rule that allows None and values that match a pattern."""
-
-    def rule(value: Any) -> str | None:
-        return None if value is None or (isinstance(value, str) and pattern.fullmatch(value)) else f"{subject} {value!r}"
-
-    return rule
+    return lambda value: None if re.fullmatch(pattern, str(value), re.ASCII) or value is None else f"{subject} {value!r}"
 
 
 def given(what: str) -> Rule:
@@ -67,8 +61,8 @@ def may_set(*free: str, **ruled: Rule) -> dict[str, Rule]:
 
 MODEL_RULES: dict[str, Rule] = {
     "model": reads_model,
-    "device": one_of(_DEVICE, "use the device"),
-    "revision": one_of(_REVISION, "read the revision"),
+    "device": _like(r"(cpu|cuda|mps)(:\d{1,3})?", "use the device"),
+    "revision": _like(r"[A-Za-z0-9](?:[\w-]|\.(?!\.)){0,127}", "read the revision"),
 }
 """Trust rules of the usual parameters of a component with a model, for ``manifest_may_set``."""
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -132,11 +131,7 @@ def is_table(source: object) -> bool:
     return hasattr(source, "__arrow_c_stream__") and not hasattr(type(source), "dtype")
 
 
-# One description of what items and queries are read from.
-
-
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """What a field is called in messages, the names that it may have, in lower case, and others that it often has."""
 
     what: str
@@ -144,8 +139,7 @@ class _Column:
     hints: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(NamedTuple):
     """Items or queries: their id, their text and a third field, which may be missing."""
 
     what: str

@@ -150,8 +150,6 @@ def _batches(items: Iterable[SearchableItem]) -> Iterator[list[SearchableItem]]:
     for number, item in enumerate(items, start=1):
         if not isinstance(item, SearchableItem):
             raise ItemError(f"item {number} is a {type(item).__name__}, not a SearchableItem; pass a loader or items")
-        if not item.item_id:
-            raise ItemError(f"item {number} has an empty id; give every item an id of its own")
         batch.append(item)
         n_characters += len(item.content)
         if len(batch) == _BATCH or n_characters > _BATCH_CHARACTERS:
