@@ -157,14 +157,10 @@ class IndexWriter:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.builders: Sequence[Builder] = ()
-        """Those whose data elsewhere is settled at the end."""
-        self.there = {file.name for file in directory.iterdir()}
-        """What was there before; without a manifest nobody knows whose it is."""
-        self.checkpoints: dict[Path, int] = {}
-        """How many texts each checkpoint has that was found or written."""
-        self.resumed, self.saved = 0, 0.0
-        """How many texts were found in checkpoints, and how many seconds they had taken."""
+        self.builders: Sequence[Builder] = ()  # whose data elsewhere is settled at the end
+        self.there = {file.name for file in directory.iterdir()}  # without a manifest, nobody knows whose it is
+        self.checkpoints: dict[Path, int] = {}  # how many texts each has
+        self.resumed, self.saved = 0, 0.0  # how many texts were found in them, and the seconds that these had taken
         self._keeps = True
 
     def new_scratch(self) -> Path:
@@ -343,14 +339,9 @@ def checked_items(items: Items) -> Iterator[SearchableItem]:
 
 @dataclass(frozen=True, repr=False)
 class IndexReport:
-    """Result of an indexing run.
+    """Result of an indexing run: names of the retrievers that were built, and of those that were found.
 
     Args:
-        path: the index directory.
-        n_items: size of the corpus.
-        built: names of the retrievers that were built.
-        found: names of the retrievers that were already indexed.
-        seconds: duration of the run.
         fingerprints: fingerprints of the indexes that were built.
         resumed: how many passages an interrupted run had encoded; counted once per encoder.
 

@@ -35,7 +35,7 @@ MANIFEST_FILE = "manifest.json"
 
 FORMAT = 5
 _MOST_BYTES = 2**26
-_DELETED_FILE = "rows.npy"
+DELETED_FILE = "rows.npy"
 _FOLLOWED_BLINDLY = (".faiss",)
 """Endings of files whose contents are compared at opening: their reader follows whatever numbers it finds in them."""
 
@@ -274,11 +274,6 @@ def check_folder(directory: Path, record: FolderRecord, *, contents: bool = Fals
         check_file(directory / record.folder / name, file, content=contents or name.endswith(_FOLLOWED_BLINDLY))
 
 
-def write_deleted(folder: Path, rows: Rows) -> None:
-    """Write the rows of deleted items, ascending, into an empty folder."""
-    np.save(folder / _DELETED_FILE, rows.astype(np.int64), allow_pickle=False)
-
-
 def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     """Open the items of an index."""
     for record in corpus.records:
@@ -286,7 +281,7 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments])
     n_live = len(items)
     if corpus.deleted is not None:
-        path = directory / corpus.deleted.folder / _DELETED_FILE
+        path = directory / corpus.deleted.folder / DELETED_FILE
         rows: Rows = mapped(path, np.int64)
         if len(rows) == 0 or rows[0] < 0 or rows[-1] >= len(items) or (np.diff(rows) <= 0).any():
             raise damaged(path, f"it does not hold ascending rows below {len(items):,}")

@@ -53,7 +53,6 @@ _COMPARED_AS = {"bool": "truth value", "int": "number", "float": "number", "str"
 _FIXED = [pa.field("item_id", pa.string()), pa.field("content", pa.string()), pa.field("has_words", pa.bool_())]
 """The columns before those of the metadata; an item without a letter or a digit has no words."""
 
-_SPOOL_FILE = "spool.arrows"
 _BATCH = 8192
 _BATCH_CHARACTERS = 64 * 2**20
 _EXACT_IN_FLOAT = 2**53
@@ -115,7 +114,7 @@ class ItemsDigest:
 
 def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str]:
     """Write items into an empty folder; return their number and their fingerprint; ItemError if they cannot be indexed."""
-    digest, kinds, n_items, spool = ItemsDigest(), dict[str, str](), 0, folder / _SPOOL_FILE
+    digest, kinds, n_items, spool = ItemsDigest(), dict[str, str](), 0, folder / "spool.arrows"
     hashes: list[NDArray[np.int64]] = []
     schema = pa.schema([*_FIXED, pa.field("metadata", pa.string())])
     with (
@@ -202,8 +201,7 @@ def _stored(value: Any, kind: str) -> Any:
 
 _STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
-_COMPRESSION = 3
-"""The field of a record batch's message that names its compression, in Arrow's format."""
+_COMPRESSION = 3  # the field of a record batch's message that names its compression, in Arrow's format
 
 
 class _Part:

@@ -25,6 +25,7 @@ from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import Builder, IndexWriter, checked_items, writing
 from nlp_retrieval.core.index.generation import (
+    DELETED_FILE,
     CorpusRecord,
     FolderRecord,
     Manifest,
@@ -35,7 +36,6 @@ from nlp_retrieval.core.index.generation import (
     index_directory,
     open_items,
     require_manifest,
-    write_deleted,
 )
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, RetrievalWarning, nearest
@@ -120,7 +120,7 @@ class IndexChange:
 
     def _written(self, deleted: Rows, fingerprint: str) -> FolderRecord:
         scratch = self.writer.new_scratch()
-        write_deleted(scratch, deleted)
+        np.save(scratch / DELETED_FILE, deleted.astype(np.int64), allow_pickle=False)
         return self.writer.publish(scratch, "deleted", fingerprint)
 
     def _publish(self, corpus: CorpusRecord, n_kept: int, *, joined: bool) -> None:
@@ -151,16 +151,7 @@ def _fingerprint(*parts: str) -> str:
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """Result of an update.
-
-    Args:
-        path: the index directory.
-        n_items: how many items can be found now.
-        added: how many are new.
-        replaced: how many replaced an item with the same id.
-        deleted: how many were deleted.
-        segments: how many segments there are now; 1 if all were joined.
-        seconds: duration of the update.
+    """Result of an update: how many items were added, replaced and deleted, and how many items and segments there are now.
 
     Examples:
         >>> searcher = Searcher([Bm25Retriever()])
@@ -226,10 +217,8 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
 
 def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
     """Remove one retriever of an index with its files and tables, and return what is left; the second bm25 is ``bm25-2``."""
-    directory = index_directory(path)
-    require_manifest(directory)  # or a folder would be made for it
-    with writing(directory) as writer:
-        manifest = require_manifest(directory)
+    with _writing(path) as (writer, manifest):
+        directory = writer.directory
         labels = numbered_names(record.config["name"] for record in manifest.retrievers)
         by_name = dict(zip(labels, manifest.retrievers, strict=True))
         if name not in by_name:
@@ -250,13 +239,19 @@ def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
 
 
 @contextmanager
-def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
-    """Be the only writer to an existing index."""
-    begin, directory = time.perf_counter(), index_directory(path)
+def _writing(path: str | Path) -> Iterator[tuple[IndexWriter, Manifest]]:
+    """Be the only writer to an existing index; no folder is made where there is none."""
+    directory = index_directory(path)
     require_manifest(directory)
     with writing(directory) as writer:
-        manifest = require_manifest(directory)
-        writer.builders = resolve(directory, manifest)
+        yield writer, require_manifest(directory)
+
+
+@contextmanager
+def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
+    begin = time.perf_counter()
+    with _writing(path) as (writer, manifest):
+        writer.builders = resolve(writer.directory, manifest)
         update = IndexChange(writer, manifest, begin)
         yield update
         if auto_compact:
