@@ -130,7 +130,7 @@ def resumed_batches(
     found: EncodedBatch | None = None
 
     def path_of(texts: list[str]) -> Path:
-        decided = canonical_json([__version__, settings, np.dtype(dtype).str, texts]).encode("utf-8", "surrogatepass")
+        decided = canonical_json([__version__, "npz", settings, np.dtype(dtype).str, texts]).encode("utf-8", "surrogatepass")
         return writer.directory / f"{PREFIX}{hashlib.sha256(decided).hexdigest()[:32]}"
 
     def missing() -> Iterator[list[str]]:
