@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from nlp_retrieval.cli import components
-from nlp_retrieval.core.components.registry import component_class, describe_parameters, kinds, names, plan
+from nlp_retrieval.core.components.registry import build, component_class, describe_parameters, kinds, names
 from nlp_retrieval.core.files.frames import BaseLoader
 
 from .commands import refused, run
@@ -133,7 +133,7 @@ def check_explanation(kind: str, name: str, text: str) -> None:
     example: Any = yaml.safe_load(text.partition("\nYAML")[2].partition("\nPython")[0])
     parts = [{"name": part} if isinstance(part, str) else part for part in _parts_of(example) if not isinstance(part, list)]
     settings = next(part for part in parts if name in (part.get("name"), part.pop("loader", None)))
-    assert type(plan(kind, settings | {"name": name}).make()) is cls
+    assert type(build(kind, settings | {"name": name})) is cls
     assert ("corpus" in example) == issubclass(cls, BaseLoader)
     known: dict[str, object] = {}
     exec(text.partition("\nPython")[2].strip(), known)
