@@ -182,7 +182,7 @@ def test_lists_structs_maps_and_whole_decimals_are_metadata(tmp_path: Path) -> N
     }
     twice = pa.array([[("k", 1), ("k", 2)]], pa.map_(pa.string(), pa.int64()))
     pq.write_table(pa.table({"id": [1], "content": ["x"], "map": twice}), tmp_path / "b.parquet")
-    with pytest.raises(SourceError, match=r"duplicate keys .*leave the column out"):
+    with pytest.raises(SourceError, match=r"duplicate keys .*leave it out"):
         ParquetLoader(tmp_path / "b.parquet").load()
     assert ParquetLoader(tmp_path / "b.parquet", metadata_fields=[]).load()[0].metadata == {}
 

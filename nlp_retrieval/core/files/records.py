@@ -178,7 +178,7 @@ def _reason(error: ValidationError | RecursionError) -> str:
 _EXACT = 2**53
 """Largest whole number up to which floats are exact."""
 
-LEAVE_OUT = "convert it to text, or leave the column out"
+LEAVE_OUT = "convert it to text, or leave it out"
 
 
 def plain_value(  # noqa: PLR0911 -- one for each kind of value
