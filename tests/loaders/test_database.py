@@ -118,7 +118,7 @@ def test_values_of_a_database_become_json_values_or_are_refused() -> None:
         assert (found, type(found)) == (expected, type(expected))
     assert plain_value("here", "id", decimal.Decimal(7), whole=True) == 7
     for value in [memoryview(b"x"), datetime.timedelta(1), {1, 2}, [b"x"]]:
-        with pytest.raises(SourceError, match=r'here: column "c" holds .*convert it to text, or leave the column out'):
+        with pytest.raises(SourceError, match=r'here: column "c" holds .*convert it to text, or leave it out'):
             plain_value("here", "c", value)
 
 
