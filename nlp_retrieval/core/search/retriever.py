@@ -207,9 +207,10 @@ class BaseRetriever(Builder, Expression, ABC):
 
     def check_opened(self) -> None:
         """Raise a ForkError if the index was opened before a fork, which the engine does not survive."""
-        use_one_thread_after_fork()
-        if not self.survives_fork and self._process != os.getpid():
-            raise forked(f"{self.name}'s index", self._process)
+        if self._process != os.getpid():
+            use_one_thread_after_fork()
+            if not self.survives_fork:
+                raise forked(f"{self.name}'s index", self._process)
 
     @property
     def explains(self) -> bool:
