@@ -358,7 +358,8 @@ class Stems:
 
     def words(self, text: str) -> list[str]:
         """Return the stems of a text, in order."""
-        return [self._known.get(word) or self.stem(word) for word in _pattern().findall(text)]
+        known = self._known
+        return [known.get(word) or self.stem(word) for word in _pattern().findall(text)]
 
     def as_written(self, text: str) -> list[str]:
         """Return the words of a text in their original form, in order."""
