@@ -18,7 +18,7 @@ from nlp_retrieval import BeirLoader, Benchmarker, Bm25Retriever, FaissRetriever
 from nlp_retrieval.core import BaseReranker, BaseRetriever
 from nlp_retrieval.core.candidates import Hits, Rows
 from nlp_retrieval.core.index.generation import Generation, open_generation
-from nlp_retrieval.core.search.joining import BaseFusion, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.errors import RetrievalWarning
 
 Sets = Mapping[str, Mapping[str, BaseRetriever]]
@@ -30,9 +30,9 @@ SEED = 0
 
 FUSIONS: dict[str, BaseFusion] = {
     "rrf": ReciprocalRankFusion(),
-    "rrf 10": ReciprocalRankFusion(k=10),
-    "weighted": WeightedSum(),
-    "rrf 100": ReciprocalRankFusion(k=100),
+    "weighted": WeightedSum(normalization="zscore"),
+    "combsum": CombSUM(),
+    "combmnz": CombMNZ(),
 }
 RERANKERS: dict[str, BaseReranker] = {
     "overlap": OverlapReranker(blend="rank"),

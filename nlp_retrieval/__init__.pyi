@@ -19,6 +19,8 @@ from nlp_retrieval.core.models import Gold as Gold
 from nlp_retrieval.core.models import Query as Query
 from nlp_retrieval.core.models import RetrievalResult as RetrievalResult
 from nlp_retrieval.core.models import SearchableItem as SearchableItem
+from nlp_retrieval.core.search.joining import CombMNZ as CombMNZ
+from nlp_retrieval.core.search.joining import CombSUM as CombSUM
 from nlp_retrieval.core.search.joining import RawScore as RawScore
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.joining import WeightedSum as WeightedSum

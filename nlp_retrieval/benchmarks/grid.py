@@ -227,7 +227,7 @@ def expand_grid(searcher: object, vary: object, skip: object = (), where: str = 
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
     if not isinstance(vary, Mapping) or not vary:
         raise ConfigurationError(
-            f"{where}.vary: expected axes by their paths, such as {{fusion: [rrf, weighted_sum]}}, found {_shown(vary)}"
+            f"{where}.vary: expected axes by their paths, such as {{fusion: [rrf, combsum]}}, found {_shown(vary)}"
         )
     axes = [_axis(str(path), values, f"{where}.vary.{path}") for path, values in vary.items()]
     drawn = _left(axes, skip, where)
@@ -276,7 +276,7 @@ def _skips(skip: object, axes: Sequence[_Axis], where: str) -> list[dict[int, se
     """Return, for each combination to leave out, the numbers of the values by the numbers of their axes."""
     if isinstance(skip, str) or not isinstance(skip, Sequence) or not all(isinstance(rule, Mapping) and rule for rule in skip):
         raise ConfigurationError(
-            f"{where}: expected a list of combinations, such as [{{fusion: rrf, reranker: none}}], found {_shown(skip)}"
+            f"{where}: expected a list of combinations, such as [{{fusion: combsum, reranker: none}}], found {_shown(skip)}"
         )
     numbers = {axis.path: number for number, axis in enumerate(axes)}
     rules = []

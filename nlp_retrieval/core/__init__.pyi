@@ -88,6 +88,8 @@ from nlp_retrieval.core.queries import has_no_words as has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher as BaseSearcher
 from nlp_retrieval.core.search.base_searcher import retrievers_of as retrievers_of
 from nlp_retrieval.core.search.joining import BaseFusion as BaseFusion
+from nlp_retrieval.core.search.joining import CombMNZ as CombMNZ
+from nlp_retrieval.core.search.joining import CombSUM as CombSUM
 from nlp_retrieval.core.search.joining import MergeRule as MergeRule
 from nlp_retrieval.core.search.joining import RawScore as RawScore
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion as ReciprocalRankFusion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nlp_retrieval import RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.testing import FusionRules
 
 
@@ -16,3 +16,11 @@ class TestReciprocalRankFusion(FusionRules):
 
 class TestWeightedSum(FusionRules):
     component = WeightedSum
+
+
+class TestCombSUM(FusionRules):
+    component = CombSUM
+
+
+class TestCombMNZ(FusionRules):
+    component = CombMNZ

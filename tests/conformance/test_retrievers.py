@@ -13,6 +13,7 @@ from sparse_models import HashedTerms
 
 from nlp_retrieval import (
     Bm25Retriever,
+    CombSUM,
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
@@ -21,7 +22,6 @@ from nlp_retrieval import (
     PgvectorRetriever,
     PyseriniRetriever,
     SearchableItem,
-    WeightedSum,
 )
 from nlp_retrieval.core.search.searcher import SearcherRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
@@ -137,7 +137,7 @@ class TestSearcher(AnswerRules, FilterRules, UpdateRules):  # it has no index of
 
     def make(self):
         retrievers = [Bm25Retriever(), Bm25Retriever(k1=1.6)]
-        return SearcherRetriever(retrievers, fusion=WeightedSum(), reranker=OverlapReranker(blend="replace"))
+        return SearcherRetriever(retrievers, fusion=CombSUM(), reranker=OverlapReranker(blend="replace"))
 
 
 # servers

@@ -54,7 +54,7 @@ def test_a_component_of_another_package_is_found_and_built(plugin):
 
 
 def test_an_unknown_name_lists_the_nearest():
-    with pytest.raises(ConfigurationError, match=r"no fusion called 'rff'; did you mean 'rrf'\?.*weighted_sum"):
+    with pytest.raises(ConfigurationError, match=r"no fusion called 'rff'; did you mean 'rrf'\?.*combsum"):
         build("fusions", "rff")
 
 

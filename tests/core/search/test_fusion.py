@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -12,21 +13,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.ranked import batch_of, in_order, lists_of, ranked_lists
-from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, WeightedSum, interleave
+from nlp_retrieval.core.search.joining import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum, interleave
 from nlp_retrieval.errors import ConfigurationError
 
 
-def normalize(one):
-    """The exact value of each row found."""
+def normalize(one, rule):
+    """Per row found its exact value, and what an item that was not found gets."""
     scores = [Fraction(score) for _, score in one]
-    low, high = min(scores, default=0), max(scores, default=0)
-    return {row: (Fraction(score) - low) / (high - low) if high > low else 1 for row, score in one}
+    if not one:
+        return {}, 0
+    low, high = min(scores), max(scores)
+    if rule == "minmax":
+        return {row: (Fraction(score) - low) / (high - low) if high > low else 1 for row, score in one}, 0
+    if rule == "rank":
+        return {row: 1 - Fraction(place, len(one)) for place, (row, _) in enumerate(one)}, 0
+    if high == low:
+        return dict.fromkeys((row for row, _ in one), 0), 0
+    mean = sum(scores) / len(scores)
+    variance = sum((score - mean) ** 2 for score in scores) / len(scores) / (high - low) ** 2  # between 0 and 1
+    deviation = (high - low) * Fraction((Decimal(variance.numerator) / Decimal(variance.denominator)).sqrt())
+    z = {row: (Fraction(score) - mean) / deviation for row, score in one}
+    return z, min(z.values())
 
 
-def plain_sum(lists, weights):
+def plain_sum(lists, rule, weights):
     rows = {row for one in lists for row, _ in one}
-    parts = [normalize(one) for one in lists]
-    return {row: float(sum(Fraction(w) * found.get(row, 0) for w, found in zip(weights, parts, strict=True))) for row in rows}
+    parts = [normalize(one, rule) for one in lists]
+    return {
+        row: float(sum(Fraction(w) * found.get(row, lowest) for w, (found, lowest) in zip(weights, parts, strict=True)))
+        for row in rows
+    }
+
+
+def plain_mnz(lists, rule):
+    summed = plain_sum(lists, rule, [1.0] * len(lists))
+    return {row: value * sum(row in dict(one) for one in lists) for row, value in summed.items()}
 
 
 def plain_rrf(lists, k, weights):
@@ -70,11 +91,16 @@ FUSIONS = [
     (lambda n: RawScore(), plain_raw),
     (lambda n: ReciprocalRankFusion(), lambda lists: plain_rrf(lists, 60, [1] * len(lists))),
     (lambda n: ReciprocalRankFusion(k=0, weights=WEIGHTS[:n]), lambda lists: plain_rrf(lists, 0, WEIGHTS[: len(lists)])),
-    (lambda n: WeightedSum(), lambda lists: plain_sum(lists, [1] * len(lists))),
+    (lambda n: CombSUM(), lambda lists: plain_sum(lists, "minmax", [1] * len(lists))),
+    (lambda n: CombSUM("zscore"), lambda lists: plain_sum(lists, "zscore", [1] * len(lists))),
+    (lambda n: CombMNZ(), lambda lists: plain_mnz(lists, "minmax")),
+    (lambda n: CombMNZ("rank"), lambda lists: plain_mnz(lists, "rank")),
+] + [
     (
-        lambda n: WeightedSum(dict(zip("abc", WEIGHTS[:n], strict=False))),
-        lambda lists: plain_sum(lists, WEIGHTS[: len(lists)]),
-    ),
+        lambda n, rule=rule: WeightedSum(dict(zip("abc", WEIGHTS[:n], strict=False)), rule),
+        lambda lists, rule=rule: plain_sum(lists, rule, WEIGHTS[: len(lists)]),
+    )
+    for rule in ("minmax", "zscore", "rank")
 ]
 
 
@@ -101,11 +127,12 @@ def test_every_fusion_gives_finite_scores(data):
 
 
 @given(order=st.permutations([0.1, 0.2, 0.3, 0.7]))
-def test_items_with_the_same_parts_from_several_retrievers_tie_exactly(order):
+@pytest.mark.parametrize("fusion", [WeightedSum(), CombSUM(), CombMNZ()])
+def test_items_with_the_same_parts_from_several_retrievers_tie_exactly(fusion, order):
     lists = [
         [in_order([(0, part), (1, other), (2, 1.0), (3, 0.0)])] for part, other in zip([0.1, 0.2, 0.3, 0.7], order, strict=True)
     ]
-    found = dict(lists_of(fuse(WeightedSum(), lists, "abcd"))[0])
+    found = dict(lists_of(fuse(fusion, lists, "abcd"))[0])
     assert found[0] == found[1]
 
 
