@@ -71,11 +71,10 @@ def _dense(
 
 def _overhead(retriever: Bm25Retriever, questions: list[str], path: str) -> Row:
     searcher = Searcher([retriever]).open(path)
-    opened, items = retriever.open(searcher.opened), searcher.opened.items
     processed = [[question] for question in questions]
 
     def alone() -> None:
-        opened.candidates(processed, 20).results(items.items)
+        retriever.retrieve(processed, path, 20)
 
     def composed() -> None:
         searcher.search(questions, 20)

@@ -106,7 +106,7 @@ def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObjec
     """Yield the objects of a file that is one JSON list or JSON lines, each with its location."""
     with open_bytes(path) as stream:
         start = stream.peek(1024).removeprefix(BOM_UTF8).lstrip()
-    return read_json_objects(path) if start.startswith(b"[") else read_json_lines(path)
+    return read_json_lines(path) if start.startswith(b"{") else read_json_objects(path)
 
 
 def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:

@@ -31,7 +31,7 @@ from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
-from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, open_generation
+from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, index_directory, open_generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
@@ -133,6 +133,7 @@ class BaseRetriever(Builder, Expression, ABC):
 
     _process: int = 0
     _n_rows: int = 0
+    _opened: tuple[Generation, BaseRetriever] | None = None
     _opened_parts: tuple[BaseRetriever, ...] = ()
     _live: Mask | None = None
     _segments: tuple[tuple[SegmentFolder, BaseRetriever], ...] = ()
@@ -233,12 +234,12 @@ class BaseRetriever(Builder, Expression, ABC):
         k: int,
         where: Where | None = None,
     ) -> list[list[RetrievalResult]]:
-        """Open an index, and search it for the sub-queries of each query; a Searcher keeps it open."""
+        """Search an index directory for the sub-queries of each query; see :meth:`Searcher.search`."""
         processed, depth = check_processed(processed_queries), check_k(k)
-        generation = open_generation(output_path)
+        generation, opened = self._current(index_directory(output_path).absolute())
         allowed = generation.items.allowed(where)
         with encoding_once():
-            batch = self.open(generation).candidates(processed, depth, allowed=allowed)
+            batch = opened.candidates(processed, depth, allowed=allowed)
         return batch.results(generation.items.items)
 
     def search(self, *_: object, **__: object) -> NoReturn:
@@ -256,6 +257,7 @@ class BaseRetriever(Builder, Expression, ABC):
         use_one_thread_after_fork()
         opened = copy.copy(self)
         opened._process = os.getpid()
+        opened._opened = None  # otherwise copies would keep all earlier generations open
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
         opened._n_rows = len(generation.items)
         opened._live = generation.items.live if self.by_words else generation.items.findable
@@ -318,6 +320,16 @@ class BaseRetriever(Builder, Expression, ABC):
     def _searches(self, subqueries: list[str]) -> list[Any]:
         """What is searched for one query: its sub-queries, without those that have no word."""
         return ["" if has_no_words(subquery) else subquery for subquery in subqueries]
+
+    def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
+        """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""
+        with self._index_lock:
+            held = self._opened
+            if held is not None and held[0].path == path and held[0].is_current():
+                return held
+            generation = open_generation(path)
+            self._opened = (generation, self.open(generation))
+            return self._opened
 
 
 # Retrievers that define ``index`` and ``retrieve`` alone.
