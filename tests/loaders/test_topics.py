@@ -110,7 +110,7 @@ def test_what_is_wrong_is_an_error_that_says_where(write: Write, subtests: pytes
     ]:
         with subtests.test(queries=queries, qrels=qrels, said=said), pytest.raises(SourceError, match=said):
             TopicsLoader(write("topics.txt", queries), write("qrels.txt", qrels)).gold()
-    with pytest.raises(SourceError, match="expected one JSON list .*, found nothing"):
+    with pytest.raises(SourceError, match=r"expected one JSON list .*, found nothing"):
         TopicsLoader(write("cut_off.json", "")).queries()
 
 
