@@ -1,4 +1,4 @@
-"""Dates of a text, with months in English or in digits: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019".
+"""Dates of a text, in any common form: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019", "12. März 2019".
 
 Two dates agree if no part that both give differs: "12 March 2019" and "in March" agree, "12 March" and "11 March" do not.
 """
@@ -15,12 +15,22 @@ _MONTHS = "January February March April May June July August September October N
 _NUMBERS = {name[:length].lower(): number for number, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
 _NUMBERS |= {"sept": 9}
 _NAME = rf"(?:{'|'.join([*_MONTHS, *map(str.upper, _MONTHS)])}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+_OTHER_LANGUAGES = """januar februar märz april mai juni juli august september oktober november dezember
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+januari februari maart april mei juni juli augustus september oktober november december
+januari februari mars april maj juni juli augusti september oktober november december"""
+_ELSEWHERE = {name: number for line in _OTHER_LANGUAGES.splitlines() for number, name in enumerate(line.split(), 1)}
+_OTHER_NAME = rf"(?!Mars|MARS|{_NAME})(?i:{'|'.join(_ELSEWHERE)})"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TO = r"\s?(?:[-\u2013\u2014,/&]|to\b|and\b|or\b)\s?"
 _DAYS = rf"{_DAY}(?:{_TO}{_DAY}){{0,3}}"
 _YEAR = r"(?:1[5-9]|20|21)\d\d(?!\d)"
 _WRITTEN = re.compile(
     rf"(?<![\w.,/])(?P<before>{_DAYS})(?:\s|-)(?:of\s)?(?P<month>{_NAME})(?:(?:,?\s|-)(?P<year>{_YEAR}))?(?!\w)"
+    rf"|(?<![\w.,/])(?:(?P<day>\d{{1,2}})(?:\.|er|º)?\s(?:de\s)?)?(?P<other>{_OTHER_NAME})(?:\s(?:del?\s)?(?P<year_after>{_YEAR}))?(?(day)|(?<=\d))(?!\w)"  # noqa: E501
     rf"|\b(?P<month_first>{_NAME})(?:\s(?P<after>{_DAYS})(?![\d%]|[.,]\d))?(?:(?:,\s?|\s(?:of\s)?)(?P<year_last>{_YEAR}))?(?!\w)"
 )
 _NUMERIC = re.compile(
@@ -120,9 +130,10 @@ def month_of(word: str) -> int | None:
 
 def _with_names(text: str) -> Iterator[Date]:
     for match in _WRITTEN.finditer(text):
-        month = _NUMBERS[(match["month"] or match["month_first"]).lower().rstrip(".")]
-        days = _days(match["before"] or match["after"] or "")
-        year = match["year"] or match["year_last"]
+        name = (match["month"] or match["month_first"] or match["other"]).lower().rstrip(".")
+        month = _ELSEWHERE[name] if match["other"] else _NUMBERS[name]
+        days = _days(match["before"] or match["after"] or match["day"] or "")
+        year = match["year"] or match["year_last"] or match["year_after"]
         yield Date((Reading(int(year) if year else None, month, days),), match.start(), match.end(), (), match[0])
 
 

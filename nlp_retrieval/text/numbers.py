@@ -1,8 +1,8 @@
 """Numbers of a text, with their units, as they appear in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
 
-Read are signs ("-5", "minus 5"), digits of any script, thousands and decimals as European languages mark them, exponents,
-fractions, ratios, ranges ("3-5 million" are 3 and 5 million), scales of many languages, and number words in English. Digits of
-names ("COVID-19") are no numbers; of a date of digits only the year and the day are, but not the month.
+Read are signs ("-5", "minus 5", "$(5)"), digits of any script, thousands and decimals as European languages mark them,
+exponents, fractions, ratios, ranges ("3-5 million" are 3 and 5 million), scales of many languages, and number words in English.
+Digits of names ("COVID-19") are no numbers; of a date of digits only the year and the day are, but not the month.
 
 Two numbers agree if their values, with their signs and units, are equal to the precision of the less exact one ("about 1.5
 million" and "1,502,113"). A number that may mean several values ("1.234" in a text of unknown language) keeps them all, and
@@ -62,7 +62,7 @@ _SIZES = {word: SCALES[word] for word in ("hundred", "thousand", "million", "bil
 _AFTER_TENS = f"(?:{either([*_CARDINALS, *(_WORDS.keys() & _ORDINALS[1:10])])})"
 _NEXT_WORD = re.compile(
     rf"(?:[\s-]|(?<=hundred)\sand\s)"
-    rf"(?P<word>{either(_SIZES)}|(?<=-){_AFTER_TENS}"
+    rf"(?P<word>{either(_SIZES)}|(?<=-)(?:{_AFTER_TENS}|second)"
     # "forty third-party vendors", "two million five-year-olds"
     rf"|{_AFTER_TENS}(?!-(?!(?:{either([*_CARDINALS, *_SIZES, *_ORDINALS])})\b)[^\W\d_]))\b",
     re.IGNORECASE,
@@ -92,7 +92,7 @@ _SHORT = {"k": 1e3, "m": 1e6, "mm": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9, "t": 1e
 _MIDDLE_DOT = re.compile(r"(?:(?<=\d)|(?<![\w.,)\]']))\u00b7(?=\d)(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b])")
 """A decimal point, and no sign of multiplication."""
 _PERCENT = re.compile(
-    r"\s?(?:%|(?:percent|pct|prozent|pro[cs]enta?|p(?:er|our) cento?|por ?cien?to|процент\w{0,3})\b)"
+    r"\s?(?:(?P<mille>‰|per mille\b)|%|(?:percent|pct|prozent|pro[cs]enta?|p(?:er|our) cento?|por ?cien?to|процент\w{0,3})\b)"
     r"(?![\s-]?points?\b|p\b)",
     re.IGNORECASE,
 )
@@ -102,6 +102,7 @@ _OF = re.compile(r"\s(?:of\s|de\s|di\s|d')")
 _TIMES = frozenset(["x", "s", "fold", "x-fold"])
 _NAME_AFTER = re.compile(r"[^\W\d_]+(?:\d|-\d)\w*")
 _MINUS_WORD = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
+_BELOW_ZERO = re.compile(r"[^.,;!?\n\d]{0,16}?\b(?:below zero|below freezing)\b", re.IGNORECASE)
 _FALLS = re.compile(
     r"\b(?:f[ae]ll\w{0,3}|dropp?\w{0,3}|declin\w{1,4}|decreas\w{1,4}|reduc\w{1,5}|los(?:s|t|e|es|ses|ing)|deficits?|down|cut|sank"
     r"|shr[iau]nk\w{0,4}|plunge\w?|tumbl\w{1,3}|slump\w{0,3}|lower\w{0,3}|minus|negative|outflows?)\b",
@@ -110,6 +111,7 @@ _FALLS = re.compile(
 _LEVEL = re.compile(r"\b(?:to|at|below|under|above|over|than)\s(?:[^\w\s]|US\$){0,4}\Z", re.IGNORECASE)
 """Words before a number that gives the level reached by a decrease, and not its amount."""
 _OPENING = frozenset(" \t\n\r\u00a0([{=:;,<>~≈/|\"'“„«*_`+±≤≥$€£¥₹")
+_ACCOUNTING = re.compile(r"[$€£¥₹]\s?\(\Z")
 _TO = re.compile(r"\s?(?:[-\u2013\u2014\u2212~\u301c\uff5e]|to\s)\s?(?:US\$|[$€£¥₹])?")
 _BETWEEN = re.compile(r"\bbetween\s(?:US\$|[$€£¥₹])?\Z", re.IGNORECASE)
 _AND = re.compile(r"\sand\s(?:US\$|[$€£¥₹])?")
@@ -391,7 +393,9 @@ def _with_surroundings(
         currency = CURRENCY_BEFORE.search(plain[max(0, begin - _BEFORE) : begin])
         first = begin - len(currency[0]) if currency else begin
     first, begin = (min(first, begin), begin) if sign < 0 else (first, start)
-    scaled = _scaled(plain, digits, currency is not None, numeric=numeric)
+    in_brackets = numeric and plain[digits.end : digits.end + 1] == ")"
+    in_brackets = in_brackets and _ACCOUNTING.search(plain, max(0, start - 3), start) is not None
+    scaled = _scaled(plain, digits, currency is not None, numeric=numeric, closed=in_brackets)
     percent = _PERCENT.match(plain, scaled.end) if _goes_on(plain, scaled.end) else None
     end = percent.end() if percent else scaled.end
     unit, size, until = "", 1.0, end
@@ -411,15 +415,19 @@ def _with_surroundings(
         elif numeric and not unit and end == digits.end and (letters := _SUFFIX.match(plain, end)):
             known = letters[0].casefold() in _TIMES or _is_together(letters[0][0])
             unit, until = ("", end) if known else (f"?{letters[0].casefold().rstrip('s')}", letters.end())
+    below = _BELOW_ZERO.match(plain, until, until + 40) if _goes_on(plain, until) else None
+    sign = -1 if in_brackets or below else sign
+    until = below.end() if below else until
     written = text[begin:end].strip()
     shown = text[first:until].strip() if unit and unit[:1] != "?" else written
     unit = unit or (_DATE if date is not None else "")
     falls = sign > 0 and not _LEVEL.search(plain, max(0, begin - _NEAR_BEFORE), begin)
     falls = falls and _FALLS.search(plain, max(0, begin - _FAR_BEFORE), begin) is not None
     parts = tuple(Number(float(part), False, start, digits.end, 0.0, part) for part in digits.parts)
+    divisor = sign * (10 if percent and percent["mille"] else 1)
     number = Number(
-        sign * scaled.value, percent is not None, begin, end, scaled.exact, written, unit, size, shown,
-        tuple(sign * other for other in scaled.others), parts, falls=falls, until=until,
+        scaled.value / divisor, percent is not None, begin, end, scaled.exact / abs(divisor), written, unit, size, shown,
+        tuple(other / divisor for other in scaled.others), parts, falls=falls, until=until,
     )  # fmt: skip
     return number, scaled.factor
 
@@ -430,7 +438,7 @@ def _goes_on(plain: str, position: int) -> bool:
     return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
 
-def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool) -> _Digits:
+def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool, closed: bool) -> _Digits:
     """Apply the exponent or the scale after some digits."""
     exact, end = digits.exact, digits.end
     if numeric and (power := _EXPONENT.match(plain, end) or _POWER.match(plain, end)):
@@ -438,6 +446,7 @@ def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool) -> _Digi
     if numeric and digits.value == 10 and digits.is_count and (power := _OF_TEN.match(plain, end)):
         raised = next(filter(None, power.groups()))
         return _Digits(_ten(raised), 0.0, power.end(), (10.0,) if raised in {"²", "³", "¹"} else ())
+    end += closed  # "$(5) million"
     if _goes_on(plain, end):
         if scale := _SCALE.match(plain, end):
             words = [word.lower() for word in scale.groups() if word]
@@ -467,14 +476,16 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         half_a = _HALF_A.match(plain, end) if word == "half" else None
         return _Digits(_WORDS[word], 0.0, half_a.end() if half_a else end)
     total, group, smallest = 0.0, _WORDS[word], math.inf
+    others: tuple[float, ...] = ()
     while joint := _NEXT_WORD.match(plain, end):
         word = joint["word"].lower()
         size = _SIZES.get(word)
         if size is None:
-            value = _WORDS[word]
+            value = _WORDS.get(word, 2.0)  # the thirty-second president, or a thirty-second break
             fits = group % 100 == 0 if word in _CARDINALS else False
             if not (fits or (value < 10 and group % 100 >= 20 and group % 10 == 0)):
                 break
+            others = (total + group,) if word == "second" else ()
             group += value
         elif size == 100 and 0 < group < 100:
             group *= size
@@ -485,7 +496,7 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         end = joint.end()
     half = _AND_A_HALF.match(plain, end) if not total else None
     value, end = (group + 0.5, half.end()) if half else (total + group, end)
-    return _Digits(value, 0.0, end, factor=1.0 if smallest == math.inf else smallest)
+    return _Digits(value, 0.0, end, others, factor=1.0 if smallest == math.inf else smallest)
 
 
 def _digits_value(match: re.Match[str], plain: str, mark: str) -> _Digits:

@@ -21,7 +21,8 @@ SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
     [
         # signs
         ("a result of \u22125 million", [-5e6]),
-        ("from \u22125 to \u22123 \u00b0C", [-5, -3]),
+        ("a net loss of $(5.2) million", [-5.2e6]),
+        ("from \u22125 to \u22123 \u00b0C, or 5 degrees below zero", [-5, -3, -5]),
         ("\uff0d5 and +5", [-5, 5]),
         # leading points and other decimal marks
         ("a dose of 0\u00b75 mg, and \u22120.25", [0.5, -0.25]),
@@ -35,10 +36,11 @@ SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
         ("1.5 \\times 10^{6} and 10**4", [1.5e6, 1e4]),
         # fractions, ratios, shares
         ("\u00bd of them, 3\u00bd years, 3 \u00bd years, 3 1/2 years, 1/2 of it", [0.5, 3.5, 3.5, 3.5, 0.5]),
-        ("30%, 30 %, 30 percent, 30 per cent, 30 pct", [30, 30, 30, 30, 30]),
+        ("30%, 30 %, 30 percent, 30 per cent, 30 pct, 3\u2030", [30, 30, 30, 30, 30, 0.3]),
         ("3\u20135 million and between 3 and 5 million, 3 to 5%", [3e6, 5e6, 3e6, 5e6, 3, 5]),
-        ("two thousand five hundred, two and a half, one and a half million, two dozen, the twenty-first",
-         [2500, 2.5, 1.5e6, 24, 21]),
+        ("two thousand five hundred, two and a half, one and a half million, two dozen, the twenty-first, "
+         "twenty-second and twenty second clip",
+         [2500, 2.5, 1.5e6, 24, 21, 22, 20]),
         ("3x10^5, nine out of ten, 1 in 10, FY2019", [3e5, 0.9, 0.1, 2019]),
         ("$5-10 billion", [5e9, 10e9]),
         # scales and shares of other languages
@@ -127,6 +129,7 @@ def test_sign_magnitude_and_unit_decide(claim: str, source: str, agree: bool) ->
         ("Summe: 1.234 units", "It has 1,234 units."),
         ("It has 130 rooms.", "The rooms are 120 130 140 there."),
         ("It is 5 million.", "It is 5m of all."),
+        ("It has 30 rules.", "The thirty-second rule holds."),
     ],
 )
 def test_what_may_be_the_same_is_named_as_unclear(claim: str, source: str) -> None:

@@ -291,6 +291,8 @@ class MarkReader:
         names = self._numbers(text)
         if all(map(self._known, names)):
             return names
+        if text.isdecimal() and all(map(self._known, text)):
+            return tuple(text)  # two adjacent marks of one digit
         surely = _SURELY_RAISED_AFTER.search(before)
         return names if names and surely and surely[0].casefold() not in _NO_POWER else ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise, repeat
 from urllib.parse import urlsplit
 
@@ -41,6 +41,7 @@ _NAMES_SOURCES = rf"(?:[\s,;:/&|·+.\u2010-\u2015-]|{_SOURCE_WORD})*"
 _OPENED = re.compile(rf"[(\[\uff08]{_NAMES_SOURCES}\Z", re.IGNORECASE)
 _WITHIN = re.compile(_NAMES_SOURCES, re.IGNORECASE)
 _CLOSED = re.compile(rf"{_NAMES_SOURCES}[)\]\uff09]", re.IGNORECASE)
+_DASHED = re.compile(r"\s*\]?\s*[\u2010-\u2015-]\s*\[?\s*")
 _BETWEEN = re.compile(r"\s*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)\s*)?")
 _NEXT = re.compile(r"\s*[,;&]?\s*(?:(?:and|und|et|y|e)\s+)?")
 _LABEL = re.compile(
@@ -66,6 +67,7 @@ _GENERIC = re.compile(
 )
 _AUTHOR = re.compile(r"[^\W\d_].{0,80}?[ ,(](?:1[6-9]|20)[0-9]{2}[a-z]?\)?")
 _LEADS_ON = word_set("leading_on")
+_PAGE_RAISED = re.compile(r"\s*:\s*[0-9][0-9,\s\u2013-]{0,20}")
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
 _TIGHT = frozenset(",.;:!?)]}”»")
 
@@ -179,6 +181,8 @@ def _drafted(pieces: Sequence[Piece], line: int, reader: MarkReader) -> _Draft:
                 draft.mark(Mark(reader.labels(piece.text), piece.line, note=True))
             elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), draft.end)):
                 draft.mark(Mark(names, piece.line))
+            elif piece.kind == "raised" and draft.marks and not draft.stretches[-1].text and _PAGE_RAISED.fullmatch(piece.text):
+                continue  # ":14", the page in what the mark before it cites
             elif piece.kind == "link":
                 _add_link(draft, piece, reader)
             elif piece.kind == "code":
@@ -224,8 +228,18 @@ def _add_link(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
         _add_text(draft, [piece], reader)
 
 
+def _with_ranges(draft: _Draft) -> None:
+    """Let the second of two marks with a dash between them name all after the first: [1]\u2013[3], each a link."""
+    for at, (before, mark) in enumerate(pairwise(draft.marks), 1):
+        first, last = (numbers_of(one.names[0]) if len(one.names) == 1 else "" for one in (before, mark))
+        is_dashed = first and last and not mark.url and _DASHED.fullmatch(draft.stretches[at].text)
+        if is_dashed and 1 < int(last) - int(first) < LONGEST_RANGE:
+            draft.marks[at] = replace(mark, names=tuple(map(str, range(int(first) + 1, int(last) + 1))))
+
+
 def _drafted_sentences(draft: _Draft) -> list[MarkedSentence]:
     """Return the sentences of a draft, which is changed."""
+    _with_ranges(draft)
     sources = _in_brackets(draft)
     sources |= _named_sources(draft, sources)
     for number, mark in enumerate(draft.marks):

@@ -191,6 +191,13 @@ def test_html_is_read() -> None:
     assert "hidden" in report.notes[0]
 
 
+def test_a_range_of_links_of_html_cites_all_between() -> None:
+    text = '<p>Bees dance<sup><a href="#r1">[1]</a>\u2013<a href="#r3">[3]</a></sup>.</p><h2>References</h2><ol>'
+    text += "".join(f'<li id="r{number}">Work {number}. https://e.example/{number}</li>' for number in "123") + "</ol>"
+    report = read_report(read_text(text, "html", "a.html"))
+    assert [(one.mark, one.sentence) for one in report.citations] == [(mark, "Bees dance.") for mark in "123"]
+
+
 def test_a_docx_that_a_word_processor_wrote_is_read(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_heading("On Bees", 0)

@@ -34,6 +34,12 @@ STYLES = {
             ("3", "Ants do not."),
         ],
     ),
+    "raised, two adjacent": ("Bees dance.<sup>12</sup>", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "raised, with a page": (
+        "Bees dance.<sup>1</sup><sup>:14</sup> Ants do not.<sup>2</sup>",
+        [("1", "Bees dance."), ("2", "Ants do not.")],
+    ),
+    "a range of links": ("Bees dance [[1]](#a)\u2013[[3]](#c).", [(mark, "Bees dance.") for mark in "123"]),
     "an assistant's": (
         "Bees dance\u30101\u2020source\u3011. Ants do not\u30102\u3011.",
         [("1", "Bees dance."), ("2", "Ants do not.")],
