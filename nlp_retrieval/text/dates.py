@@ -30,7 +30,7 @@ _DAYS = rf"{_DAY}(?:{_TO}{_DAY}){{0,3}}"
 _YEAR = r"(?:1[5-9]|20|21)\d\d(?!\d)"
 _WRITTEN = re.compile(
     rf"(?<![\w.,/])(?P<before>{_DAYS})(?:\s|-)(?:of\s)?(?P<month>{_NAME})(?:(?:,?\s|-)(?P<year>{_YEAR}))?(?!\w)"
-    rf"|(?<![\w.,/])(?:(?P<day>\d{{1,2}})(?:\.|er|º)?\s(?:de\s)?)?(?P<other>{_OTHER_NAME})(?:\s(?:del?\s)?(?P<year_after>{_YEAR}))?(?(day)|(?<=\d))(?!\w)"  # noqa: E501
+    rf"|(?<![\w.,/])(?:(?P<day>\d{{1,2}})(?:\.|er|º)?\s(?:de\s)?)?(?P<other>{_OTHER_NAME})(?:\s(?:del?\s)?(?P<year_after>{_YEAR}))?(?(day)|(?<=\d))(?!\w)"
     rf"|\b(?P<month_first>{_NAME})(?:\s(?P<after>{_DAYS})(?![\d%]|[.,]\d))?(?:(?:,\s?|\s(?:of\s)?)(?P<year_last>{_YEAR}))?(?!\w)"
 )
 _NUMERIC = re.compile(
