@@ -207,7 +207,7 @@ def evaluate_trajectories(
         limit: number of searches that ``recall_by_search`` runs over; None for the most of any trajectory.
 
     Raises:
-        ConfigurationError: an agent has two trajectories for a question.
+        ConfigurationError: an agent has two trajectories for a question, or the limit is below 1.
         GoldError: the gold is in no such form, names titles that are not known, or is relevant for no question.
         QueryError: none of the questions has gold.
         ItemError: an item is not in the corpus.
@@ -218,6 +218,8 @@ def evaluate_trajectories(
         (0.5, 1.0)
     """
     require_one_each(trajectories, ConfigurationError, "the trajectories")
+    if limit is not None and limit < 1:
+        raise ConfigurationError(f"limit={limit}; recall is averaged over at least 1 search")
     judged = _units(read_gold(qrels), titles, relevant_from)
     by_agent: dict[str, dict[str, Trajectory]] = {}
     for trajectory in trajectories:

@@ -250,13 +250,16 @@ def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _S
                 if part.call_id in calls and calls[part.call_id].result is None:
                     raise SourceError(f"{where}: the call {part.call_id!r} is there already; is a part repeated?")
                 part.spent, spent = spent, _UNKNOWN  # it counts once
-                calls[part.call_id] = part
+                calls[part.call_id or f"call {len(calls) + 1}"] = part
     known = [[value for value in column if value is not None] for column in zip(*all_spent, strict=True)]
     return events, _Spent(*(sum(column) if column else None for column in known))
 
 
 def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
-    if (call := calls.get(result.call_id)) is None:
+    call = calls.get(result.call_id)
+    if call is None and not result.call_id:  # forms without ids answer the calls in order
+        call = next((waiting for waiting in calls.values() if waiting.result is None), None)
+    if call is None:
         raise SourceError(
             f"{where} is the result of the call {result.call_id!r}, which is not before it; the steps are out of order, or the "
             "beginning of the transcript is missing"

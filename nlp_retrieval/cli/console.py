@@ -113,7 +113,7 @@ def _value(option: str, value: str) -> Any:
     from nlp_retrieval.core.files.yaml_text import parse_yaml
 
     try:
-        return parse_json(value)
+        return int(value) if re.fullmatch("-?[1-9][0-9]+", value) else parse_json(value)  # JSON is read to 64 bits
     except ValueError:
         return parse_yaml(value, f"{option[:80]!r}") if value.lstrip().startswith(("[", "{")) else value
 

@@ -13,7 +13,6 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResul
 from nlp_retrieval.benchmarks.runs import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.comparison import Comparison, verdict
-from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.figures import (
     ALPHA,
     COST_COLUMNS,
@@ -261,7 +260,6 @@ class ReportView:
         self.out_of_reach = {reason: [groups[name] for name in named if name in groups] for reason, named in hopeless.items()}
         self.corpora = corpora_of(report)
         self.main_measure = report.main_measure
-        self.main_label = Measure.parse(report.main_measure).label
         self.dataset = dataset_of(report)
         self.legend, self.front_legend, self.chance = legend(report), front_legend(report), by_chance(report)
         self.cautions, self.failures = comparison_notes(report), failure_notes(report)

@@ -461,5 +461,5 @@ class RetrieverRules(AnswerRules, FilterRules, IndexRules, UpdateRules):
     """All rules of retrievers.
 
     An author names the class, and overrides the defaults that do not fit: ``make`` (the configuration), ``may_match`` (possible
-    hits of a query), ``tolerance`` and ``order_depends_on_filter``; ``extra_items`` and ``extra_queries`` add to the kit's own.
+    hits of a query), ``tolerance`` and ``order_depends_on_filter``.
     """

@@ -108,6 +108,14 @@ def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: 
     assert trajectory.searches[0].error == "its arguments are no JSON object"
 
 
+def test_results_without_ids_of_calls_answer_the_calls_in_order(tmp_path: Path) -> None:
+    calls = [{"function": {"name": "search", "arguments": json.dumps({"query": query})}} for query in ("krill", "fox")]
+    results = [{"role": "tool", "content": json.dumps([{"id": item_id}])} for item_id in ("whale", "den")]
+    messages = [CHAT[1], {"role": "assistant", "tool_calls": calls}, *results, CHAT[-1]]
+    (trajectory,) = read_trajectories(written(tmp_path, "a.json", messages))
+    assert [(step.query, step.results) for step in trajectory.searches] == [("krill", ("whale",)), ("fox", ("den",))]
+
+
 @pytest.mark.parametrize(
     ("messages", "message"),
     [

@@ -100,6 +100,8 @@ def test_agents_are_compared_over_families() -> None:
     assert 0.4 < low < high == 1
     with pytest.raises(ConfigurationError, match="no measure 'speed'"):
         evaluation.compare("speed")
+    with pytest.raises(ConfigurationError, match="limit=0; recall is averaged over at least 1 search"):
+        evaluate_trajectories(found, gold, limit=0)
 
 
 def test_only_what_was_asked_and_can_be_read_counts_and_a_stray_request_is_no_agent(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ READ: dict[str, dict[str, object]] = {
     "bm25:k1=1.2,stemmer=none": {"name": "bm25", "k1": 1.2, "stemmer": "none"},
     "link_graph:seeds=[bm25,faiss]": {"name": "link_graph", "seeds": ["bm25", "faiss"]},
     "x:a=[{name: b, c: [1, 2]}, d],e=f": {"name": "x", "a": [{"name": "b", "c": [1, 2]}, "d"], "e": "f"},
+    "x:a=12345678901234567890123,b=-1,c=007": {"name": "x", "a": 12345678901234567890123, "b": -1, "c": "007"},
     "x:a=b],c=d": {"name": "x", "a": "b]", "c": "d"},
     "x:a=http://b:80/c=d": {"name": "x", "a": "http://b:80/c=d"},
 }
