@@ -45,11 +45,11 @@ def evaluate(
     """
     from nlp_retrieval.agents.measures import evaluate_trajectories
     from nlp_retrieval.agents.page import headline_of, trajectories_page
-    from nlp_retrieval.core.files.atomic import check_folder_for_output, write_output
+    from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.evaluation.comparison import sentence
 
     if page is not None:
-        check_folder_for_output(page.parent)
+        check_file_for_output(page)
     trajectories, gold = _read_with_gold(files, tool, config, qrels)
     evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold)
     comparisons = evaluation.compare() if len(evaluation.agents) > 1 else []
@@ -80,9 +80,9 @@ def replay(
     """
     from nlp_retrieval.agents.files import write_trajectories
     from nlp_retrieval.agents.replaying import replay as ask_again
-    from nlp_retrieval.core.files.atomic import check_folder_for_output
+    from nlp_retrieval.core.files.atomic import check_file_for_output
 
-    check_folder_for_output(output.parent)
+    check_file_for_output(output)
     trajectories = _read(files, tool, ())
     chosen = opened_searcher(index, config, searcher, retriever, trust=trust)
     replayed = ask_again(trajectories, chosen, k=k, where=None if where is None else parse_filter(where))

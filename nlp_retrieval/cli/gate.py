@@ -28,7 +28,7 @@ def command(
     Exits with 1 if a measure is worse, or fell by more than its margin, or, with cannot_tell: fail, if there are too few
     queries to tell.
     """
-    from nlp_retrieval.core.files.atomic import check_folder_for_output, write_output
+    from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.gate.checking import Gate
     from nlp_retrieval.gate.settings import read_gate
@@ -43,7 +43,7 @@ def command(
     ]
     files = [(path, write) for path, write in writers if path is not None]
     for path, _ in files:
-        check_folder_for_output(path.parent)
+        check_file_for_output(path)
     gate = Gate(read_gate(config))
     if update:
         for line in gate.update(reason or "accepted", accept_losses=accept_losses):

@@ -37,6 +37,11 @@ _SECRET_VALUE = re.compile(
     r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:[^-]|-(?!----))*+",
     re.IGNORECASE,
 )
+_MARKS = (
+    *("://", ":\\/\\/", "=", "xox", "akia", "asia", "aiza", "eyj", "bearer", "cookie: ", "-----begin"),
+    *(prefix + sign for prefix in _PREFIXES for sign in "-_"),
+)
+"""An ASCII text without any of these, in small letters, has no match of ``_SECRET_VALUE``; looking for them is much faster."""
 _SETTING = re.compile(
     r"((?:(?<![\w.%-])|(?<=%[0-9A-F][0-9A-F]))[\w.-]{0,60}?"  # a name, such as "api_key": or api_key=
     r"(?:key|token|authorization|bearer|cookie|pwd|pass(?:w(?:or)?d|phrase|code)?|secret(?:_?id)?|credential)s?[0-9]{0,2})"
@@ -103,7 +108,9 @@ def _without(value: Any, known: list[str], is_secret: bool = False) -> Any:
         return HIDDEN
     if not isinstance(value, str):
         return value
-    value = _SECRET_VALUE.sub(HIDDEN, hide_values(value, known))
+    value = hide_values(value, known)
+    if not value.isascii() or any(map(value.lower().__contains__, _MARKS)):
+        value = _SECRET_VALUE.sub(HIDDEN, value)
     return _SETTING.sub(_hide_setting, value) if any(map(value.__contains__, (":", "=", "%3"))) else value
 
 

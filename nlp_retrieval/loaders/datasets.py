@@ -247,10 +247,21 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
 
     def gold(self) -> list[Gold]:
         """Return the titles that support each answer, which are item ids, in the order of the questions."""
-        return [
-            Gold(query_id=query_id, relevance={title: 1 for title, _ in _supporting(location, row)})
-            for location, query_id, row in self._questions()
-        ]
+        gold: list[Gold] = []
+        titles: set[str] = set()
+        wanted: dict[str, str] = {}
+        for location, query_id, row in self._questions():
+            titles.update(title for title, _ in _contexts(location, row))
+            relevance = {title: 1 for title, _ in _supporting(location, row)}
+            for title in relevance:
+                wanted.setdefault(title, location)
+            gold.append(Gold(query_id=query_id, relevance=relevance))
+        if lost := [title for title in wanted if title not in titles]:
+            raise SourceError(
+                f'{wanted[lost[0]]}: the supporting fact "{lost[0]}" is in no context of the file; the fullwiki release may '
+                "lack it: use the distractor release"
+            )
+        return gold
 
     def _questions(self) -> Iterator[tuple[str, str, JsonObject]]:
         return _once(read_json_objects(self.path), ["_id", "id"])

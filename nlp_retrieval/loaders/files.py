@@ -1,4 +1,4 @@
-"""Reading uncounted text files: UTF-8, plain or gzip, one entry at a time.
+"""Reading unchecked text files: UTF-8, plain or gzip, one entry at a time.
 
 Memory never grows beyond one line; anything wrong with a file is a :class:`~nlp_retrieval.errors.SourceError` that names
 the file and the line. Files are opened by :mod:`~nlp_retrieval.core.files.opening`, JSON is read by
@@ -7,6 +7,7 @@ the file and the line. Files are opened by :mod:`~nlp_retrieval.core.files.openi
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from io import BufferedReader
@@ -113,7 +114,7 @@ def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
     """Yield the entries of a JSON list, of any type, each with its location; one entry is in memory at a time."""
     with open_bytes(path) as stream:
         number = depth = 0
-        entry, counted = ObjectBuilder(), _Counted(stream)
+        entry, checked = ObjectBuilder(), _Checked(stream)
         try:
             if stream.peek(3).startswith(BOM_UTF8):
                 stream.read(len(BOM_UTF8))
@@ -123,7 +124,7 @@ def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
                 found = repr(head.lstrip()[:1].decode("utf-8", "replace")) if head else "nothing"
                 cure = "make a list of JSON lines by jq -s . old.jsonl > new.json, and take one out of an object by jq .KEY"
                 raise SourceError(f"{path}: expected one JSON list ('['), found {found}; {cure}")
-            for event, value in ijson.basic_parse(counted, use_float=True):
+            for event, value in ijson.basic_parse(checked, use_float=True):
                 depth += {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}.get(event, 0)
                 if depth > MAX_DEPTH + 1:
                     raise SourceError(f"{path}, entry {number + 1}: {TOO_DEEP}")
@@ -133,37 +134,50 @@ def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
                 if depth == 1:
                     number += 1
                     yield f"{path}, entry {number}", entry.value
-                    entry, counted.bytes = ObjectBuilder(), 0
+                    entry, checked.bytes = ObjectBuilder(), 0
         except READ_ERRORS as error:
             raise read_error(f"{path}, entry {number + 1}", error) from error
-        except (ijson.JSONError, _TooLongError, UnicodeDecodeError) as error:
+        except (ijson.JSONError, _BoundlessError, UnicodeDecodeError) as error:
             raise SourceError(f"{path}, entry {number + 1}: {_fault(error)}") from None
 
 
-class _TooLongError(Exception):
-    """An entry of a list is too long."""
+class _BoundlessError(Exception):
+    """An entry of a list is too long, or holds half of a character."""
 
 
-class _Counted:
-    """A stream that counts the bytes of an entry, and refuses one that is too long."""
+_ESCAPE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.?", re.DOTALL)
+
+
+class _Checked:
+    """A stream that counts the bytes of an entry, and refuses half of an escaped surrogate pair: the parser would not."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
+        self._rest = b""
         self.bytes = 0
 
     def read(self, size: int = -1) -> bytes:
-        """Read and count."""
+        """Read and check."""
         raw = self._stream.read(size)
         self.bytes += len(raw)
         if self.bytes > MAX_ENTRY:
-            raise _TooLongError(f"longer than {MAX_ENTRY >> 20} MiB; split the text up")
+            raise _BoundlessError(f"longer than {MAX_ENTRY >> 20} MiB; split the text up")
+        text, self._rest = self._rest + raw, b""
+        for escape in _ESCAPE.finditer(text) if b"\\" in text else ():
+            begin = escape.start()
+            if raw and begin + 12 > len(text) and rb"\ud".startswith(text[begin + 6 : begin + 9].lower()):
+                self._rest = text[begin:]  # it may go on
+                break
+            if escape["half"]:
+                shown = escape["half"].decode("ascii", "replace")
+                raise _BoundlessError(f"half of a surrogate pair ({shown}) here or soon after; write the character itself")
         return raw
 
 
 def _fault(error: Exception) -> str:
     """The fault of an entry, and what to do, as a short phrase."""
     message = str(error)
-    if isinstance(error, _TooLongError):
+    if isinstance(error, _BoundlessError):
         return message
     if "premature EOF" in message:
         return "the file ends within the list: it is cut off; fetch it again"

@@ -245,7 +245,7 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 
 def _simplified(path: str | Path, text: str) -> str:
     """A text with its lines, but without comments, instructions and declarations, and with CDATA as escaped text."""
-    for begin, end in (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")):
+    for begin, end in (("<![CDATA[", "]]>"), ("<!--", "-->"), ("<?", "?>")):
         first, *others = text.split(begin)
         pieces = [first]
         for other in others:

@@ -166,7 +166,9 @@ def mistyped(where: dict[str, Any], held: list[Any], key: str) -> bool:
             compared = wanted if isinstance(wanted, dict) else {"eq": wanted}
             for operator, value in compared.items():
                 values = value if operator == "in" else [] if operator == "exists" else [value]
-                found += [typed and kind(one) not in kinds for one in values]
+                wrong = [kind(one) not in kinds for one in values]
+                # where values are of several types, one that can be compared is enough
+                found += wrong if typed else [bool(wrong) and all(wrong)]
     return any(found)
 
 
@@ -249,6 +251,21 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
 def test_what_is_no_filter_is_said_with_its_place(index: Path, where: Any, said: str) -> None:
     with pytest.raises(QueryError, match=said):
         Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, where)
+
+
+def test_values_of_another_kind_in_a_later_part_are_compared_one_by_one(tmp_path: Path) -> None:
+    searcher = Searcher([Bm25Retriever()])
+    searcher.index([{"id": "a", "text": "fox", "year": 2001, "flag": True}], tmp_path)
+    searcher.add([{"id": "b", "text": "fox", "year": "2010", "flag": 1}], auto_compact=False)
+    for where, expected in [
+        ({"year": {"gt": "2009"}}, [False, True]), ({"year": 2010}, [False, False]), ({"year": 2001}, [True, False]),
+        ({"flag": 1}, [False, True]), ({"year": {"in": [True, "2010"]}}, [False, True]), ({"year": {"in": []}}, [False, False]),
+    ]:  # fmt: skip
+        mask = searcher.opened.items.mask(where)
+        assert mask is not None
+        assert mask.tolist() == expected, where
+    with pytest.raises(QueryError, match="year is a number or a text in this index, and True is a truth value; give one"):
+        searcher.search("fox", where={"year": True})
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

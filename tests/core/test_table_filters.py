@@ -72,6 +72,16 @@ COLUMNS = {
 }
 
 
+def test_single_precision_is_what_it_prints_inside_lists_structs_and_maps_too() -> None:
+    kinds = [pa.list_(pa.float32()), pa.struct([("x", pa.float32())]), pa.map_(pa.string(), pa.float32())]
+    columns = [pa.array([value], kind) for value, kind in zip(([0.7], {"x": 0.7}, [("x", 0.7)]), kinds, strict=True)]
+    rows = (
+        pa.table(columns, ["list", "struct", "map"]).append_column("id", pa.array(["a"])).append_column("text", pa.array([""]))
+    )
+    (item,) = items_of(rows)
+    assert item.metadata == {"list": [0.7], "struct": {"x": 0.7}, "map": {"x": 0.7}}
+
+
 @pytest.mark.parametrize("name", list(COLUMNS))
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

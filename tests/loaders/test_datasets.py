@@ -142,6 +142,13 @@ def test_contexts_become_one_item_per_title_and_questions_have_gold(write: Write
     assert loader.gold()[0] == Gold(query_id="a", relevance={"Kubrick": 1, "Ballard": 1})
 
 
+def test_a_supporting_fact_in_no_context_is_an_error(write: Write) -> None:
+    lost = question("a", supporting_facts=[["Kubrick", 0], ["Lost", 1]])
+    assert 'entry 2: the supporting fact "Lost" is in no context of the file' in error_of(
+        hotpot(write, question("b"), lost).gold
+    )
+
+
 def test_a_question_without_an_id_has_its_number(write: Write) -> None:
     plain = question("x")
     del plain["_id"]

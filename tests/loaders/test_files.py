@@ -65,6 +65,22 @@ def test_a_malformed_list_is_an_error_that_names_the_entry(write: Write, subtest
             assert message_of(read_json_list(path)).startswith(f"{path}{expected}")
 
 
+ESCAPES = st.lists(st.sampled_from([r"\ud83d\ude42", r"\ud83d", r"\uDE42", r"\u0041", "a", r"\n", r"\\", "ud83d"]), max_size=12)
+
+
+@given(ESCAPES, st.integers(0, 40))
+def test_half_of_an_escaped_surrogate_pair_is_an_error_wherever_a_read_ends(parts: list[str], ahead: int) -> None:
+    raw = f'["{"x" * (2**16 - 2 - ahead)}{"".join(parts)}"]'
+    expected = json.loads(raw)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(raw.encode())
+        file.flush()
+        if any("\ud800" <= char <= "\udfff" for char in expected[0]):
+            assert "entry 1: half of a surrogate pair" in message_of(read_json_list(file.name))
+        else:
+            assert [value for _, value in read_json_list(file.name)] == expected
+
+
 def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pytest.Subtests) -> None:
     for line, expected in [
         ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),

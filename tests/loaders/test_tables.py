@@ -59,6 +59,11 @@ def test_a_file_without_names_and_without_quotes_is_read_as_said(write: Write) -
     assert [(item.item_id, item.content) for item in found] == [("0", '"Hello" he said'), ("1", '"open')]
 
 
+def test_lines_may_end_in_a_carriage_return_alone(write: Write) -> None:
+    path = write("a.csv", b'id,content\ra,"fox ""x"""\rb,whale\r')
+    assert [(item.item_id, item.content) for item in CsvLoader(path).load()] == [("a", 'fox "x"'), ("b", "whale")]
+
+
 def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(write: Write, subtests: pytest.Subtests) -> None:
     for content, given_settings, said in [
         (b"", {}, "the file is empty"),

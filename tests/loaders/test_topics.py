@@ -196,6 +196,7 @@ def test_the_whole_text_of_a_title_is_read_whether_its_tags_are_closed_or_not(wr
         ("Smith &amp; Sons &lt;s&gt; caf&#233; &#x41;", "Smith & Sons <s> café A"),
         ("<person>Ada</person> and <place>Rome</place>", "Ada and Rome"),
         ("Description: a guide", "Description: a guide"),
+        ("owls <![CDATA[& <!-- not --> kites]]><!-- gone -->", "owls & <!-- not --> kites"),
     ]:
         with subtests.test(title=title, expected=expected):
             rest = "\n<desc> Description:\n<i>in</i> short\n<narr> Narrative:\nlong\n</top>\n"

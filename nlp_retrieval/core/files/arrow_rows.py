@@ -103,6 +103,9 @@ def _as_written(kind: pa.DataType, value: Any) -> Any:
     """A value in which 0.7 in single precision is 0.7."""
     if isinstance(value, list) and hasattr(kind, "value_type"):
         return [_as_written(kind.value_type, inner) for inner in value]
+    if isinstance(value, dict) and (pa.types.is_struct(kind) or pa.types.is_map(kind)):
+        kinds = {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}
+        return {key: _as_written(kinds[key] if kinds else kind.item_type, inner) for key, inner in value.items()}
     is_short = isinstance(value, float) and pa.types.is_floating(kind) and kind != pa.float64()
     return float(str(kind.to_pandas_dtype()(value))) if is_short else value
 

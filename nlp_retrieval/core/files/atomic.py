@@ -132,15 +132,22 @@ def check_folder_for_output(folder: Path) -> None:
             pass
 
 
+def check_file_for_output(path: Path) -> None:
+    """Raise an :class:`OutputError` if a file cannot be written, before work that takes long."""
+    with _explained_output(path):
+        if path.exists() and not path.is_file():
+            raise FileExistsError(errno.EEXIST, "it exists and is not a file")
+    check_folder_for_output(path.parent)
+
+
 def write_output(path: Path, content: bytes) -> None:
     """Replace a file by ``content``, and create its folder if it is missing; :class:`OutputError` if that is impossible.
 
     Examples:
         >>> write_output(Path("results/table.md"), b"| a |")
     """
+    check_file_for_output(path)
     with _explained_output(path):
-        if path.exists() and not path.is_file():
-            raise FileExistsError(errno.EEXIST, "it exists and is not a file")
         make_folder(path.parent)
         clear_asides(path)
         write_atomically(path, content)

@@ -6,6 +6,7 @@ decimal numbers are numbers: ``no``, ``on``, ``010``, ``12:30`` and dates are te
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
@@ -15,7 +16,6 @@ from typing import Any, NoReturn
 import yaml
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, SourceError
@@ -27,6 +27,9 @@ _DEEPEST = 100
 
 _TOO_DEEP = f"more than {_DEEPEST} levels inside each other"
 _TAG = "tag:yaml.org,2002:"
+
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\.")
+"""A character that JSON writes as two escapes, which YAML does not know; or another escape."""
 
 _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "null": (r"~|null|Null|NULL|", lambda _: None),
@@ -137,12 +140,9 @@ def read_yaml(path: str | Path) -> Config:
         raise read_error(str(path), error) from error
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8") from None
-    try:
-        content = parse_json(text, max_bytes=_LONGEST) if str(path).endswith(".json") else parse_yaml(text, str(path))
-    except ConfigurationError:
-        raise
-    except ValueError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
+    if str(path).endswith(".json"):
+        text = _PAIR.sub(lambda match: match[0] if len(match[0]) == 2 else json.loads(f'"{match[0]}"'), text)
+    content = parse_yaml(text, str(path))
     if not isinstance(content, dict):
         held = "nothing" if content is None else type(content).__name__
         raise ConfigurationError(f"{path} holds {held}, not a mapping of settings")

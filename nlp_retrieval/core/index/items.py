@@ -247,16 +247,13 @@ class _Part:
         return found
 
     def meets(self, condition: Condition) -> Mask:
-        """Which rows meet a condition: typed values are compared by Arrow, JSON one value at a time, to the same result."""
+        """Which rows meet a condition on values of one kind, with the result of ``holds``."""
         nothing: Mask = np.full(len(self), condition.holds(None))
         if condition.key not in self.kinds:
             return nothing
         column, kind = self.column(len(_FIXED) + [*self.kinds].index(condition.key)), self.kinds[condition.key]
-        if condition.operator == "exists" and kind != "json":
+        if condition.operator == "exists":
             return nothing ^ np.asarray(column.is_valid(), np.bool_)
-        if kind == "json":
-            parsed = (None if text is None else json.loads(text) for text in column.to_pylist())
-            return np.fromiter(map(condition.holds, parsed), np.bool_, len(self))
         if kind == "strings":
             lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
             met = _texts_that_meet(condition, column.flatten())
@@ -492,10 +489,19 @@ class ItemTable:
                 f"where: no item of this index has the metadata key {wanted.key!r}; {has}. A loader keeps its metadata_fields"
             )
         kind = _COMPARED_AS.get(self.kinds[wanted.key])
-        for value in wanted.values if kind is not None and wanted.operator != "exists" else ():
-            if (found := kind_of(value)) != kind:
-                told = f"where: {wanted.key} is a {kind} in this index, and {value!r:.80} is a {found}; give one of its kind"
-                raise QueryError(told)
+        asked = wanted.values if wanted.operator != "exists" else ()
+        values, held = [], {kind}
+        if kind is None:  # values of several kinds
+            values = [metadata.get(wanted.key) for part in self._parts for metadata in part.metadata({wanted.key})]
+            single = (one for value in values for one in (value if isinstance(value, list) else [value]))
+            held = {kind_of(one) for one in single if isinstance(one, str | bool | int | float)}
+        wrong = [value for value in asked if kind_of(value) not in held]
+        if wrong and (kind is not None or len(wrong) == len(asked)):
+            has = " or a ".join(sorted(map(str, held))) or "list or an object"
+            told = f"where: {wanted.key} is a {has} in this index, and {wrong[0]!r:.80} is a {kind_of(wrong[0])}"
+            raise QueryError(f"{told}; give one of its kind")
+        if kind is None:
+            return np.fromiter(map(wanted.holds, values), np.bool_, len(self))
         return np.concatenate([part.meets(wanted) for part in self._parts])
 
     def allowed(self, where: Where | None) -> Mask | None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
+from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import add_note, changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
@@ -32,7 +33,7 @@ from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, index_directory, open_generation
-from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
@@ -225,6 +226,7 @@ class BaseRetriever(Builder, Expression, ABC):
 
     def index(self, items: Items, output_path: str | Path, *, replace: bool = False) -> IndexReport:
         """Index items into a directory, which retrievers of the same items share; see :meth:`BaseSearcher.index`."""
+        require_distinct_names(self)
         return build_index(items, output_path, with_parts([self]), replace=replace)
 
     def retrieve(
@@ -348,8 +350,10 @@ class AdaptedRetriever(BaseRetriever):
     _folders: Sequence[SegmentFolder] = ()
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        if self._loads:
-            self._index_of(items, folder)
+        digest = ItemsDigest()
+        for item in items.stream():
+            digest.add(item)
+        self._indexed = digest.hexdigest(), self._index_of(items, folder)
         if not any(folder.iterdir()):
             (folder / "in_memory.json").write_text("{}", "utf-8")
 
@@ -374,6 +378,8 @@ class AdaptedRetriever(BaseRetriever):
             index = self._index_of(items, folder)
             finalize(index, shutil.rmtree, folder, ignore_errors=True)
             self._indexed = opened._indexed = corpus, index
+        elif not self._indexed[1].folder.exists():  # it was built there, and published elsewhere
+            self._indexed[1].folder = opened._folders[0].folder
         return opened
 
     @property

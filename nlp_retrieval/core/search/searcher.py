@@ -6,17 +6,19 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
-from nlp_retrieval.core.components.registry import ByName, numbered_names, resolve_components
+from nlp_retrieval.core.components.registry import ByName, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import changed_context, encoding_once, record_steps, search_context, search_steps
 from nlp_retrieval.core.explanation import Explanation
@@ -107,6 +109,7 @@ class Searcher(BaseSearcher, Expression):
         reserved = {"process", "fuse", "fusion", "items"} if isinstance(resolved["retrievers"], Mapping) else set()
         if taken := self.retrievers.keys() & (reserved | self.rerankers.keys()):
             raise ConfigurationError(f"Searcher: {min(taken)!r} is the name of another stage; give the retriever another label")
+        require_distinct_names(self)
         # equal configurations are equal, however they are written
         settled = {"reranker": self.reranker, "depth": self.depth} | ({"fusion": self.fusion} if several else {})
         self._arguments |= {key: value for key, value in settled.items() if key in self._arguments or key == "fusion"}
@@ -123,6 +126,10 @@ class Searcher(BaseSearcher, Expression):
             if label not in self.retrievers and label not in self.rerankers:
                 cure = nearest(label, [*self.retrievers, *self.rerankers])
                 raise ConfigurationError(f"Searcher: depth: there is no retriever or reranker {label!r}; {cure}")
+            if label in firsts:
+                raise ConfigurationError(
+                    f"Searcher: {label!r} has two depths, {depth[label]} and % {firsts[label]}; leave one out"
+                )
         by_label = {label: n for label, n in {**depth, **firsts}.items() if label in self.retrievers or n != "all"}
         if by_label.keys() == self.retrievers.keys() and len(set(by_label.values())) == 1:
             return next(iter(by_label.values()))
@@ -277,7 +284,12 @@ def _as_retrievers(given: Any) -> Any:
     """Retrievers as given, with each searcher among them as a retriever."""
     if isinstance(given, Mapping):
         return dict(zip(given, _as_retrievers(given.values()), strict=True))
-    return [SearcherRetriever(**part._arguments) if type(part) is Searcher else part for part in given]
+    retrievers = []
+    for part in given:
+        if isinstance(part, BaseSearcher) and type(part) is not Searcher:
+            raise ConfigurationError(f"Searcher: retrievers: {part.name!r} cannot be one; of searchers, only a Searcher can")
+        retrievers.append(SearcherRetriever(**part._arguments) if isinstance(part, Searcher) else part)
+    return retrievers
 
 
 # A searcher as a retriever of another one.
@@ -389,10 +401,16 @@ class FunctionReranker(_OfFunction, BaseReranker):
         return [self.function(query, hits) for query, hits in zip(nlqs, results, strict=True)]
 
 
+_function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
 def _of_function(cls: type[_OfFunction], x: Any) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
-    made = cls(f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}")
+    named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
+    with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
+        named = _function_names.setdefault(x, named)
+    made = cls(named)
     made.function = x
     return made
 

@@ -157,8 +157,9 @@ class Profile(BaseModel):
             first = error.errors(include_url=False)[0]
             location = ".".join(map(str, first["loc"]))
             if first["type"] == "extra_forbidden":
-                raise ConfigurationError(f"{where}: unknown key {location!r}; {nearest(location, cls.model_fields)}") from None
-            told = "" if first["type"] == "value_error" else f", not {str(first['input'])[:40]!r}"
+                cure = f"; {nearest(location, cls.model_fields)}" if len(first["loc"]) == 1 else ""
+                raise ConfigurationError(f"{where}: unknown key {location!r}{cure}") from None
+            told = "" if first["type"] in ("value_error", "missing") else f", not {str(first['input'])[:40]!r}"
             fault = printable(first["msg"].removeprefix("Value error, ")) + told
             raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {fault}") from None
         except ConfigurationError as error:

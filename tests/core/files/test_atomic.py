@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.atomic import clear_asides, publish_folder, write_atomically
+from nlp_retrieval.core.files.atomic import check_file_for_output, clear_asides, publish_folder, write_atomically
+from nlp_retrieval.errors import OutputError
 
 
 def names(folder: Path) -> list[str]:
@@ -22,6 +23,13 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
         write_atomically(file, "no bytes")
     assert file.read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
+
+
+def test_a_device_or_a_folder_in_place_of_a_file_is_told_before_the_work(tmp_path):
+    check_file_for_output(tmp_path / "new" / "page.html")
+    for path in (Path("/dev/null"), tmp_path):
+        with pytest.raises(OutputError, match="it exists and is not a file"):
+            check_file_for_output(path)
 
 
 def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, monkeypatch):

@@ -50,6 +50,15 @@ def test_a_key_that_stands_twice_or_merges_is_an_error_with_its_line(read, text,
         read(text)
 
 
+def test_json_is_held_to_the_same_rules_and_its_whole_numbers_are_exact(tmp_path):
+    path = tmp_path / "sweep.json"
+    path.write_text('{"a": 123456789012345678901234567890, "b": "\\ud83d\\ude42"}')
+    assert read_yaml(path) == {"a": 123456789012345678901234567890, "b": "\U0001f642"}
+    path.write_text('{"a": 1,\n"a": 2}')
+    with pytest.raises(ConfigurationError, match=r"sweep\.json, line 2: 'a' appears twice"):
+        read_yaml(path)
+
+
 @pytest.mark.parametrize(
     "text",
     [

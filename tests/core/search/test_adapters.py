@@ -103,6 +103,21 @@ def test_another_signature_is_refused_when_the_class_is_defined():
         def rerank(self, nlqs, results, k=10, alpha=0.5): ...
 
 
+def test_what_cannot_index_leaves_no_index_and_what_can_does_it_once(tmp_path):
+    times = []
+
+    class Once(Counting):
+        def index(self, items, output_path):
+            times.append(len(items))
+            super().index(items if len(items) > 1 else None + 1, output_path)
+
+    assert ids(search(Once(), tmp_path)) == [["b", "a", "c"]]
+    assert times == [4]
+    with pytest.raises(TypeError):
+        Searcher([Once()]).index({"a": "krill"}, tmp_path / "other")
+    assert not list(tmp_path.glob("other/manifest*"))
+
+
 @pytest.mark.parametrize(
     ("returned", "said"),
     [

@@ -104,16 +104,27 @@ def test_each_retriever_gives_as_many_as_its_depth(path):
     assert (others.depth_for(10, "terms"), others.depth_for(10, "share"), others.depth_for(500, "share")) == (3, 100, 500)
 
 
+class Special(Searcher):
+    name = "special"
+
+
+class Other(Bm25Retriever):
+    name = "bm25"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"depth": {"term": 3}}, r"no retriever or reranker 'term'; did you mean 'terms'"),
+        ({"reranker": Brief() % 5, "depth": {"brief": 3}}, r"'brief' has two depths, 3 and % 5"),
+        ({"retrievers": [Special(["bm25"])]}, r"retrievers: 'special' cannot be one; of searchers, only a Searcher can"),
+        ({"retrievers": [Other()]}, r"test_cascade:Other is called 'bm25', as .*Bm25Retriever is, .* a name of its own"),
         ({"reranker": [{"name": "overlap", "depth": 5}]}, r"reranker\[0\]: overlap has no parameter 'depth'"),
     ],
 )
 def test_what_cannot_be_a_cascade_is_named(settings, message):
     with pytest.raises(ConfigurationError, match=message):
-        Searcher([TermCount()], **settings)
+        Searcher(**{"retrievers": [TermCount()]} | settings)
 
 
 # searchers among retrievers

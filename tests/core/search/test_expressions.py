@@ -97,8 +97,9 @@ def test_a_function_is_a_processor_before_and_a_reranker_after(path):
     assert [hit.item for hit in several.open(path).search(QUERIES[0])[0]] == [
         hit.item for hit in (split >> a).open(path).search(QUERIES[0])[0]
     ]
-    turned = a % 10 >> (lambda query, results: results[::-1])
-    assert turned != (a % 10 >> (lambda query, results: results[::-1]))
+    turn = lambda query, results: results[::-1]  # noqa: E731
+    turned = a % 10 >> turn
+    assert turned == (a % 10 >> turn) != (a % 10 >> (lambda query, results: results[::-1]))
     (found,) = turned.open(path).search("alpha beta", k=10)
     assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha beta", k=10)[0]][::-1]
     with pytest.raises(ConfigurationError, match="is an object of this program"):

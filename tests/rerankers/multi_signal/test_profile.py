@@ -27,6 +27,8 @@ def test_a_profile_of_the_package_is_whole(name):
     ("settings", "message"),
     [
         ({"gruops": {}}, r"mine: unknown key 'gruops'; did you mean 'groups'"),
+        ({"questions": [{"number": 1, "text": "a", "grups": []}]}, r"mine: unknown key 'questions.0.grups'$"),
+        ({"questions": [{"number": 1}]}, r"mine, questions.0.text: Field required$"),
         (
             {"weights": {"transformer": 0, "word_vectors": 0, "patterns": 0, "fuzzy": 0}},
             r"mine, weights: all weights are 0; at least one must be above 0",
