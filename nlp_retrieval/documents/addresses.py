@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-_ENDS = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
+NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
 _TRAILING = ".,;:!?*_~'\u2019\u201d)"
 _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
 _WRAPPED = re.compile(
@@ -16,13 +16,14 @@ _WRAPPED = re.compile(
 )
 """Addresses that Google Docs and Outlook put around those of links."""
 
-_REST = rf"[^{_ENDS}]"
+_REST = rf"[^{NOT_IN_ADDRESSES}]"
 _ADDRESS = re.compile(
     rf"(?<![a-z0-9])(?P<url>https?://{_REST}{{1,4000}})"
     rf"|(?<![\w./@-])(?:doi ?[:=]? ?|(?:(?:www|dx)\.)?doi\.org/)(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
     r"|(?:\barxiv(?: (?:e-?)?preprints?)? ?:? ?(?:arxiv: ?)?|(?<![\w./])abs/)"
     r"(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
-    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})",
+    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\b(?P<central>PMC[0-9]{5,9})\b",
     re.IGNORECASE,
 )
 
@@ -60,6 +61,10 @@ def _page_of(match: re.Match[str]) -> str:
         return "https://doi.org/" + trimmed(match["doi"])
     if match["arxiv"]:
         return "https://arxiv.org/abs/" + match["arxiv"]
+    if match["pubmed"]:
+        return f"https://pubmed.ncbi.nlm.nih.gov/{match['pubmed']}"
+    if match["central"]:
+        return f"https://pmc.ncbi.nlm.nih.gov/articles/{match['central'].upper()}"
     return trimmed(match["url"] or "https://" + match["site"])
 
 

@@ -19,9 +19,9 @@ from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import printable
 
-_ENTRY = re.compile(r"@[ \t]{0,20}[A-Za-z]{1,40}\s{0,20}[{(]\s{0,20}([^\s,{}()]{1,200})")
+_ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
-_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "extra")
+_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "extra")
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:
@@ -57,7 +57,11 @@ def _read_bibtex(text: str, where: str) -> list[Reference]:
     lines, line, begin = dict[str, int](), 1, 0
     for match in _ENTRY.finditer(text):
         line, begin = line + text.count("\n", begin, match.start()), match.start()
-        lines.setdefault(match[1].casefold(), line)
+        if (kind := match[1].lower()) not in ("comment", "string", "preamble"):
+            if not match[2] or match[3]:
+                cure = f"write one after its bracket, as in @{kind}{{frisch1965,"
+                raise InputError(f"{where}, line {line}: the @{match[1]} there has no key; {cure}")
+            lines.setdefault(match[2].casefold(), line)
     with errors.capture() as problems:
         try:
             data = Parser(encoding="utf-8", person_fields=()).parse_string(text)
@@ -67,6 +71,8 @@ def _read_bibtex(text: str, where: str) -> list[Reference]:
         if not isinstance(problem, UndefinedMacro | DuplicateField):
             place = f", line {problem.lineno}" if getattr(problem, "lineno", None) else ""
             raise InputError(f"{where}{place}: broken BibTeX ({printable(str(problem))[:120]}); check its braces and keys")
+    if not data.entries:
+        raise InputError(f"{where}: no entry could be read; write entries as @article{{key, title = {{...}}}}")
     entries = []
     for key, entry in data.entries.items():
         read = _bibtex_entry(entry, data.entries, lines.get(key.casefold(), 1))
@@ -105,11 +111,15 @@ def _surname(name: str) -> str:
 
 def _addresses(fields: Mapping[str, str]) -> list[str]:
     """Return the addresses of a work, the best one first."""
-    url = re.sub(r"\A\\url\s*\{(.*)\}\Z", r"\1", fields.get("url", "")).replace("\\", "")
+    url = re.sub(r"\A\\url\s*\{(.*)\}\Z|\A<(.*)>\Z", r"\1\2", fields.get("url", "")).replace("\\", "")
+    url = re.split(r"[,;]?\s+(?=https?://)", url)[0]
+    eprint, pubmed = fields.get("eprint", ""), fields.get("pmid", "")
+    if fields.get("eprinttype", "").lower() == "pubmed":
+        pubmed, eprint = eprint, ""
     doi = fields.get("doi", "").strip().replace("\\", "")
     elsewhere = re.sub(r"\\url\s*\{|[{}\\]", " ", " ".join(fields.get(name, "") for name in _PLACES))
     links = [address for _, address in plain_links(elsewhere) if address]
-    return [f"doi:{doi}" if doi.startswith("10.") else doi, url, f"arXiv:{fields.get('eprint', '')}", *links]
+    return [f"doi:{doi}" if doi.startswith("10.") else doi, url, f"PMID:{pubmed}", f"arXiv:{eprint}", *links]
 
 
 def _plain_text(source: str) -> str:
@@ -135,11 +145,14 @@ def _read_json(text: str, where: str) -> list[Reference]:
     items = data.get("items") if isinstance(data, dict) else data
     if not isinstance(items, list):
         raise InputError(f"{where}: JSON without a list of works; export it as CSL-JSON")
-    entries = []
+    entries, numbers = [], dict[str, int]()
     for number, item in enumerate(items, start=1):  # which stands for its line
         key = _text(item, "citation-key", "citationKey", "id") if isinstance(item, dict) else ""
         if not key:
             raise InputError(f'{where}: work {number} has no key; give it an "id"')
+        if (first := numbers.setdefault(key.casefold(), number)) != number:
+            named = f"the key {printable(key[:80])!r} of work {number}"
+            raise InputError(f"{where}: {named} is also that of work {first}; give each work a key of its own")
         entries.append(_csl_entry(key, item, number))
     return entries
 

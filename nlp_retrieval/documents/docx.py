@@ -7,7 +7,10 @@ process with limits, since a DOCX may come from anyone.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
@@ -31,8 +34,11 @@ _STRICT = {
 }
 """Namespaces of the strict form of the format, and those of the usual one."""
 
+_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4000})"(?:[^"]{0,20}\\l\s+"([^"]{1,400})")?')
+_STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
 _MAIN = "word/document.xml"
-_PARTS = ("word/styles.xml", _MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
+_STYLES_PART = "word/styles.xml"
+_PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
 _STYLES = ["p[style-name='Title'] => h1:fresh"]
 _STYLES += [f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")]
 _PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr")
@@ -50,9 +56,9 @@ def read_docx(data: bytes, where: str) -> Document:
     left: Counter[str] = Counter()
     try:
         with ZipFile(BytesIO(data)) as archive:
-            packed = _rewritten(archive, where, left)
+            packed, styles = _rewritten(archive, where, left)
         html = mammoth.convert_to_html(
-            packed, style_map="\n".join(_STYLES), include_embedded_style_map=False, convert_image=lambda _: []
+            packed, style_map="\n".join(styles), include_embedded_style_map=False, convert_image=lambda _: []
         ).value
     except (SourceError, MemoryError):
         raise
@@ -62,8 +68,6 @@ def read_docx(data: bytes, where: str) -> Document:
         shown = f"{type(error).__name__}: {str(error)[:80]}"
         raise SourceError(f"{where}: it is no DOCX, or a damaged one ({shown}); save it again in a word processor") from None
     page = parse_page(f"<html><body>{html}</body></html>", where)
-    for link in page.xpath("//a[@href]"):
-        link.set("href", link.get("href").partition('"')[0])  # mammoth takes the tip of a field that is a link for its address
     inner = [each for each in page.iter(*_PARAGRAPHS) if next(each.iterdescendants("p"), None) is None]
     for number, paragraph in enumerate(inner, start=1):
         paragraph.set(AT, str(number))
@@ -73,26 +77,35 @@ def read_docx(data: bytes, where: str) -> Document:
     return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 
-def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
-    """Return a DOCX of the checked parts that hold text; count what is left out."""
+def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesIO, list[str]]:
+    """Return a DOCX of the checked parts that hold text, and mammoth's rules for it; count what is left out."""
     from lxml import etree
 
     names = set(archive.namelist())
     if _MAIN not in names:
         raise SourceError(f"{where}: a zip file without {_MAIN}, so no DOCX; save it as DOCX")
-    hidden = set[str]()
+    styles = _xml(archive, _STYLES_PART, where) if _STYLES_PART in names else etree.Element(f"{_W}styles")
+    for style in styles.iter(f"{_W}style"):
+        style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
+        style.set(f"{_W}styleId", style.get(f"{_W}styleId", ""))  # mammoth needs both
+    looks = {
+        (key, "s") for name in ("strike", "dstrike") for key, on in _inherited(styles, f"rPr/{_W}{name}").items() if _is_on(on)
+    }
+    raised = _inherited(styles, f"rPr/{_W}vertAlign").items()
+    looks |= {(key, "sup") for key, align in raised if align.get(f"{_W}val") == "superscript"}
+    hidden = {key for key, on in _inherited(styles, f"rPr/{_W}vanish").items() if _is_on(on)}
+    numbered = _inherited(styles, f"pPr/{_W}numPr")
     packed = BytesIO()
     with ZipFile(packed, "w") as rewritten:
+        rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            styles = (style for style in root.iter(f"{_W}style") if _is_on(style.find(f"{_W}rPr/{_W}vanish")))
-            hidden |= {style.get(f"{_W}styleId", "") for style in styles}
-            _simplify(root, hidden, left)
+            _simplify(root, numbered, hidden, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
                 rewritten.writestr(links, etree.tostring(_xml(archive, links, where)))
-    return packed
+    return packed, [*_STYLES, *(f"r.{key} => {tag}" for key, tag in sorted(looks) if _STYLE_ID.fullmatch(key))]
 
 
 def _xml(archive: ZipFile, name: str, where: str) -> Any:
@@ -119,17 +132,44 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
     return root
 
 
-def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
+def _inherited(styles: Any, path: str) -> dict[str, Any]:
+    """Return a setting of each style that has it, itself or by the styles that it is based on."""
+    by_key = {style.get(f"{_W}styleId"): style for style in styles.iter(f"{_W}style")}
+    based = {key: on.get(f"{_W}val") for key, style in by_key.items() if (on := style.find(f"{_W}basedOn")) is not None}
+    found = {key: own for key, style in by_key.items() if (own := style.find(_W + path)) is not None}
+    while more := {key: found[on] for key, on in based.items() if on in found and key not in found}:
+        found |= more
+    return found
+
+
+def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:
     """Write what mammoth does not read as what it reads, in place; hidden text goes."""
     from lxml import etree
 
+    for style in list(root.iter(f"{_W}pStyle")):
+        number = numbered.get(style.get(f"{_W}val", ""))
+        if number is not None and style.getparent().find(f"{_W}numPr") is None:
+            style.getparent().append(deepcopy(number))
     for run in list(root.iter(f"{_W}r")):
-        own, style = run.find(f"{_W}rPr/{_W}vanish"), run.find(f"{_W}rPr/{_W}rStyle")
-        if _is_on(own) if own is not None else style is not None and style.get(f"{_W}val") in hidden:
+        paragraph, own = next(run.iterancestors(f"{_W}p"), None), run.find(f"{_W}rPr/{_W}vanish")
+        styles = [run.find(f"{_W}rPr/{_W}rStyle"), paragraph.find(f"{_W}pPr/{_W}pStyle") if paragraph is not None else None]
+        if _is_on(own) if own is not None else hidden & {style.get(f"{_W}val") for style in styles if style is not None}:
             left["stretches of hidden text that were left out"] += 1
             run.getparent().remove(run)
-    etree.strip_elements(root, f"{_W}rt", with_tail=False)
-    etree.strip_tags(root, f"{_W}ruby", f"{_W}rubyBase", f"{_W}fldSimple", f"{_M}oMathPara")
+    for simple in list(root.iter(f"{_W}fldSimple")):
+        begin, instruction, separate, end = (etree.Element(f"{_W}r") for _ in range(4))
+        for run, kind in ((begin, "begin"), (separate, "separate"), (end, "end")):
+            etree.SubElement(run, f"{_W}fldChar").set(f"{_W}fldCharType", kind)
+        etree.SubElement(instruction, f"{_W}instrText").text = simple.get(f"{_W}instr")
+        around, at = simple.getparent(), simple.getparent().index(simple)
+        around[at : at + 1] = [begin, instruction, separate, *simple, end]
+    _clean_links(root)
+    for spoken in root.iter(f"{_W}rt"):  # behind the word
+        text = "".join(spoken.itertext())
+        spoken.getparent().append(spoken)
+        spoken[:] = []
+        etree.SubElement(spoken, f"{_W}t").text = f" ({text})" if text else ""
+    etree.strip_tags(root, f"{_W}ruby", f"{_W}rubyBase", f"{_W}rt", f"{_M}oMathPara")
     for twice in root.iter(f"{_W}dstrike"):
         twice.tag = f"{_W}strike"
     for br in root.iter(f"{_W}br", f"{_W}cr"):
@@ -143,6 +183,20 @@ def _simplify(root: Any, hidden: set[str], left: Counter[str]) -> None:
     for what, names in _COUNTED.items():
         if n := sum(1 for _ in root.iter(*(_W + name for name in names))):
             left[what] += n
+
+
+def _clean_links(root: Any) -> None:
+    """Leave of the instruction of a field that is a link its address alone, without a tip or a frame."""
+    parts: list[Any] = []
+    for element in root.iter(f"{_W}fldChar", f"{_W}instrText"):
+        if element.tag == f"{_W}instrText":
+            parts.append(element)
+        else:
+            if link := _LINK.match("".join(part.text or "" for part in parts)):
+                for part in parts:
+                    part.text = ""
+                parts[0].text = f'HYPERLINK "{link[1]}{"#" + link[2] if link[2] else ""}"'
+            parts = []
 
 
 def _is_on(setting: Any) -> bool:

@@ -1,6 +1,6 @@
 """Removal of the parts of an HTML page that its readers do not see, before its text is read.
 
-Left out is what browsers never show, and what the page itself hides: by ``hidden`` or a closed ``dialog``, and by
+Left out is what browsers never show, and what the page itself hides: by ``hidden``, ``popover`` or a closed ``dialog``, and by
 its own styles (attributes and elements) with ``display:none``, ``visibility``, ``opacity:0``, letters without a size, a place
 off the page, or the colour of the background. Style sheets in other files are never fetched.
 """
@@ -99,9 +99,13 @@ def remove_hidden(page: Any) -> Counter[str]:
     from lxml import etree
 
     matcher = Matcher()
-    sheets = [sheet.text for sheet in page.iter("style") if sheet.text and _is_for_screens(sheet.get("media", ""))]
+    sheets = [
+        sheet
+        for sheet in page.iter("style")
+        if sheet.text and _is_for_screens(sheet.get("media", "")) and next(sheet.iterancestors("template"), None) is None
+    ]
     for sheet in sheets:
-        _read(tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True), matcher)
+        _read(tinycss2.parse_stylesheet(sheet.text, skip_comments=True, skip_whitespace=True), matcher)
     has_others = any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
     counts = Counter[str]()
     kind: Any = type("Element", (_Element,), {"steps": [0]})
@@ -117,7 +121,7 @@ def remove_hidden(page: Any) -> Counter[str]:
                 counts["unrendered" if is_fallback or is_dialog else "hidden"] += 1
             node.tag = _LEFT_OUT
             continue
-        if style or node.tag in (*_STRUCK, "a"):
+        if style or node.tag in (*_STRUCK, "a", "mark"):
             look = _look(node, style, look)
         children = list(node)
         counts["unrendered"] += sum(1 for child in children if child.tag is etree.Comment and (child.text or "").strip())
@@ -171,6 +175,9 @@ def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
             yield "background", None  # a picture, or a gradient
         else:
             yield from (("background", colour) for word in words if (colour := _colour(word)) is not None)
+    elif name == "font":
+        sizes = (word for word in words[:4] if _length(word, 1, 1) is not None)
+        yield from (("font-size", word) for word in sizes if word.type != "number" or word is words[0])
     elif len(words) != 1:
         return
     elif name == "color" and (ink := _colour(words[0])) is not None:
@@ -220,7 +227,7 @@ def _declared(matcher: Matcher, element: _Element | None, node: Any) -> dict[str
 def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
     """Return the look of the text of an element, by its style and the look around it."""
     letter = _pixels(style, "font-size", around.letter, around.letter, default=around.letter)
-    own = _BLUE if node.tag == "a" and "href" in node.attrib else around.ink
+    own = _BLUE if node.tag == "a" and "href" in node.attrib else _BLACK if node.tag == "mark" else around.ink
     paper = style.get("background", around.paper)
     if paper is not None and paper[3] < 1:  # what shines through
         paper = around.paper if paper[3] <= _FAINT else None
@@ -248,7 +255,7 @@ def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
         for at, (side, other) in enumerate(sides):
             from_other = _WIDTH - _pixels(style, other, _LETTER, _WIDTH, default=_WIDTH)
             moves[at] += _pixels(style, side, _LETTER, _WIDTH, default=from_other)
-    default = "none" if "hidden" in node.attrib else ""
+    default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
     is_far = not all(-_FAR < move < 10 * _FAR for move in moves)  # true also of a sum that is no number
     return is_far or bool(style.get("display", default) == "none")
 

@@ -36,6 +36,15 @@ _BLOCKS = _HEADINGS | frozenset(
     """address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form
     header hgroup hr html legend li main ol p pre section summary svg table text ul""".split()
 )
+_LISTS_OF_REFERENCES = frozenset(
+    "doc-endnotes doc-footnotes doc-bibliography footnotes endnotes references reflist bibliography csl-bib-body".split()
+)
+"""Roles and classes of a list of references, which may have no heading."""
+
+_SIDE_BY_SIDE = frozenset("span a b i strong em small time data".split())
+_FIGURE_BESIDE_WORD = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
+"""Ends of elements that style sheets often make boxes, as the figure and the label of a card: ``Stops22``."""
+
 _MOST_SPANNED = 50
 _LONGEST_SPANNED = 120
 _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
@@ -47,7 +56,13 @@ _SPACES = re.compile(r"\s+")
 def read_html(text: str, where: str) -> Document:
     """Return the text of a page; its title is that of the ``title`` element, else the first heading."""
     cleaned, removed = clean_text(text)
-    document = document_of(parse_page(cleaned, where), where, is_of_web=True)
+    page = parse_page(cleaned, where)
+    for element in page.iter(*_SIDE_BY_SIDE):
+        before = element.getprevious()
+        if before is not None and before.tag in _SIDE_BY_SIDE and not before.tail:
+            ends = "".join(before.itertext())[-1:] + "".join(element.itertext())[:1]
+            before.tail = " " if _FIGURE_BESIDE_WORD.fullmatch(ends) else None
+    document = document_of(page, where, is_of_web=True)
     return replace(document, removed=document.removed + removed)
 
 
@@ -185,6 +200,10 @@ class _Page:
     def _block(self, element: Any, tag: str, line: int) -> None:
         outer = self._item
         self._flush(element.getparent())
+        roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
+        if tag in ("section", "div", "ol", "ul", "aside", "footer") and not _LISTS_OF_REFERENCES.isdisjoint(roles):
+            title = [[Piece("text", "References", line)]]
+            self.blocks.append((element, TextBlock("heading", line, title, level=6, outside=True)))
         is_quote = tag == "blockquote" and element.get("role") != "note"
         self._quoted += is_quote
         self._depth += tag == "li"
@@ -201,7 +220,7 @@ class _Page:
     def _count(self, item: Any) -> int:
         """Return the number of an item in its list, which may begin with any; 0 if its list does not count."""
         parent = item.getparent()
-        self._counts[parent] = self._counts.get(parent, _number(parent, "start", 10**9) - 1) + 1 if parent.tag == "ol" else 0
+        self._counts[parent] = self._counts.get(parent, number_of(parent, "start", 10**9) - 1) + 1 if parent.tag == "ol" else 0
         return self._counts[parent]
 
     def _inner(self, element: Any, line: int) -> list[Piece]:
@@ -227,6 +246,9 @@ class _Page:
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
             self.draft.add("raised", "".join(element.itertext()), line)
         elif tag in ("code", "kbd", "samp", "tt", "math"):
+            for part in element.iter("mfrac", "msup"):  # "1/2" and "10^6" instead of "12" and "106"
+                if len(part) == 2:
+                    part[0].tail = "/" if part.tag == "mfrac" else "^"
             self.draft.add("code", _SPACES.sub(" ", "".join(element.itertext())), line)
         else:
             before, after = ("\u201c", "\u201d") if tag == "q" else ("", "")
@@ -279,9 +301,9 @@ class _Page:
             for row, own in zip(rows, cells, strict=True)
         ]
         n_heads = [*heads, False].index(False)
-        if not n_heads and any(_number(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
-            n_heads = 2
-            heads[:2] = [True] * len(heads[:2])
+        if not n_heads and any(number_of(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
+            n_heads = max(number_of(cell, "rowspan") for cell in cells[0]) % len(rows)
+            heads[:n_heads] = [True] * n_heads
         filled = list(self._filled(rows, cells, heads))
         of_cell = (TextBlock("row", row_line, row) for row_line, row in filled)
         self.blocks += [(table, block) for block in (of_cell if self._inside else row_blocks(filled, n_heads))]
@@ -291,7 +313,10 @@ class _Page:
     ) -> Iterator[tuple[int, list[list[Piece]]]]:
         """Yield the cells of each row, those that reach down from rows above among them; a head names all of its columns."""
         below: dict[int, tuple[int, list[Piece]]] = {}
+        group = None
         for row, own, is_head in zip(rows, cells, heads, strict=True):
+            if row.getparent() is not group:
+                group, below = row.getparent(), {}
             line = row.sourceline or 1
             filled: list[list[Piece]] = []
             for cell in (*own, None):
@@ -301,10 +326,10 @@ class _Page:
                 if cell is None:
                     break
                 pieces = self._inner(cell, line)
-                rows_down = _number(cell, "rowspan") - 1
+                rows_down = number_of(cell, "rowspan") - 1
                 copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
                 copied = copied if sum(len(piece.text) for piece in copied) <= _LONGEST_SPANNED else []
-                for number in range(_number(cell, "colspan")):
+                for number in range(number_of(cell, "colspan")):
                     if rows_down and len(filled) < _MOST_SPANNED:
                         below[len(filled)] = rows_down, [] if number else copied
                     filled.append(pieces if not number else copied if is_head else [])
@@ -314,7 +339,7 @@ class _Page:
                 yield line, filled
 
 
-def _number(element: Any, name: str, most: int = _MOST_SPANNED) -> int:
+def number_of(element: Any, name: str, most: int = _MOST_SPANNED) -> int:
     """Return the value of an attribute that is a number; what is absurd stands for 1."""
     text = element.get(name) or ""
     return int(text) if re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= most else 1
@@ -353,7 +378,8 @@ def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[
     marked = []
     for (element, block), is_chosen in zip(blocks, chosen, strict=True):
         around = [element, *element.iterancestors()]
-        marked.append(replace(block, outside=not is_chosen and (holder not in around or not aside.isdisjoint(around))))
+        is_outside = not is_chosen and (holder not in around or not aside.isdisjoint(around))
+        marked.append(replace(block, outside=block.outside or is_outside))
     return marked
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
-from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, parse_page, with_lines
+from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, number_of, parse_page, with_lines
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
@@ -48,6 +48,8 @@ _SEVERAL = re.compile(
 )
 """A citation of several works, with notes of each and of all together."""
 
+_POINTED = re.compile(r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)<[^<>\n]{0,200}>")  # a note of apacite
+_LISTING = re.compile(r"\\lstinline(?:\[[^\]\n]{0,200}\])?(\{|(?=[^A-Za-z\s\[]))")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 _UNREAD = re.compile(
     r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
@@ -56,7 +58,10 @@ _UNREAD = re.compile(
 )
 """What is no text, and what the parser does not tell from text."""
 
-_OWN = re.compile(r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})")
+_OWN = re.compile(
+    r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})\}?"
+    r"(?:\[([2-9])\])?"
+)
 
 
 def read_latex(text: str, where: str) -> Document:
@@ -68,15 +73,16 @@ def read_latex(text: str, where: str) -> Document:
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
     body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
-    reader = _Latex(_SEVERAL.sub(_cited_together, body), source)
+    body = _LISTING.sub(lambda listing: r"\texttt{" if listing[1] else r"\verb", body)
+    reader = _Latex(_SEVERAL.sub(_cited_together, _POINTED.sub(r"\1", body)), source)
     try:
         page = with_lines(parse_page(f"<html><body>{reader.read()}</body></html>", where))
     except (LatexWalkerError, IndexError) as error:  # \verb at the end of a text
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
-    for spans in list(page.iter(_SPANS)):
-        spans.getparent().set("colspan", spans.get("colspan"))
+    for table in reversed(list(page.iter("table"))):  # a table in a cell before the one around it
+        _settle(table)
     document = document_of(page, where)
     notes = []
     for kind, name in dict.fromkeys(_OTHER_FILES.findall(source)):
@@ -100,9 +106,10 @@ class _Latex:
         self._text = text
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._macros = dict(_MACROS)
-        for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)}:
+        own = dict(_OWN.findall(source))  # one with several arguments may cite any of them
+        for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name) and not own.get(name)}:
             self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
-        self._own = set(_OWN.findall(source)) - self._macros.keys()
+        self._own = own.keys() - self._macros.keys()
         self._footnotes = count(1)
         self._is_in_note = self._is_in_table = False
         self._known: set[str] = set()
@@ -182,7 +189,7 @@ class _Latex:
             else:
                 self._add(_plain(node))
 
-    def _read_macro(self, node: Any, name: str) -> None:
+    def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912 -- a branch for each kind of macro
         shown = self._macros.get(name, ("", ""))[1]
         groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
@@ -197,9 +204,15 @@ class _Latex:
         elif not groups or shown == "-":
             pass
         elif shown.isdecimal():
-            if name == "multicolumn" and self._is_in_table:
-                self._add("", _SPANS, colspan=_inner(groups[0]))
+            if name in ("multicolumn", "multirow") and self._is_in_table:
+                self._add("", _SPANS, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
             self._walk(groups[int(shown) - 1 :][:1])
+        elif shown == "quotation":
+            self._within("blockquote" if "block" in name else "q", groups[-1:])
+            if "cquote" in name:
+                self._cite(_inner(groups[-2]))
+            else:  # who is quoted
+                self._walk(options)
         elif shown == "note":
             self._footnote(groups[-1])
         elif shown == "link":
@@ -217,7 +230,6 @@ class _Latex:
             self._add(_quantity(name, shown == "num", [_inner(group) for group in groups]))
         else:
             self._within(shown, groups[-1:])
-            self._walk(options if "q" in shown else ())  # who is quoted
 
     def _read_other(self, node: Any, name: str, groups: Sequence[Any], options: Sequence[Any]) -> None:
         """Read a macro that is not in the table: it changes how its argument looks, or nothing is known of it."""
@@ -228,6 +240,8 @@ class _Latex:
             self._begin("td")
         elif name == "\\":
             self._begin("br")
+        elif name in _RULES:
+            self._add("", _RULE, name=name)
         elif name in _SYMBOLS:
             self._add(_SYMBOLS[name])
         else:
@@ -272,11 +286,49 @@ class _Latex:
             self._within("td", [each for each in node.nodelist if each not in caption])
             self._written.append("</table>")
         else:
-            self._within(tag, node.nodelist)
+            groups, options = _arguments(node)
+            self._begin(tag)
+            self._walk(node.nodelist)
+            if "quote" in name:  # who is quoted
+                self._walk(options if name == "displayquote" else ())
+                self._cite(",".join(map(_inner, groups)))
+            self._written.append(f"</{tag}>")
         self._is_in_table = outer
 
 
-_SPANS = "x-spans"  # an element in a cell that tells of the columns that it spans
+_RULES = ("midrule", "hline", "endhead", "endfirsthead")
+_RULE, _SPANS = "x-rule", "x-spans"
+"""Elements in a cell that tell of the line above its row, and of the rows and columns that it spans."""
+
+
+def _settle(table: Any) -> None:
+    """Make the rows above the first rule below a row the heads of a table, and leave out cells that one above covers."""
+    from lxml import etree
+
+    heads = dict.fromkeys(_RULES, 0)
+    rows: list[Any] = []
+    for row in [each for each in table.iter("tr") if next(each.iterancestors("table")) is table]:
+        for rule in row.iter(_RULE):
+            heads[rule.get("name", "")] = heads[rule.get("name", "")] or len(rows)
+        if "".join(row.itertext()).strip() or next(row.iter(MARK), None) is not None:
+            rows.append(row)
+        else:
+            row.getparent().remove(row)
+    n_heads = heads["endhead"] or heads["endfirsthead"] or heads["midrule"] or heads["hline"]
+    below: dict[int, int] = {}
+    for number, row in enumerate(rows):
+        column = 0
+        for cell in list(row):
+            for spans in cell.iter(_SPANS):
+                cell.attrib.update(spans.attrib)
+            if below.get(column, 0) and not "".join(cell.itertext()).strip():
+                below[column] -= 1
+                row.remove(cell)
+            elif (cell.get("rowspan") or "").isdecimal():
+                below[column] = number_of(cell, "rowspan") - 1
+            column += number_of(cell, "colspan")
+            cell.tag = "th" if number < n_heads else "td"
+    etree.strip_elements(table, _RULE, _SPANS, with_tail=False)
 
 
 def _arguments(node: Any) -> tuple[list[Any], list[Any]]:
@@ -309,9 +361,15 @@ def _plain(node: Any) -> str:
 def _quantity(name: str, is_number: bool, values: Sequence[str]) -> str:
     r"""Return a quantity of siunitx as it is printed: ``\SI{5}{\kilo\metre}`` is 5 km."""
     n_numbers = is_number * (2 if name.endswith("range") else 1)
-    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1").replace(";", ", ")
+    numbers = " to ".join(values[:n_numbers]).replace("+-", "\u00b1")
     numbers = re.sub(r"(?<=[0-9])e([0-9+-]+)", lambda power: f" \u00d7 10{as_raised(power[1])}", numbers)
+    numbers = re.sub(r"(?<=[0-9])x(?=[0-9])", " \u00d7 ", numbers)
+    if name == "ang":
+        return "".join(f"{part}{sign}" for part, sign in zip(numbers.split(";"), "\u00b0\u2032\u2033", strict=False) if part)
+    numbers = numbers.replace(";", ", ")
     unit = " ".join(values[n_numbers:]).replace("~", " ").replace(".", " ")
     unit = re.sub(r"\\(square|cubic)((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\\1", unit)
+    unit = re.sub(r"\\raiseto\s*\{([0-9+-]{1,4})\}((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\tothe{\1}", unit)
+    unit = re.sub(r"\s*\\tothe\s*\{([0-9+-]{1,4})\}", lambda power: as_raised(power[1]), unit)
     unit = re.sub(r"\\([A-Za-z]{1,20})\s*", lambda macro: _UNITS.get(macro[1], macro[1]), unit)
     return f"{numbers}{' ' * bool(numbers and unit and unit != '°')}{unit}"

@@ -29,8 +29,10 @@ _OWN_MANIFEST = "manifest.csv"
 _UNSEEN = (".", "~$")
 
 
-def files_in(folder: Path, left_out: dict[str, list[str]], others: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Yield the documents of a folder, and files whose names end in another way; note what else there is under a reason.
+def files_in(
+    folder: Path, left_out: dict[str, list[str]], others: tuple[str, ...] = (), known: tuple[Path, ...] = ()
+) -> Iterator[Path]:
+    """Yield the documents of a folder, and files whose names end in another way; note what else there is, unless it is known.
 
     Examples:
         >>> Path("pages").mkdir()
@@ -47,7 +49,7 @@ def files_in(folder: Path, left_out: dict[str, list[str]], others: tuple[str, ..
         links = [name for name in folders if (here / name).is_symlink()]
         folders[:] = sorted(name for name in folders if not name.startswith(_UNSEEN) and name not in links)
         for path in [here / name for name in (*links, *sorted(names))]:
-            if path.name.startswith(_UNSEEN) or path.name == _OWN_MANIFEST:
+            if path.name.startswith(_UNSEEN) or path in known:
                 continue
             if path.is_symlink() or not path.is_file():
                 left_out.setdefault("links, devices, pipes and sockets skipped", []).append(printable(str(path)))
@@ -91,7 +93,7 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     people write them; others become metadata.
 
     Raises:
-        SourceError: a column is missing, or it has no rows.
+        SourceError: a column is missing or twice, or it has no rows.
 
     Examples:
         >>> _ = Path("krill.txt").write_text("Krill.")
@@ -103,7 +105,10 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     rows: list[Described] = []
     faults: list[str] = []
     for number, (where, row) in enumerate(read_rows(path)):
-        if not number and not {"file", "url", "canonical", "doi"} & set(map(_field_of, row)):
+        meant = [known for known in map(_field_of, row) if known]
+        if not number and (twice := next((known for known in meant if meant.count(known) > 1), "")):
+            raise SourceError(f"{where}: several columns mean the {twice}; remove all but one")
+        if not number and not {"file", "url", "canonical", "doi"} & set(meant):
             raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(row)})')
         fields, metadata = dict[str, str](), dict[str, str]()
         file: Path | None = None
@@ -164,7 +169,7 @@ class DocumentsLoader(BaseLoader):
         if path.is_dir():
             own = path / _OWN_MANIFEST
             rows = {row.file: row for row in _rows(own)} if own.is_file() else {}
-            wanted, folder = [(file, rows.get(file.resolve())) for file in files_in(path, left_out)], path
+            wanted, folder = [(file, rows.get(file.resolve())) for file in files_in(path, left_out, known=(own,))], path
         elif path.suffix.lower() in MANIFESTS:
             wanted = [(row.file, row) for row in _rows(path) if row.file is not None]
         else:
@@ -204,5 +209,7 @@ def _item_of(
         metadata["title"] = title
     if read.pages:
         metadata["page_starts"] = [list(page) for page in read.pages]
-    metadata |= {name: value for name, value in said.fields.items() if name not in ("file", "title")}
+    for name, fields in (("date", ("date", "fetch_date")), ("url", ("canonical", "url")), ("doi", ("doi",))):
+        if value := next(filter(None, map(said.fields.get, fields)), ""):
+            metadata[name] = value
     return make_item(shown, relative.as_posix(), read.text, {**metadata, **said.metadata})

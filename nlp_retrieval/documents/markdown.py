@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from nlp_retrieval.core import parse_yaml
-from nlp_retrieval.documents.addresses import web_address
+from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_address
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
 from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
@@ -24,10 +24,19 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 _LONGEST_INLINE = 4_000  # characters that are parsed together: a parser's work on brackets and emphasis may be quadratic
 _DEEPEST = 100  # nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones
+_BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
+_SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
+_WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
+_NEVER_CLOSED = re.compile(
+    r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
+    re.IGNORECASE | re.DOTALL,
+)
+_MOST_UNCLOSED = 9
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10
 
@@ -48,6 +57,7 @@ def markdown_parser() -> MarkdownIt:
     # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
+    parser.inline.ruler.before("escape", "bare_link", _bare_link)
     parser.add_render_rule("footnote_ref", _mark)
     parser.add_render_rule("softbreak", _break)
     parser.add_render_rule("hardbreak", _break)
@@ -68,6 +78,21 @@ def _inline(state: StateCore) -> None:
                 rest = rest[end:]
 
 
+def _bare_link(state: StateInline, silent: bool) -> bool:
+    """Parse a bare address in the text, in which nothing is a mark of Markdown."""
+    if not state.src.startswith("://", state.pos) or state.linkLevel:
+        return False
+    scheme = _SCHEME.search(state.src[max(0, state.pos - 6) : state.pos])
+    match = _BARE.match(state.src, state.pos, state.posMax)
+    if scheme is None or match is None:
+        return False
+    rest = trimmed(match[0])
+    if not silent:
+        state.pending += rest
+    state.pos += len(rest)
+    return True
+
+
 def read_markdown(text: str, where: str) -> Document:
     """Return the text of a Markdown document; its title is that of the front matter, else its first heading.
 
@@ -84,7 +109,7 @@ def read_markdown(text: str, where: str) -> Document:
     """
     cleaned, removed = clean_text(text)
     title, cleaned, notes = _front_matter(normalize("NFC", cleaned), where)
-    tokens = markdown_parser().parse(cleaned)
+    tokens = _parsed(_unwrapped(cleaned))
     read = document_of(with_lines(parse_page(_page_of(tokens), where)), where)
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
@@ -100,6 +125,33 @@ def read_markdown(text: str, where: str) -> Document:
         removed=read.removed + removed,
         notes=notes,
     )
+
+
+def _unwrapped(text: str) -> str:
+    """Return a document without the code fence around all of it; its lines keep their numbers."""
+    opened, body = _WRAPPED.match(text), text.rstrip()
+    last = body[body.rfind("\n") + 1 :]
+    if opened is None or last.strip() != opened[1]:
+        return text
+    return "\n" * text.count("\n", 0, opened.end()) + body[opened.end() : -len(last)]
+
+
+def _parsed(text: str) -> list[Token]:
+    """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
+    lines = text.split("\n")
+    for _ in range(_MOST_UNCLOSED):
+        tokens = markdown_parser().parse("\n".join(lines))
+        last = tokens[-1] if tokens and tokens[-1].map else None
+        if last is None or last.map is None:
+            break
+        begin, end = last.map
+        if last.type == "html_block" and _NEVER_CLOSED.match(last.content):
+            lines[begin] = lines[begin].replace("<", "\\<", 1)
+        elif last.type == "fence" and (end - 1 == begin or set(lines[end - 1].strip()) != {last.markup[0]}):
+            lines[begin] = ""
+        else:
+            break
+    return tokens
 
 
 def read_text(text: str, _where: str) -> Document:

@@ -22,6 +22,8 @@ visibility:hidden
 opacity:.01
 opacity:0%
 font-size:0
+font:0/0 a
+font:0px serif
 text-indent:-9999px
 position:absolute;left:-10000px
 position:fixed;top:-200em
@@ -50,6 +52,7 @@ HIDING_SHEETS = [
 ]
 HIDING_MARKUP = [
     '<p hidden="until-found">%s</p>',
+    "<p popover>%s</p>",
     '<div style="display:none"><ul><li style="display:block">%s</li></ul></div>',
     '<p>Nothing <span style="font-size:0px">%s</span>was found.</p>',
 ]
@@ -90,6 +93,8 @@ SHOWN = [
     ("", "<dialog open>%s</dialog>"),
     ("", '<div style="color:white"><a href="x">%s</a></div>'),
     ("", '<p aria-hidden="true">%s</p>'),
+    ("", "<template><style>p{display:none}</style></template><p>%s</p>"),
+    ("", '<div style="background:#111;color:#eee"><p><mark style="background:#eee">%s</mark></p></div>'),
 ]
 UNDECIDED = [
     ("", '<div style="background:url(a.png)"><p style="color:white">%s</p></div>'),

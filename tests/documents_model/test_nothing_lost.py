@@ -60,6 +60,27 @@ def notes_of(document: Document) -> list[str]:
             "<table><tr><td rowspan=2>Land<td colspan=2>Cost<tr><td>2019<td>2020<tr><td>A<td>1<td>2</table>",
             "Land | Cost 2019 | Cost 2020\nA | 1 | 2",
         ),
+        (
+            "a.tex",
+            r"\begin{tabular}{ll}Land & n \\ \midrule \multirow{2}{*}{A} & 1 \\ & 2 \\ B & 3\end{tabular}",
+            "Land | n\nA | 1\nA | 2\nB | 3",
+        ),
+        ("a.tex", r"\begin{tabular}{ll}\multicolumn{2}{c}{Catch} \\ Krill & 5\end{tabular}", "Catch | Catch\nKrill | 5"),
+        (
+            "a.tex",
+            r"\ang{45;30;10}, \SI{5}{\metre\tothe{3}}, \si{\per\raiseto{2}\second}, \qtyproduct{2x3}{\m}.",
+            "45°30\u203210\u2033, 5 m³, /s², 2 \u00d7 3 m.",
+        ),
+        ("a.tex", r"Of \lstinline|x_y|, \lstinline[language=C]{x_y} and \verb|x_y|.", "Of x_y, x_y and x_y."),
+        (
+            "a.tex",
+            r"He wrote \foreigntextquote{german}{so}, \newcommand{\mycite}[2]{#1 \cite{#2}}\mycite{A}{b}.",
+            "He wrote “so”, Ab.",
+        ),
+        ("a.md", "```markdown\n# Bees\n\nThey dance.\n```\n", "Bees\n\nThey dance."),
+        ("a.md", "Bees dance.\n\n<!-- todo\n\nAnts do not.", "Bees dance.\n\n<!-- todo\n\nAnts do not."),
+        ("a.md", "Bees dance.\n\n```\n\nAnts do not.", "Bees dance.\n\nAnts do not."),
+        ("a.md", "Bees:\n\n```\na = b\n```\n", "Bees:\n\na = b"),
         ("a.md", "It has ~~2~~ 22 stops, <del>3</del>4 lines.", "It has 22 stops, 4 lines."),
         ("a.md", "It covers 40 m<sup>2</sup> and 10<sup>6</sup> trees.<sup>2</sup>", "It covers 40 m² and 10⁶ trees."),
     ],
@@ -79,6 +100,11 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
             ["roe", "poe"],
         ),
         (r"\newcommand{\mycite}[1]{\cite{#1}}Ants run \mycite{doe}, \cite{roe, % no" + "\npoe}.", ["doe", "roe", "poe"]),
+        (
+            r"\begin{displaycquote}[5]{doe}Long.\end{displaycquote}They \textcquote[5]{roe}{fly}, \cite<see>[p.~3]{poe}.",
+            ["doe", "roe", "poe"],
+        ),
+        (r"They \hyphentextcquote{german}{doe}{fly}.\begin{displayquote}[\cite{roe}]Long.\end{displayquote}", ["doe", "roe"]),
         (r"\citestyle{plain}\nocite{x} Ants run \citeA{doe}.", ["doe"]),
         ("Some 900 ships\\textsuperscript{2} of $5^{3}$ and 4 m\\textsuperscript{2}.", ["2"]),
     ],
@@ -147,6 +173,20 @@ def test_a_strict_docx_keeps_its_links_and_loses_what_is_struck_or_hidden() -> N
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
 W += 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 RUN = "<w:r>{}<w:t xml:space='preserve'>{}</w:t></w:r>".format
+STYLE = "<w:style w:type='{}' w:styleId='{}'>{}</w:style>".format
+BASED = "<w:basedOn w:val='{}'/>".format
+STYLES = f"""<w:styles {W}><w:style w:styleId='Plain'/>
+{STYLE("character", "Hid", "<w:rPr><w:vanish/></w:rPr>")}
+{STYLE("paragraph", "HidLine", "<w:rPr><w:vanish/></w:rPr>")}{STYLE("paragraph", "HidLine2", BASED("HidLine"))}
+{STYLE("character", "Struck", "<w:rPr><w:strike/></w:rPr>")}{STYLE("character", "Struck2", BASED("Struck"))}
+{STYLE("character", "Up", "<w:rPr><w:vertAlign w:val='superscript'/></w:rPr>")}{STYLE("character", "Up2", BASED("Up"))}
+{STYLE("paragraph", "Number", "<w:pPr><w:numPr><w:numId w:val='1'/></w:numPr></w:pPr>")}</w:styles>"""
+NUMBERING = f"""<w:numbering {W}><w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>
+</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num></w:numbering>"""
+
+
+def styled(style: str, text: str) -> str:
+    return RUN(f"<w:rPr><w:rStyle w:val='{style}'/></w:rPr>", text)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +199,17 @@ RUN = "<w:r>{}<w:t xml:space='preserve'>{}</w:t></w:r>".format
         ),
         (
             "<w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby>.",
-            "漢.",
+            "漢 (kan).",
         ),
         ("One<w:cr/>two<w:br w:type='page'/>three.", "One\ntwo\nthree."),
         ("<w:rPr><w:rStyle w:val='Hid'/></w:rPr>", ""),
+        (f"It has 22{styled('Up', '2')} of 10{styled('Up2', '6')}{styled('Struck2', ' not')}.", "It has 22 of 10⁶."),
+        ("<w:pPr><w:pStyle w:val='HidLine2'/></w:pPr>No.", ""),
+        ("<w:pPr><w:pStyle w:val='Number'/></w:pPr>One.", "1. One."),
+        (
+            f'See <w:fldSimple w:instr=\' HYPERLINK "{DANCE}" \\l "s2" \'>{RUN("", "the site")}</w:fldSimple>.',
+            "See the site.",
+        ),
     ],
 )
 def test_what_a_word_processor_shows_is_read(body: str, text: str) -> None:
@@ -172,14 +219,18 @@ def test_what_a_word_processor_shows_is_read(body: str, text: str) -> None:
     else:
         inner = re.sub(r"(<w:ruby>.*</w:ruby>|<w:cr/>|<w:br [^>]*>)", r"<w:r>\1</w:r>", body)
         inner = re.sub(r"(?:(?<=>)|^)([^<>]+)(?=<w:r>|<w:fld|<m:oMath>|$)", lambda plain: RUN("", plain[1]), inner)
-    styles = f"<w:styles {W}><w:style w:type='character' w:styleId='Hid'><w:rPr><w:vanish/></w:rPr></w:style></w:styles>"
+    inner = re.sub(r"<w:r><w:t xml:space='preserve'></w:t></w:r>", "", inner)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(
             "word/document.xml", f"<w:document {W}><w:body><w:p>{inner}</w:p><w:p>{RUN('', 'End.')}</w:p></w:body></w:document>"
         )
-        archive.writestr("word/styles.xml", styles)
-    assert read_document(file.getvalue(), "a.docx").text == f"{text.strip()}\n\nEnd.".strip()
+        archive.writestr("word/styles.xml", STYLES)
+        archive.writestr("word/numbering.xml", NUMBERING)
+    read = read_document(file.getvalue(), "a.docx")
+    links = [piece.url for block in read.blocks for piece in block.pieces[0] if piece.kind == "link"]
+    assert links == [f"{DANCE}#s2"] * ("HYPERLINK" in body)
+    assert read.text == f"{text.strip()}\n\nEnd.".strip()
 
 
 def test_every_address_and_key_of_an_entry_is_found() -> None:
@@ -200,6 +251,11 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
         ("eprint={arXiv:2101.00001v2}, archiveprefix={arXiv}", "", "https://arxiv.org/abs/2101.00001v2"),
         ("title={U}, year=2001", "(2001). T", ""),
         ("link={https://a.example/x}", "", "https://a.example/x"),
+        ("url={<https://a.example/x>}", "", "https://a.example/x"),
+        ("url={https://a.example/x; https://a.example/y}", "", "https://a.example/x"),
+        ("pmid={123}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
+        ("eprint={123}, eprinttype={pubmed}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
+        ("note={PMC12345}", "", "https://pmc.ncbi.nlm.nih.gov/articles/PMC12345"),
         ("author={World Health Organization}, year={2021a}", "World Health Organization (2021a). T", ""),
         ("author={Watson, Mary Jane and {Bee Fund of Orlau}}, year=1999", "Watson & Bee Fund of Orlau (1999). T", ""),
     ],
@@ -209,6 +265,15 @@ def test_entries_are_read_as_people_and_tools_write_them(fields: str, title: str
     assert (entry.title if title else "", entry.url) == (title, url)
 
 
-def test_a_key_of_two_entries_is_refused() -> None:
-    with pytest.raises(InputError, match="repeated bibliography entry: Key"):
-        bibliography_of("\n@article{key, title={T}}\n@book{Key, title={U}}")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\n@article{key, title={T}}\n@book{Key, title={U}}", "repeated bibliography entry: Key"),
+        ('[{"id": "key"}, {"id": "Key"}]', "the key 'Key' of work 2 is also that of work 1"),
+        ("\n@article{title={T}, year=2000}", "line 2: the @article there has no key"),
+        ("@string{a = {b}}", "no entry could be read"),
+    ],
+)
+def test_a_bibliography_without_a_key_for_each_entry_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        bibliography_of(text)

@@ -104,6 +104,12 @@ LINES = {
     "<table><tr><th rowspan=2>Port<th colspan=2>2019<tr><th>in<th>out<tr><td>North<td>1<td>2</table>": (
         "Port | 2019 in | 2019 out\nNorth | 1 | 2"
     ),
+    "<table><tr><td colspan=2>Catch<tr><td>Krill<td>5 tonnes</table>": "Catch | Catch\nKrill | 5 tonnes",
+    "<table><tbody><tr><th>n<th>m<tr><td rowspan=5>A<td>1<tbody><tr><td>B<td>2</table>": "n | m\nA | 1\nB | 2",
+    "<p>It is <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> of <math><msup><mn>10</mn><mn>6</mn></msup></math>.": (
+        "It is 1/2 of 10^6."
+    ),
+    "<p><span>22</span><span>Stops</span> in python<b>X.Y</b>": "22 Stops in pythonX.Y",
     "<table><tr><td rowspan=50>A<td rowspan=-2>b<tr><td rowspan=x>c</table>": "A | b\nA | c",
 }  # fmt: skip
 
