@@ -104,7 +104,8 @@ def _asked(program: Any, inputs: Mapping[str, Any], field: Field, read: Callable
             reason = " ".join(error.message.split("\n\n")[0].split())[:300]
             for_good = isinstance(error, _FOR_GOOD)
             failed = for_good or not isinstance(error, _ABOUT_THIS_QUESTION)
-            return Outcome(None, f"the endpoint gave none: {reason}", endpoint_failed=failed, for_good=for_good)
+            told = reason if reason.startswith("the answer") else f"the endpoint gave none: {reason}"
+            return Outcome(None, told, endpoint_failed=failed, for_good=for_good)
         except ValueError as error:
             if not isinstance(error, UnicodeError) and "not valid Unicode" not in str(error):
                 raise
@@ -180,8 +181,12 @@ def ask_all(
 
 def _unparsed(text: str, field: Field, outputs: list[str]) -> object:
     """Return what an answer that does not parse says of a field, or of several, also in JSON or after labels of its own."""
-    found = {key.lower(): value for key, value in (read_object(text) or {}).items()}
-    parts = {name: found.get(name, _part(text, name, outputs)) for name in ([field] if isinstance(field, str) else field)}
+    names = (field,) if isinstance(field, str) else field
+    said = sorted(
+        (read_object(text) or {}).items(), key=lambda part: part[0].lower() in names
+    )  # a whole name comes last, and stays
+    found = {name: value for name in names for key, value in said if key.lower().endswith(name)}
+    parts = {name: found.get(name, _part(text, name, outputs)) for name in names}
     return parts[field] if isinstance(field, str) else parts
 
 

@@ -214,6 +214,6 @@ class Engine:
         text = final_answer("\n".join(part.text for part in response.message.parts if isinstance(part, lm15.TextPart)))
         if text is None or not text.strip():
             raise lm15.InvalidRequestError(
-                "its answer holds no text, or only the model's reasoning, which takes more of max_tokens"
+                "the answer cannot be used: it holds no text, or only the model's reasoning, which takes more of max_tokens"
             )
         return replace(response, message=lm15.Message.assistant(text[:LONGEST_ANSWER]))

@@ -95,6 +95,14 @@ def read_object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
+def unwrapped(answer: object) -> object:
+    """Return the text in an answer that is only a JSON object or list around one text; any other answer as it is."""
+    text = _unfenced(answer).strip() if isinstance(answer, str) else ""
+    value = _json_in(text, text[:1], text[-1:]) if (text[:1], text[-1:]) in (("{", "}"), ("[", "]")) else None
+    texts = list(value.values()) if isinstance(value, dict) else value
+    return texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str) else answer
+
+
 def _says_something(answer: str) -> bool:
     """Return whether an answer is no refusal, and has more than English stop words: searching for it may help a query."""
     return not (has_no_words(answer) or has_only_stop_words(answer) or is_refusal(answer))
@@ -127,7 +135,8 @@ def _json_in(text: str, opening: str, closing: str) -> object:
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _unfenced(answer).strip()
-        if len(lines := text.splitlines()) > 1 and all(map(_JSON_BEGINS.match, lines)):
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) > 1 and all(map(_JSON_BEGINS.match, lines)):
             yield from _parts(lines, depth + 1)
             return
         if _JSON_BEGINS.match(text) and not {"]", "}"}.intersection(text):  # it broke off: the texts that are whole

@@ -17,7 +17,7 @@ from nlp_retrieval.core.models import ByKey
 from nlp_retrieval.core.queries import check_queries, has_no_words
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram
-from nlp_retrieval.lm.reading import read_passage, read_phrases
+from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
 
 # Processors with a compiled program: its file is read when the processor is created, and identified by its content.
 
@@ -235,7 +235,7 @@ class HyDE(CompiledProcessor[str]):
         return [nlq, answer] if self.keep_query else [answer]
 
     def read(self, question: Mapping[str, Any], answer: object) -> str | None:
-        return read_passage(answer, question["query"], self.max_words)
+        return read_passage(unwrapped(answer), question["query"], self.max_words)
 
     def new_program(self) -> Any:
         from nlp_retrieval.processors.signatures import PassageWriter

@@ -30,6 +30,7 @@ def test_phrases_are_found_in_whatever_form_they_come(subtests: pytest.Subtests)
         "{'phrases': ['Stanley Kubrick', 'Lolita 1962 film'],}",
         '```json\n{"phrases": ["Stanley Kubrick", "Lolita 1962 film", "by Nab',
         '{"query": "Stanley Kubrick"}\n{"query": "Lolita 1962 film"}',
+        '{"query": "Stanley Kubrick"}\n\n{"query": "Lolita 1962 film"}',
         "a) Stanley Kubrick\nb) Lolita 1962 film\n\nLet me know if you need more.",
         "[1] Stanley Kubrick\n[2] Lolita 1962 film",
         'Sure! {"phrases": ["Stanley Kubrick", "Lolita 1962 film"]} I hope this helps',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from chat_server import asked, fields
 
@@ -30,6 +32,9 @@ def test_the_passage_stands_beside_the_query_or_instead_of_it(model):
 def test_of_a_passage_only_blanks_around_it_are_left_out(server, model, written):
     server.answer = lambda body: fields(passage=f"  {written}\n\n")
     assert HyDE(model()).process(["red fox"]) == [["red fox", written]]
+    for form in ('{"hypothetical_passage": %s}', "[%s]", '```json\n{"passage": %s}\n```'):
+        server.answer = lambda body, form=form: form % json.dumps(written)
+        assert HyDE(model()).process([f"red fox {form}"]) == [[f"red fox {form}", written]]
     server.answer = lambda body: f" {written}\n"  # without the marks of its field
     assert HyDE(model(), keep_query=False).process(["blue fox"]) == [[written]]
 

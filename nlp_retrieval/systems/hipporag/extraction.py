@@ -103,7 +103,7 @@ class KnowledgeExtractor:
 
     def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
         """Return the result of each of at most ``passages_per_call`` texts, in order; what the model answers raises nothing."""
-        shown = [fenced(text[:PASSAGE_CHARACTERS]) for text in texts]
+        shown = [fenced(text[:PASSAGE_CHARACTERS]) for text in ([texts] if isinstance(texts, str) else texts)]
         read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
         failed = ExtractedPassage(None)
         for _ in range(self.lm.endpoint.retries + 1):

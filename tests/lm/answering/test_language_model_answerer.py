@@ -57,6 +57,8 @@ def test_without_passages_or_words_nobody_is_asked(model, server):
         "[[ ## reasoning ## ]]\nr\n[[ ## answer ## ]]\nParis\n[[ ## answer ## ]]\nRome",
         "{'Reasoning': 'r', 'Answer': 'Paris',}",
         '{"answer": "Paris", "is_final_answer": true}',
+        '{"final_answer": "Paris", "citations": ["1.2"]}',
+        '{"ANSWER_TEXT": "Rome", "Final answer": "Paris"}',
         "**Reasoning:** r\n\n**Citations:** 1.2\n\n**Answer:** Paris",
     ],
 )

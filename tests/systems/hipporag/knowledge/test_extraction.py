@@ -43,6 +43,7 @@ def statuses(store):
 
 def test_each_passage_takes_one_call_and_no_run_asks_again(server, store, extractor):
     first = extract_knowledge(iter(ITEMS), store, extractor(calls_at_once=4))
+    assert extractor().extract(ITEMS[0].content) == extractor().extract([ITEMS[0].content])
     assert (first.documents, first.extracted, first.entities, first.triples) == (25, 25, 50, 25)
     assert first.whole
     assert server.calls == first.calls.calls == 25
