@@ -1,17 +1,21 @@
 """A drawing of a searcher as SVG: its stages from left to right, the depth of each list on its arrow.
 
-A searcher inside another is a box around its own stages. There are no scripts and no colours: any background will do.
+A searcher inside another is a box around its own stages. A box shows the settings that are not the default. There
+are no scripts and no colours: any background will do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.registry import numbered_names
+from nlp_retrieval.core.components.component import Config, parameters_of, to_plain
+from nlp_retrieval.core.components.registry import component_class, numbered_names
 from nlp_retrieval.core.queries import POOL_DEPTH
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.tables import html_text
+from nlp_retrieval.errors import InputError
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 _FONT, _NOTE, _CHAR = 13, 11, 0.6
@@ -36,7 +40,7 @@ _Step = tuple[str, _Shape]
 
 def drawing(config: Config, kind: str = "searchers", first: int | None = None) -> str:
     """Return the text of an SVG file; ``first`` is how many candidates a reranker reorders."""
-    steps = _stages(config) if _is_composed(config) else [(f"first {first}" if first else "", _box(config))]
+    steps = _stages(config) if _is_composed(config) else [(f"first {first}" if first else "", _box(config, kind))]
     depth = config.get("depth") if _is_composed(config) and len(steps) == 1 else None
     ends = f"k, at most {depth}" if isinstance(depth, int) else "k"
     begin = _text("candidates" if kind == "rerankers" else "query")
@@ -61,10 +65,10 @@ def _stages(config: Config) -> list[_Step]:
     usual = "k" if len(labels) == 1 and not rerankers and not is_apart else POOL_DEPTH
     shown = {label: str(depths.get(label) or usual) for label in labels}
     shapes = {
-        label: _framed(label, _row(_stages(part))) if _is_composed(part) else _box(part, label)
+        label: _framed(label, _row(_stages(part))) if _is_composed(part) else _box(part, "retrievers", label)
         for label, part in labels.items()
     }
-    steps = [("", _box(config["processor"]))] if config.get("processor") else []
+    steps = [("", _box(config["processor"], "processors"))] if config.get("processor") else []
     arrow, found = "sub-queries" if steps else "", ""
     if len(labels) == 1 and fusion["name"] == "raw":
         ((label, shape),) = shapes.items()
@@ -75,10 +79,10 @@ def _stages(config: Config) -> list[_Step]:
         if isinstance(weights, Mapping | list):
             values = weights.values() if isinstance(weights, Mapping) else weights
             shown = {label: f"{value:g} · {shown[label]}" for label, value in zip(labels, values, strict=False)}
-        steps.append((arrow, _branches([(shown[label], shape) for label, shape in shapes.items()], _box(fusion))))
+        steps.append((arrow, _branches([(shown[label], shape) for label, shape in shapes.items()], _box(fusion, "fusions"))))
     for number, (label, part) in enumerate(rerankers.items()):
         first = f"first {depths[label]}" if depths.get(label) and (number or str(depths[label]) != found) else ""
-        steps.append((", ".join(filter(None, ("" if number else found, first))), _box(part)))
+        steps.append((", ".join(filter(None, ("" if number else found, first))), _box(part, "rerankers")))
     if is_apart:
         quota = f", quota={config['quota']}" if config.get("quota") else ""
         steps.append(("", _titled(f"interleave{quota}")))
@@ -93,17 +97,42 @@ def _numbered(parts: Sequence[Config]) -> dict[str, Config]:
     return dict(zip(numbered_names(part["name"] for part in parts), parts, strict=True))
 
 
-def _box(config: Config, label: str = "") -> _Shape:
+def _box(config: Config, kind: str, label: str = "") -> _Shape:
+    """A component, with its settings that are not the default."""
     name = str(config["name"])
-    return _titled(label if label.startswith(name) else f"{label} ({name})" if label else name)
+    title = label if label.startswith(name) else f"{label} ({name})" if label else name
+    shown = without_secrets({key: value for key, value in config.items() if key not in ("name", "weights")})
+    try:
+        usual = {key: to_plain(parameter.default) for key, parameter in parameters_of(component_class(kind, name)).items()}
+    except (InputError, ImportError):  # a component that is not installed here
+        usual = shown
+    return _titled(title, [f"{key}={_brief(value)}" for key, value in shown.items() if not _is_usual(value, usual.get(key))])
+
+
+def _is_usual(value: Any, usual: Any) -> bool:
+    return value == usual or (isinstance(value, Mapping) and value.get("name") == usual and "model" not in value)
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, Mapping):
+        model = value.get("model")
+        return model.rstrip("/").rsplit("/", 1)[-1] if isinstance(model, str) else str(value.get("name"))
+    if isinstance(value, list):
+        return "+".join(map(_brief, value))
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
 
 
 # How it is drawn.
 
 
-def _titled(title: str) -> _Shape:
-    width, height = 2 * _PAD + _width(title, _FONT), 2 * _PAD - 4 + _LINE
-    return _Shape(width, height, _rectangle(width, height, ".06") + _words(width / 2, 4, title, ' font-weight="bold"'))
+def _titled(title: str, notes: Sequence[str] = ()) -> _Shape:
+    """A box with a title, and notes below it."""
+    width = 2 * _PAD + max(_width(title, _FONT), *(_width(note, _NOTE) for note in notes), 0)
+    height = 2 * _PAD - 4 + _LINE * (1 + len(notes))
+    below = 4 - _LINE * len(notes) / 2
+    lines = [_words(width / 2, below + _LINE * number, note, _SMALL) for number, note in enumerate(notes, 1)]
+    frame = _rectangle(width, height, ".06")
+    return _Shape(width, height, "".join([frame, _words(width / 2, below, title, ' font-weight="bold"'), *lines]))
 
 
 def _text(words: str) -> _Shape:

@@ -33,7 +33,9 @@ def test_stages_stand_in_their_order_with_the_depth_of_each() -> None:
     assert [text for text in shown if text in ("query", "bm25", "faiss", "rrf", "overlap", "hits")] == [
         *("query", "bm25", "faiss", "rrf", "overlap", "hits")
     ]
-    assert {"50", "20", "first 10"} <= set(shown)
+    assert {"50", "20", "first 10", "k1=1.2"} <= set(shown)
+    assert "b=0.4" not in shown  # which is the default
+    assert (BM25 & FaissRetriever(HashedWords())).draw() != (BM25 | FaissRetriever(HashedWords())).draw()
     assert "50, first 10" in texts((BM25 % 50 >> OVERLAP % 10).draw())
     assert "k, at most 10" in texts((BM25 % 10).draw())
 
