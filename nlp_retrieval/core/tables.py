@@ -58,7 +58,8 @@ class RankedList(list[RetrievalResult]):
 
     def __repr__(self) -> str:
         first = [f"{excerpt(hit.item.title or hit.item.item_id, 40)} ({hit.score:.4g})" for hit in self[:3]]
-        return f"<{len(self)} results for {excerpt(self.query, 60)!r}: {', '.join([*first, '…'][: len(self)])}>"
+        shown = ", ".join([*first, "…"][: len(self)])
+        return f"<{len(self)} results for {excerpt(self.query, 60)!r}{': ' * bool(self)}{shown}>"
 
 
 class RankedLists(list[RankedList], AsTable):
@@ -111,6 +112,10 @@ class RankedLists(list[RankedList], AsTable):
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the score by item id, best first, by query id: a run as ranx and pytrec_eval take it."""
         return {results.query_id: {hit.item.item_id: hit.score for hit in results} for results in self}
+
+    def __repr__(self) -> str:
+        counts = [str(len(results)) for results in self[:10]]
+        return f"<{len(self)} {'query' if len(self) == 1 else 'queries'}: {', '.join([*counts, '…'][: len(self)])} results>"
 
 
 # Tables of figures.

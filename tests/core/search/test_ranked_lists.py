@@ -9,7 +9,7 @@ import pytest
 
 from nlp_retrieval import SearchableItem, Searcher
 from nlp_retrieval.core import RankedLists
-from nlp_retrieval.core.tables import DataTable
+from nlp_retrieval.core.tables import DataTable, RankedList
 
 ITEMS = [
     SearchableItem(item_id="a", content="red fox", metadata={"title": "Fox", "year": 2001, "tags": ["x"], "odd": 1}),
@@ -51,6 +51,14 @@ def rows_by_hand(found: RankedLists) -> list[dict[str, object]]:
         for number, one in enumerate(found)
         for rank, hit in enumerate(one, start=1)
     ]
+
+
+def test_lists_are_shown_by_their_numbers(found):
+    assert repr(found) == "<3 queries: 2, 1, 2 results>"
+    assert (repr(found[1]), repr(RankedList([], "snow", "0"))) == (
+        "<1 results for 'whale': c (0.551)>",
+        "<0 results for 'snow'>",
+    )
 
 
 def test_tables_have_the_columns_of_a_run(found):
