@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import Trust, aligned, echo, parse_options, say
+from nlp_retrieval.cli.console import Trust, aligned, echo, say
 from nlp_retrieval.cli.search import Retrievers, SearcherConfig, SearcherName, opened_searcher, parse_filter
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _read(files: Sequence[Path], tool: list[str] | None, questions: Sequence[Que
     from nlp_retrieval.agents.files import read_trajectories, require_one_each
     from nlp_retrieval.errors import ConfigurationError
 
-    tools = parse_options(tool or ())
+    tools: Any = dict(word.partition("=")[::2] for word in tool or ())
     read = [each for file in files for each in read_trajectories(file, tools=tools, questions=questions)]
     require_one_each(read, ConfigurationError, ", ".join(map(str, files)))
     return read

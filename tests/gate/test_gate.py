@@ -277,6 +277,7 @@ def test_the_command_updates_checks_and_fails(queries: BeirLoader, tmp_path: Pat
     Path("gate.yaml").write_text(CONFIG)
     runner = CliRunner()
     assert runner.invoke(app, ["gate", "gate.yaml"]).exit_code == 2
+    assert "it exists and is not a file" in runner.invoke(app, ["gate", "missing.yaml", "--json", "."]).stderr
     assert runner.invoke(app, ["gate", "gate.yaml", "--update", "--reason", "first"]).exit_code == 0
     same = runner.invoke(app, ["gate", "gate.yaml"])
     assert (same.exit_code, same.stdout.startswith("PASS  No worse")) == (0, True)
