@@ -89,7 +89,7 @@ def read_trajectories(
     """
     place = Path(path)
     if wrong := [name for name, does in (tools or {}).items() if does not in ("search", "open", "note", "other")]:
-        raise ConfigurationError(f"tools: {wrong[0]!r}: a tool is 'search', 'open' or 'other'")
+        raise ConfigurationError(f"tools: {wrong[0]!r}: a tool is 'search', 'open' or 'other'; write --tool NAME=search")
     ids = {plain_question(query.text): query.query_id for query in questions}
     named = place.name.removesuffix(".gz").rpartition(".")[0] or place.name
     reading = TranscriptReading(named, ids, tools or {})
@@ -201,7 +201,13 @@ def _located(location: str) -> Iterator[None]:
         yield
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise SourceError(f"{location}: {'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from None
+        place = ".".join(map(str, first["loc"])) or "it"
+        if first["type"] == "extra_forbidden":
+            known = quoted(sorted({*AgentStep.model_fields, *Trajectory.model_fields}))
+            raise SourceError(
+                f"{location}: there is no field {place!r}; known are {known}; rename it, or leave it out"
+            ) from None
+        raise SourceError(f"{location}: {place}: {first['msg']}") from None
 
 
 def _made(values: Mapping[str, Any]) -> Trajectory:

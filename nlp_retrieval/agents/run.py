@@ -21,7 +21,7 @@ class TrajectoryRun(TrecRun):
     The score of a hit is 1 / rank. A question without a trajectory found nothing; it scores 0 and counts.
 
     Args:
-        path: a file, in any form that :func:`read_trajectories` reads; ``~`` is the home folder.
+        path: a file or a folder, in any form that :func:`read_trajectories` reads; ``~`` is the home folder.
         agent: which agent's, where there are several.
 
     Examples:

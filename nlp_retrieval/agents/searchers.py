@@ -299,6 +299,10 @@ class AgentSearcher(BaseSearcher):
         """The agent itself with its language models, its searches, and the stages of these."""
         return ["agent", "search"]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with the agent, as far as that can be pickled."""
+        return partial(type(self), **self._arguments), (), {"local_only": self.local_only}
+
     def _answer(self, question: str, tools: AgentTools) -> AgentAnswer:
         call = (
             partial(self.agent, **self._inputs(question, tools)) if self._is_program else partial(self.agent, question, tools)

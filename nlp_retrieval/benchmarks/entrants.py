@@ -47,9 +47,11 @@ class TrecRun(Component):
 
     @property
     def fingerprint(self) -> str:
-        """Checksum of the content of the file, and of the settings beside its path."""
+        """Checksum of the content of the file, or of the files of a folder, and of the settings beside its path."""
+        place = expanded(self.path)
         try:
-            content = sha256_of(expanded(self.path))
+            files = sorted(file for file in place.iterdir() if file.is_file()) if place.is_dir() else [place]
+            content = [sha256_of(file) for file in files]
         except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
             raise SourceError(f"{self.path!r} cannot be read ({error})") from error
         described = {key: value for key, value in self.config.items() if key != "path"} | {"content": content}

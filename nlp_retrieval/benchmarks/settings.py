@@ -51,8 +51,7 @@ from nlp_retrieval.lm.answering import BaseAnswerer
 def _searchers(value: object) -> dict[str, Entry]:
     if isinstance(value, str) or not isinstance(value, Mapping | Sequence):
         raise ConfigurationError(
-            f"searchers are given as a list, or by name, not as {type(value).__name__}; write [searcher, ...] or "
-            "{'name': searcher}"
+            f"searchers: expected searchers by name, such as {{lexical: {{retrievers: [bm25]}}}}, or a list, found {value!r}"
         )
     if not value:
         raise ConfigurationError("a benchmark needs at least one searcher")

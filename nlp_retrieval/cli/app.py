@@ -6,6 +6,7 @@ match or is damaged; 4 something has to be installed first; 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -21,6 +22,7 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import agents, components, demo, gate, indexes, judge, runs, search, serve, tune
 from nlp_retrieval.cli.console import OPTIONS, fail_safe_streams, say
 from nlp_retrieval.core.progress_bars import DISPLAY
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
 from nlp_retrieval.lm.counting import record_calls
 
@@ -65,7 +67,7 @@ class _Commands(_KnownOptions):
             if not (message := error.format_message()):  # of a group called alone, whose help was printed
                 raise
             called = error.ctx.command_path if error.ctx is not None else "nlp-retrieval"
-            say(f"error: {message.rstrip('.')}; {called} --help lists what there is")
+            say(f"error: {message.replace('Value error, ', '').rstrip('.')}; {called} --help lists what there is")
             raise typer.Exit(2) from error
         except (Exception, KeyboardInterrupt) as error:
             raise typer.Exit(_report_error(error, debug=ctx.params["debug"])) from error
@@ -172,6 +174,7 @@ def main() -> None:
 def _run() -> int:
     with record_calls() as asked:
         try:
+            _check_words()
             app()
             code = 0
         except SystemExit as ended:
@@ -182,6 +185,14 @@ def _run() -> int:
         say(f"error: no question to a language model was answered ({asked.failure})")
         return 1
     return code
+
+
+def _check_words() -> None:
+    for number, word in enumerate(sys.argv[1:], start=1):
+        if find_lone_surrogate(word) is not None:
+            encoding = sys.getfilesystemencoding()
+            found = f"argument {number} is not text in {encoding}: {os.fsencode(word)!r}"
+            raise InputError(f"{found}; convert it, or give the file another name")
 
 
 def _report_error(error: BaseException, *, debug: bool) -> int:

@@ -72,9 +72,13 @@ def echo(lines: Iterable[str]) -> None:
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield rows of cells as lines, with the cells of a column below each other."""
-    listed = list(rows)
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-    yield from ("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in listed)
+    from rich.cells import cell_len
+
+    listed = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*listed, strict=True)]
+    for row in listed:
+        cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()
 
 
 def _harmless(text: str) -> str:

@@ -247,7 +247,8 @@ def answer(
     if answerer is not None:
         answering = built(BaseAnswerer, "--answerer", answerer)
     if answering is None:
-        raise ConfigurationError("there is nothing to answer with; pass --answerer language_model:lm=provider/model")
+        lacking = "there is nothing to answer with" if config is None else f"{config} has no answerer"
+        raise ConfigurationError(f"{lacking}; pass --answerer language_model:lm=provider/model")
     wanted = None if where is None else parse_filter(where)
     chosen = opened_searcher(index, config, searcher, retriever, trust=trust)
     for answered in QuestionAnswering(chosen, answering).answer(questions, wanted):

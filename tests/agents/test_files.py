@@ -132,7 +132,7 @@ def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages:
     ("lines", "message"),
     [
         (['{"query": "krill"}'], "line 1 names no question"),
-        (['{"qid": "q", "query": "a", "colour": "red"}'], "line 1: colour: Extra inputs are not permitted"),
+        (['{"qid": "q", "query": "a", "colour": "red"}'], "line 1: there is no field 'colour'; known are"),
         (['{"question_id": "q", "steps": []}', '{"question_id": "q", "steps": []}'], "has two answers to question 'q'"),
     ],
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+
+import pytest
 
 from nlp_retrieval import Benchmarker, Searcher
 from nlp_retrieval.agents import AgentSearcher, AgentTools, TrajectoryRun, read_trajectories, write_trajectories
 from nlp_retrieval.core import build
+from nlp_retrieval.errors import ConfigurationError
 
 ITEMS = {"a": "the fox and the whale", "b": "the whale eats krill", "c": "krill and snow", "d": "snow in the north"}
 QUERIES = {"q1": "fox snow", "q2": "krill north"}
@@ -32,3 +36,13 @@ def test_a_recorded_agent_scores_as_it_did_and_its_questions_have_their_ids(tmp_
     recorded = build("searchers", {"name": "trajectories", "path": str(path)})
     assert measured(tmp_path, {"bm25": Searcher(["bm25"]), "recorded": recorded})[1] == live[0]
     assert measured(tmp_path, {"recorded": TrajectoryRun(str(path), agent="words")}) == live
+    (tmp_path / "folder").mkdir()
+    path.rename(tmp_path / "folder/words.jsonl")
+    assert measured(tmp_path, {"recorded": TrajectoryRun(str(tmp_path / "folder"))}) == live
+
+
+def test_an_agent_is_pickled_and_is_in_no_file_of_settings() -> None:
+    agent = AgentSearcher(words, Searcher(["bm25"]))
+    assert pickle.loads(pickle.dumps(agent)).agent is words
+    with pytest.raises(ConfigurationError, match="is an object of this program, and no configuration can hold it"):
+        agent.to_config()

@@ -62,9 +62,9 @@ def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest
 
 
 def test_bytes_that_are_no_text_on_a_command_line_are_shown(tmp_path: Path) -> None:
-    command = [COMMAND.encode(), b"components", b"caf\xe9"]
+    command = [COMMAND.encode(), b"search", b"index", b"caf\xe9"]
     done = subprocess.run(command, capture_output=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(rb"error: there is no component or kind called 'caf\udce9'")
+    assert done.stderr.startswith(rb"error: argument 3 is not text in utf-8: b'caf\xe9'")
     assert done.stderr.count(b"\n") == 1
     assert not list(tmp_path.iterdir())

@@ -177,12 +177,12 @@ class BaseSearcher(Component, ABC):
 
     def to_config(self) -> Config:
         """Return all settings as plain values, for :meth:`from_config`; a ConfigurationError if no file may hold one."""
-        refuse_secrets(self, "written into a configuration")
         for part in with_held(self):
             if part.only_in_memory:
                 raise ConfigurationError(
                     f"{part!r} is an object of this program, and no configuration can hold it; use a component with a name"
                 )
+        refuse_secrets(self, "written into a configuration")
         return self.config
 
     @property
