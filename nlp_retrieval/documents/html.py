@@ -103,7 +103,7 @@ def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
     titles = [each.text_content().strip() for each in page.findall("head/title")[:1]]
-    headings = (block.pieces[0] for _, block in reader.blocks if block.kind == "heading")
+    headings = (block.pieces[0] for _, block in reader.blocks if block.kind == "heading" and not block.outside)
     titles += ["".join(piece.text for piece in one if piece.kind not in ("note", "raised")) for one in headings]
     blocks = _with_main_text(page, reader.blocks) if is_of_web else [block for _, block in reader.blocks]
     return Document(blocks, clean_title(next(filter(None, titles), "")), removed=removed + reader.draft.removed)

@@ -212,6 +212,7 @@ class _Latex:
             if "cquote" in name:
                 self._cite(_inner(groups[-2]))
             else:  # who is quoted
+                self._add(" " * bool(options))
                 self._walk(options)
         elif shown == "note":
             self._footnote(groups[-1])

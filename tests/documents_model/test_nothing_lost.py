@@ -74,8 +74,8 @@ def notes_of(document: Document) -> list[str]:
         ("a.tex", r"Of \lstinline|x_y|, \lstinline[language=C]{x_y} and \verb|x_y|.", "Of x_y, x_y and x_y."),
         (
             "a.tex",
-            r"He wrote \foreigntextquote{german}{so}, \newcommand{\mycite}[2]{#1 \cite{#2}}\mycite{A}{b}.",
-            "He wrote “so”, Ab.",
+            r"He wrote \foreigntextquote{german}[Roe][!]{so}, \newcommand{\mycite}[2]{#1 \cite{#2}}\mycite{A}{b}.",
+            "He wrote “so” Roe!, Ab.",
         ),
         ("a.md", "```markdown\n# Bees\n\nThey dance.\n```\n", "Bees\n\nThey dance."),
         ("a.md", "Bees dance.\n\n<!-- todo\n\nAnts do not.", "Bees dance.\n\n<!-- todo\n\nAnts do not."),

@@ -202,7 +202,7 @@ def test_a_list_of_references_is_known_by_its_class_and_bare_addresses_stay_as_w
     entries = f"<div>[1] Roe. Ants. {ANTS}</div><div>[2] Frisch. Bees. {DANCE}</div>"
     page = f'<p>Ants run [1]. Bees dance [2].</p><div class="csl-bib-body">{entries}</div>'
     report = read_report(read_text(page, "html", "a.html"))
-    assert [(one.mark, one.url) for one in report.citations] == [("1", ANTS), ("2", DANCE)]
+    assert (report.title, [(one.mark, one.url) for one in report.citations]) == ("", [("1", ANTS), ("2", DANCE)])
     address = "https://a.example/main/__init__.py?a_b_c*d*e_f"
     assert urls(read_report(f"Ants run [1].\n\n## References\n\n[1] {address}\n")) == [address]
 
