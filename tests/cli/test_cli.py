@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from nlp_retrieval.cli import components
+from nlp_retrieval.cli.console import aligned
 from nlp_retrieval.core.components.registry import build, component_class, describe_parameters, kinds, names
 from nlp_retrieval.core.files.frames import BaseLoader
 
@@ -99,6 +100,7 @@ UNUSABLE: list[tuple[tuple[str, ...], str]] = [
     (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),
     (("benchmark", "nowhere.yaml"), "nowhere.yaml"),
     (("search", "{index}", "x", "-c", "{sweep}", "-s", "rerankd"), "did you mean 'reranked'"),
+    (("answer", "{index}", "x", "-c", "{sweep}"), "sweep.yaml has no answerer; pass --answerer"),
     (("search", "{index}", "x", "--where", "{{a: 1"), "(column 2)); write it like"),
 ]
 
@@ -111,6 +113,10 @@ def test_input_that_cannot_be_used_is_code_2(folder: Path, tmp_path: Path, subte
             assert "Traceback" not in done.stderr
             assert (done.returncode, done.stdout) == (2, ""), done.stderr
             assert said.casefold() in done.stderr.casefold()
+
+
+def test_cells_of_a_table_are_one_line_each_and_wide_letters_count_twice() -> None:
+    assert list(aligned([["agent", "recall"], ["鯨\nx", "1"]])) == ["  agent  recall", "  鯨\ufffdx   1"]
 
 
 def test_every_component_is_explained_with_its_parameters_and_with_examples_that_are_valid(

@@ -27,6 +27,7 @@ def test_what_cannot_be_served_is_said_in_one_line(folder, subtests):
         (["index", "--as", "indx"], 2, "--as indx: did you mean 'index'"),
         (["index", "--set", "fuson=rrf"], 2, "--set fuson: served as index, did you mean 'fusion'"),
         (["index", "--host", "0.0.0.0"], 2, "no token is set: anyone could send requests"),
+        (["index", "--log-format", "xml"], 2, "Invalid value for '--log-format': 'xml' is not one of 'text', 'json'"),
         (["index", "-r", "bm25:stemmer=none"], 3, "bm25"),
     ):
         with subtests.test(said):
