@@ -173,7 +173,7 @@ def _lines(path: str | Path) -> Iterator[str]:
     for number, line in raw_lines(path):
         if "\0" in line:
             raise SourceError(f"{path}, line {number}: it holds a zero byte; remove it, or save the file as UTF-8")
-        yield from io.StringIO(line, newline="")  # a file with CR as its line end is one line
+        yield from io.StringIO(line, newline="") if "\r" in line else (line,)  # CR alone may end lines too
 
 
 def _number(location: str, field: str, cell: str) -> JsonValue:
