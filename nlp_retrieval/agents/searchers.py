@@ -348,7 +348,8 @@ class AgentSearcher(BaseSearcher):
             EngineError: the agent failed for each of several questions.
         """
         (ids, questions), cut = texts_of(queries), check_k(k)
-        searcher = self._searching()
+        searcher = self.searcher.__copy__()
+        searcher._opened = self.open_retrievers()  # the generation open now; a later refresh does not affect it
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
         names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
         asking: AbstractContextManager[object] = nullcontext()
@@ -419,12 +420,6 @@ class AgentSearcher(BaseSearcher):
         if len(runs) > 1 and len(failed) == len(runs):
             raise EngineError(said) from failed[0].failure
         warnings.warn(f"{said}; their trajectories are incomplete", RetrievalWarning, stacklevel=3)
-
-    def _searching(self) -> BaseSearcher:
-        """Return the searcher on the generation open now; a later refresh does not affect it."""
-        searcher = self.searcher.__copy__()
-        searcher._opened = self.open_retrievers()
-        return searcher
 
     def open_retrievers(self) -> OpenedRetrievers:
         if self._opened is None and self._opens is None and self.searcher._opened is not None:

@@ -101,11 +101,7 @@ class _Call:
 
 
 def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | None:
-    """Return an object in any form of a transcript as one with ``messages``; None if it is something else.
-
-    Raises:
-        SourceError: it is a trajectory in the Agent Trajectory Interchange Format with something else than steps.
-    """
+    """Return an object in any form of a transcript as one with ``messages``; None if it is something else."""
     if isinstance(row.get("messages"), list):
         return row
     if isinstance(row.get("steps"), list) and str(row.get("schema_version")).startswith("ATIF-"):
@@ -127,11 +123,7 @@ def plain_question(text: str) -> str:
 
 
 def read_transcript(row: Mapping[str, Any], location: str, named: str, reading: TranscriptReading) -> list[Trajectory]:
-    """Return a transcript as a trajectory, or as one for each of its turns if at least two of them are known questions.
-
-    Raises:
-        SourceError: it holds something else than messages, or a result that belongs to no call before it.
-    """
+    """Return a transcript as a trajectory, or as one for each of its turns if at least two of them are known questions."""
     ids = {name: str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)}
     own = next(iter(ids.values()), None)
     if turns := _turns(row["messages"], own, reading.questions):
@@ -217,7 +209,8 @@ def _step(call: _Call, reading: TranscriptReading) -> AgentStep:
     if given is None:
         given, error = {}, error or "its arguments are no JSON object"
     if values["kind"] == "search":
-        values |= {"query": _query_in(given), "k": _first_count(given)}
+        values["query"] = _query_in(given)
+        values["k"] = next((n for name in _COUNTS if type(n := given.get(name)) is int and 0 <= n <= MOST), None)
         values["where"] = next((value for name in _FILTERS if isinstance(value := given.get(name), dict) and value), None)
         if call.result is not None and not error:
             ids = ids_in(call.result.output)
@@ -394,10 +387,6 @@ def _query_in(given: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value:
             return value
     return ""
-
-
-def _first_count(given: Mapping[str, Any]) -> int | None:
-    return next((value for name in _COUNTS if type(value := given.get(name)) is int and 0 <= value <= MOST), None)
 
 
 def _as_object(arguments: object) -> dict[str, Any] | None:

@@ -1,7 +1,4 @@
-"""Asking a DSPy program; a question without a usable answer is counted and never raises an error.
-
-An answer may have the wrong form: the caller's ``read`` repairs what it can and returns None for the rest, which is not stored.
-"""
+"""Asking a DSPy program; a question without a usable answer is counted and never raises an error."""
 
 from __future__ import annotations
 

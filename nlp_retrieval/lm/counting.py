@@ -1,8 +1,4 @@
-"""Use of language models during a run: calls, tokens, and failures.
-
-Every model keeps its own count. To count one run, record it: a recording holds all calls inside the block, by the name of the
-model, including those in threads that :func:`nlp_retrieval.lm.ask_all` starts.
-"""
+"""Use of language models during a run: calls, tokens, and failures."""
 
 from __future__ import annotations
 

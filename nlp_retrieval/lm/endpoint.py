@@ -203,20 +203,14 @@ class LimitedCalls:
             count(self.counter, CallCounts(failures=1))
             if failures > self.endpoint.retries or not failure.temporary:
                 raise failure
-            self._delay_next_request(failure.wait, failures)
+            if failure.wait is not None:  # the server says when: all requests wait
+                with self._lock:
+                    self._next = max(self._next, time.monotonic() + min(failure.wait, _LONGEST_WAIT))
+            else:
+                longest = min(self.endpoint.backoff * 2.0 ** (failures - 1), _LONGEST_WAIT)
+                _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that requests do not come back together
         raise FailedCallError("it is no longer wanted")
 
-    def _delay_next_request(self, retry_after: float | None, failures: int) -> None:
-        """Delay all requests until the time that the server gives; without one, delay only this request."""
-        if retry_after is not None:
-            with self._lock:
-                self._next = max(self._next, time.monotonic() + min(retry_after, _LONGEST_WAIT))
-            return
-        longest = min(self.endpoint.backoff * 2.0 ** (failures - 1), _LONGEST_WAIT)
-        _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
-
-
-# Requests over HTTP.
 
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 

@@ -97,7 +97,6 @@ class _BoundedTransport(StdlibTransport):  # type: ignore[misc]  # DSPy has no t
     """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer."""
 
     def stream(self, request: Any) -> Any:
-        """Send a request."""
         response = super().stream(request)
 
         def chunks() -> Iterator[bytes]:

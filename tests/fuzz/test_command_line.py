@@ -12,7 +12,6 @@ import pytest
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval.lm import endpoint as calls
-from nlp_retrieval.lm.endpoint import LimitedCalls
 
 from .command_lines import GOOD, TYPED, Ended, command_line, ended, make_world
 
@@ -56,7 +55,6 @@ def test_a_hostile_command_line_is_told_in_words(
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setattr(LimitedCalls, "_delay_next_request", lambda *_: None)  # before a retry
     monkeypatch.setattr(calls, "_sleep", lambda _: None)
     tried, chance = _LINES * effort, random.Random(f"lines of {command}")
     wrong = []
