@@ -24,8 +24,6 @@ from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.text.sentences import CLOSERS, ENDS
 from nlp_retrieval.text.words import marks
 
-__all__ = ["ChunkingLoader"]
-
 _LONGEST_WORD = 50
 _PIECE = 10
 """Characters that count as one word in long runs, such as links or encoded data."""

@@ -25,7 +25,6 @@ from nlp_retrieval.loaders.records import RecordLoader
 if TYPE_CHECKING:
     from sqlalchemy import ColumnClause, Connection, Engine, Executable
 
-
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
 _SETTING = re.compile(r"([^\s?&;=]*)\s*=\s*('(?:[^'\\]|\\.)*'|[^&;\s]+)")
 _PART = re.compile(r"([^\s:/?&;=@,'\"]++)(?!\s*=)")
@@ -190,9 +189,7 @@ class DatabaseLoader(RecordLoader):
 
     name = "database"
     manifest_may_set = may_set(
-        *(*FIELD_NAMES, "table", "parameters"),
-        url=given("ask the database"),
-        query=given("run the statement"),
+        *FIELD_NAMES, "table", "parameters", url=given("ask the database"), query=given("run the statement")
     )
 
     def __init__(

@@ -107,9 +107,6 @@ def _text(location: str, row: JsonObject, field: str) -> str:
     return as_text(location, field, _own(location, row, field))
 
 
-# HoVer and HotpotQA: a JSON list, whose entries have ids, and supporting facts unless they are of a test release.
-
-
 def _once(rows: Iterator[tuple[str, JsonObject]], fields: Sequence[str]) -> Iterator[tuple[str, str, JsonObject]]:
     """Yield the entries of a release file with their ids, each of which occurs once; without one, the number of the entry."""
     locations: dict[str, str] = {}
@@ -380,9 +377,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
                 yield f"{self.path}, {what} {number}", entry
         except RetrievalError:
             raise
-        except (
-            Exception
-        ) as error:  # the library and its readers raise any exceptions, with those of all sources after a sentence
+        except Exception as error:  # the library raises any, with the exceptions of all sources after a sentence
             reason = str(error.args[0] if error.args else type(error).__name__)[:200]
             raise SourceError(
                 f"{self.path}: its {what} cannot be read ({reason}); where it is not downloaded, check the network, or copy "

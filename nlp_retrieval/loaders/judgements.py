@@ -118,7 +118,10 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
             continue
         if not width:
             width = len(cells)
-            if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
+            known = {alias for aliases in NAMES.values() for alias in aliases}
+            # names of columns: one of them is known, or none can be a grade
+            has_names = any(plain_name(cell) in known for cell in cells) or not any(map(_GRADE.fullmatch, cells))
+            if width > 2 and not _GRADE.fullmatch(cells[-1]) and has_names:
                 named = [cells.index(name) for name in columns_named(location, cells)]
                 columns = [*named, *[cells.index(name) for name in cells if plain_name(name) in _SUBTOPICS][:1]]
                 continue
@@ -133,12 +136,6 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
         if form == "trec":
             query_id, item_id = decode_id(query_id), decode_id(item_id)
         yield location, query_id, item_id, grade, subtopics[0] if subtopics and subtopics[0] not in _NO_SUBTOPIC else ""
-
-
-def _has_names(cells: Sequence[str]) -> bool:
-    """Return whether a first line names columns: none of its cells can be a grade, or one of them is a known name."""
-    known = {alias for aliases in NAMES.values() for alias in aliases}
-    return any(plain_name(cell) in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
 
 
 def columns_named(location: str, names: Sequence[str], wanted: Mapping[str, Sequence[str]] = NAMES) -> list[str]:

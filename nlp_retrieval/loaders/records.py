@@ -47,14 +47,7 @@ def joined_text(
 
 
 class RecordLoader(BaseLoader):
-    """Base of loaders of records: a subclass yields the records of its source, and this class turns them into items.
-
-    Args:
-        id_field: the field that holds the id, unique in the source. None: the number of the record, from 0.
-        content_field: the field that holds the text, or several, which are joined by line ends.
-        title_field: the field that holds the title. None: the items have no titles.
-        metadata_fields: the fields to keep as metadata. None: all the others.
-    """
+    """Base of loaders of records: a subclass yields the records of its source, and this class turns them into items."""
 
     path: str | Path
     """Location of the records, for messages."""
@@ -75,11 +68,7 @@ class RecordLoader(BaseLoader):
 
     @abstractmethod
     def records(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield the records of the source, each with its location for messages, in bounded memory.
-
-        Raises:
-            SourceError: the source is missing or malformed.
-        """
+        """Yield the records of the source, each with its location for messages, in bounded memory."""
 
     def _id_field_in(self, fields: Collection[str]) -> str | None:
         """The field with the id: an item that was written as JSON has ``item_id`` in place of ``id``."""

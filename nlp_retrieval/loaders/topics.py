@@ -120,8 +120,7 @@ class TopicsLoader(BaseQueryLoader):
     def _judged(self) -> tuple[list[Query], list[Gold]]:
         if self.qrels is None:
             return [query for _, query in self.read()], []
-        judgements = read_judgements(self.qrels)
-        return judged_queries(self.path, self.read(), judgements, self.qrels)
+        return judged_queries(self.path, self.read(), read_judgements(self.qrels), self.qrels)
 
     def read(self) -> Iterator[tuple[str, Query]]:
         """Yield all queries of the file, judged or not, each with its location.

@@ -618,9 +618,6 @@ def _part_of_name(before: str, after: str) -> bool:
     return _NAME_AFTER.match(after) is not None and power is None and not _is_together(after[0])
 
 
-# The marks of numbers in a text.
-
-
 _SPACES = dict.fromkeys("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", "\u00a0")
 _SHAPES = _SPACES | {
     "\uff0e": ".", "\u2024": ".", "\uff0c": ",", "\uff05": "%", "\u066a": "%", "\ufe6a": "%", "\uff0d": "\u2212",

@@ -179,10 +179,7 @@ def quantities_of(text: str) -> list[Quantity]:
 
 
 def same_value(one: Quantity, other: Quantity) -> bool:
-    """Return whether two quantities of one unit have the same value, to the precision of the less exact one.
-
-    An approximate quantity allows a tenth more; a range agrees with values within it.
-    """
+    """Return whether two quantities of one unit agree to the less exact precision; a tenth more if one is approximate."""
     loose = 0.1 * min(abs(one.value), abs(other.value)) if one.approximate or other.approximate else 0.0
     slack = max(one.exact, other.exact, loose, 1e-9 * abs(one.value))
     return one.value <= other.upper + slack and other.value <= one.upper + slack
@@ -235,12 +232,9 @@ def _measured(text: str) -> Iterator[tuple[Number, Number]]:
     for number in islice(read_numbers(text), _MOST_READ):
         first, lower = lower or number, None
         measured = number if number.percent or number.unit else first  # a currency is before a range
+        has_unit = measured.percent or measured.unit[:1] not in {"", "?"}
         if number.goes_on:
             lower = number
-        elif (
-            (measured.percent or measured.unit[:1] not in {"", "?"})
-            and measured.unit != "date"
-            and not math.isnan(number.value)
-        ):
+        elif has_unit and measured.unit != "date" and not math.isnan(number.value):
             same = (first.percent, first.unit) == (measured.percent, measured.unit)
             yield (first if same else number), number

@@ -69,7 +69,9 @@ def normalize_title(title: str) -> str:
         >>> normalize_title("the_Blade Runner") == normalize_title("The Blade  Runner")
         True
     """
-    text = _fold(_unescape(title))
+    text = _unescape(title)
+    # Composed at the end, so that an accent is part of its letter wherever Unicode has the letter.
+    text = text.lower() if text.isascii() else normalize("NFC", normalize("NFD", text).casefold())
     qualifier = _QUALIFIER.search(text)
     if qualifier:
         head, inner = _words(text[: qualifier.start()]), _words(qualifier.group(1))
@@ -86,14 +88,6 @@ def _unescape(title: str) -> str:
             break
         title = resolved
     return title
-
-
-def _fold(text: str) -> str:
-    """Remove differences of case and of encoding."""
-    if text.isascii():
-        return text.lower()
-    # Composed at the end, so that an accent is part of its letter wherever Unicode has the letter.
-    return normalize("NFC", normalize("NFD", text).casefold())
 
 
 def _words(text: str) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 Unit = tuple[str, float]
 """The base of a unit, and its size in it."""
 
-
 _UNITS: dict[str, dict[str, Unit]] = {}
 """The units by kind and by form: masses, which a gas may follow, symbols, words, currencies before a number, and scales."""
 

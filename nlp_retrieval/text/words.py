@@ -297,7 +297,9 @@ class Words:
         words = patterns.names.findall(_punctuated(text)) if has_name else []
         for word in patterns.mixed.findall(text):
             if _PAIRED.match(word):
-                words += _pairs(patterns.character.findall(word), singles=passage)
+                characters = patterns.character.findall(word)
+                pairs = [first + second for first, second in pairwise(characters)]
+                words += pairs + characters if passage or not pairs else pairs
             else:
                 words.append(word)
         return words
@@ -329,13 +331,6 @@ def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
 def _punctuated(text: str) -> str:
     """Return the parts of a text between spaces that are not just words: a quarter of most texts."""
     return " ".join(filterfalse(str.isalnum, text.split()))
-
-
-def _pairs(characters: list[str], *, singles: bool) -> list[str]:
-    if len(characters) == 1:
-        return characters
-    pairs = [first + second for first, second in pairwise(characters)]
-    return pairs + characters if singles else pairs
 
 
 _KEPT = 500_000
