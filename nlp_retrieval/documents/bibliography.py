@@ -21,7 +21,7 @@ from nlp_retrieval.text import printable
 
 _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
-_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "extra")
+_PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "eprint", "extra")
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:

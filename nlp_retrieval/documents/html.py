@@ -326,7 +326,7 @@ class _Page:
                 if cell is None:
                     break
                 pieces = self._inner(cell, line)
-                rows_down = number_of(cell, "rowspan") - 1
+                rows_down = (_MOST_SPANNED if cell.get("rowspan") == "0" else number_of(cell, "rowspan")) - 1  # 0: all below
                 copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
                 copied = copied if sum(len(piece.text) for piece in copied) <= _LONGEST_SPANNED else []
                 for number in range(number_of(cell, "colspan")):

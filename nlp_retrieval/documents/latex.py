@@ -39,7 +39,7 @@ _PARAGRAPH = re.compile(r"(\n[ \t]*\n\s*)")
 _SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
 _OTHER_FILES = re.compile(
-    r"(?<!\\)\\(input|include|subfile|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300})\}"
+    r"(?<!\\)\\(input|include|subfile|import(?=\{)|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300}(?:\}\{[^{}]{1,300})?)\}"
 )
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
 _NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
@@ -49,7 +49,8 @@ _SEVERAL = re.compile(
 """A citation of several works, with notes of each and of all together."""
 
 _POINTED = re.compile(r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)<[^<>\n]{0,200}>")  # a note of apacite
-_LISTING = re.compile(r"\\lstinline(?:\[[^\]\n]{0,200}\])?(\{|(?=[^A-Za-z\s\[]))")
+_LISTING = re.compile(r"\\lstinline(?:\[[^\]\n]{0,200}\])?(?:\{([^{}\n]{0,1000})\}|(?=[^A-Za-z\s\[{]))")
+_INPUT = re.compile(r"\\input[ \t]{1,5}([\w./-]{1,200})")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 _UNREAD = re.compile(
     r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
@@ -69,11 +70,13 @@ def read_latex(text: str, where: str) -> Document:
     from pylatexenc.latexwalker import LatexWalkerError
 
     text, removed = clean_text(text)
+    text = _INPUT.sub(r"\\input{\1}", text)
     source = _COMMENT.sub("", text)
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
     body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
-    body = _LISTING.sub(lambda listing: r"\texttt{" if listing[1] else r"\verb", body)
+    # no text holds the delimiter: it is a control character, and those are cleaned away
+    body = _LISTING.sub(lambda listing: r"\verb" + (f"\x01{listing[1]}\x01" if listing[1] else ""), body)
     reader = _Latex(_SEVERAL.sub(_cited_together, _POINTED.sub(r"\1", body)), source)
     try:
         page = with_lines(parse_page(f"<html><body>{reader.read()}</body></html>", where))
@@ -227,6 +230,10 @@ class _Latex:
             self._walk(groups[:1])
             self._add("/")
             self._walk(groups[1:])
+        elif shown == "code" and any(
+            self._macros.get(_macro(each), ("", ""))[1] == "link" for each in groups[-1].nodelist or ()
+        ):
+            self._walk(groups[-1:])
         elif shown in ("num", "unit"):
             self._add(_quantity(name, shown == "num", [_inner(group) for group in groups]))
         else:
@@ -289,7 +296,15 @@ class _Latex:
         else:
             groups, options = _arguments(node)
             self._begin(tag)
-            self._walk(node.nodelist)
+            nodes = list(node.nodelist)
+            if (
+                name in ("frame", "block", "alertblock", "exampleblock")
+                and nodes
+                and type(nodes[0]).__name__ == "LatexGroupNode"
+            ):
+                self._within("h3", nodes[:1])  # the title of a slide
+                del nodes[:1]
+            self._walk(nodes)
             if "quote" in name:  # who is quoted
                 self._walk(options if name == "displayquote" else ())
                 self._cite(",".join(map(_inner, groups)))

@@ -23,7 +23,7 @@ janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro
 januari februari maart april mei juni juli augustus september oktober november december
 januari februari mars april maj juni juli augusti september oktober november december"""
 _ELSEWHERE = {name: number for line in _OTHER_LANGUAGES.splitlines() for number, name in enumerate(line.split(), 1)}
-_OTHER_NAME = rf"(?!Mars|MARS|{_NAME})(?i:{'|'.join(_ELSEWHERE)})"
+_OTHER_NAME = rf"(?!(?:Mars|MARS|Mayo|MAYO|{_NAME})\b)(?i:{'|'.join(_ELSEWHERE)})"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TO = r"\s?(?:[-\u2013\u2014,/&]|to\b|and\b|or\b)\s?"
 _DAYS = rf"{_DAY}(?:{_TO}{_DAY}){{0,3}}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import nlp_retrieval
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
-MOST = 73_727
+MOST = 73_666
 """The sum of the figures in ``rooms.tsv``; it only falls."""
 
 

@@ -71,7 +71,12 @@ def notes_of(document: Document) -> list[str]:
             r"\ang{45;30;10}, \SI{5}{\metre\tothe{3}}, \si{\per\raiseto{2}\second}, \qtyproduct{2x3}{\m}.",
             "45°30\u203210\u2033, 5 m³, /s², 2 \u00d7 3 m.",
         ),
-        ("a.tex", r"Of \lstinline|x_y|, \lstinline[language=C]{x_y} and \verb|x_y|.", "Of x_y, x_y and x_y."),
+        ("a.tex", r"Of \lstinline|x_y|, \lstinline[language=C]{a % $b} and \verb|x_y|.", "Of x_y, a % $b and x_y."),
+        (
+            "a.tex",
+            r"\begin{block}{Note 5}10 people came.\end{block}Ants \input a/b run.",
+            "Note 5\n\n10 people came.\n\nAnts run.",
+        ),
         (
             "a.tex",
             r"He wrote \foreigntextquote{german}[Roe][!]{so}, \newcommand{\mycite}[2]{#1 \cite{#2}}\mycite{A}{b}.",
