@@ -103,7 +103,7 @@ def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_the
         ({"searchers": {" \n": Searcher(["bm25"])}}, ConfigurationError, r"is called ' \\n'; give it a name"),
         ({"searchers": {1: Searcher(["bm25"])}}, ConfigurationError, "a searcher is called 1; give it a name"),
         ({"searchers": [Searcher(["bm25"]), 5]}, ConfigurationError, r"searchers\[1\] is int, not a searcher"),
-        ({"searchers": "bm25"}, ConfigurationError, "as a list, or by name, not as str"),
+        ({"searchers": "bm25"}, ConfigurationError, "expected searchers by name, .* found 'bm25'"),
         ({"searchers": []}, ConfigurationError, "at least one searcher"),
         ({"queries": TOPICS.drop(columns="query")}, QueryError, "queries: DataFrame, row 1: no column with the query"),
         ({"gold": QRELS.drop(columns="docno")}, GoldError, "gold: DataFrame, row 1: no column of the item"),
