@@ -48,24 +48,26 @@ class Display:
         if silent or self.mode == "off" or not (drawn or self.mode == "lines"):
             yield lambda _: None
             return
-        done, begun = 0, time.monotonic()
-        with self._lock:
-            bars = self._bars = self._bars or _bars()
-            task = bars.add_task(what, total=total)
-            if drawn and total is None:  # it may not advance
-                with suppress(OSError, ValueError):
-                    bars.start()
+        done, begun, bars = 0, time.monotonic(), None
+        if drawn:
+            with self._lock:
+                bars = self._bars = self._bars or _bars()
+                task = bars.add_task(what, total=total)
+                if total is None:  # it may not advance
+                    with suppress(OSError, ValueError):
+                        bars.start()
 
         def advance(n: int) -> None:
             nonlocal done
             with self._lock, suppress(OSError, ValueError):  # a terminal that is gone or a full disk must not end the work
                 done += n
-                bars.update(task, advance=n)
+                if bars is not None:
+                    bars.update(task, advance=n)
                 now = time.monotonic()
                 if now - begun < _AFTER or now - self._last < (_REDRAWN if drawn else _REPORTED):
                     return
                 self._last = now
-                if drawn:
+                if bars is not None:
                     bars.start()
                     bars.refresh()
                 else:
@@ -75,11 +77,12 @@ class Display:
         try:
             yield advance
         finally:
-            with self._lock:
-                bars.remove_task(task)
-                if not bars.tasks:
-                    self.clear()
-                    self._bars = None
+            if bars is not None:
+                with self._lock:
+                    bars.remove_task(task)
+                    if not bars.tasks:
+                        self.clear()
+                        self._bars = None
 
     def clear(self) -> None:
         """Erase the lines, so that something else can be written."""

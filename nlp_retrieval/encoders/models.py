@@ -210,11 +210,14 @@ def alone_for(texts: Sequence[str]) -> Iterator[None]:
     """Let torch use only this thread for a single short text, as in a search: it is as fast as several."""
     torch = sys.modules["torch"]
     before: int = torch.get_num_threads()
-    torch.set_num_threads(1 if len(texts) == 1 and len(texts[0]) <= 1000 else before)
+    alone = len(texts) == 1 and len(texts[0]) <= 1000 and before > 1  # else another thread's change could be kept
+    if alone:
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        if alone:
+            torch.set_num_threads(before)
 
 
 _open: WeakValueDictionary[tuple[type, str], Any] = WeakValueDictionary()

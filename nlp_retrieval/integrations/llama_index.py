@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 
 from nlp_retrieval.core.files.records import as_id, make_item
@@ -47,6 +48,9 @@ class LlamaIndexRetriever(BaseRetriever):
             )
             for hit in results
         ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)  # LlamaIndex's own would block the event loop
 
 
 def to_items(nodes: Iterable[BaseNode]) -> Iterator[SearchableItem]:

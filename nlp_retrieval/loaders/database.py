@@ -286,7 +286,7 @@ class DatabaseLoader(RecordLoader):
         return self.used_columns(names)
 
     def _record(self, location: str, row: dict[str, object]) -> tuple[str, JsonObject]:
-        field = self.id_field
+        field = self._id_field_in(row)
         if field is not None and field in row:
             known = plain_value(location, field, row[field], whole=True, cure=_CURE)
             row[field] = known

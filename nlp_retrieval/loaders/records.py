@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from nlp_retrieval.core.files.records import (
     with_title,
 )
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 
 
@@ -90,9 +90,9 @@ class RecordLoader(BaseLoader):
         for parameter, field, aliases in wanted:
             if field not in (None, "title") and field not in columns:
                 raise missing_field(location, parameter, field, columns, aliases)
-        for name, count in Counter(self.used_columns(list(columns))).items():
-            if count > 1:
-                raise SourceError(f'{location}: {count} columns are called "{name[:40]}"; rename one')
+        used = self.used_columns(list(columns))
+        if (repeated := first_repeated(used)) is not None:
+            raise SourceError(f'{location}: {used.count(repeated)} columns are called "{repeated[:40]}"; rename one')
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
         """Return the columns of a table that become items."""

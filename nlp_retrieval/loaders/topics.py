@@ -245,15 +245,12 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 def _simplified(path: str | Path, text: str) -> str:
     """A text with its lines, but without comments, instructions and declarations, and with CDATA as escaped text."""
     for begin, end in (("<![CDATA[", "]]>"), ("<!--", "-->"), ("<?", "?>")):
-        first, *others = text.split(begin)
-        pieces = [first]
-        for other in others:
-            inside, ended, after = other.partition(end)
-            if not ended:  # text that only looks like markup
-                pieces += (begin, other)
-            else:
-                pieces += (escape(inside) if begin == "<![CDATA[" else "\n" * inside.count("\n"), after)
-        text = "".join(pieces)
+        pieces, at = list[str](), 0
+        while (first := text.find(begin, at)) >= 0 and (last := text.find(end, first + len(begin))) >= 0:
+            inside = text[first + len(begin) : last]
+            pieces += (text[at:first], escape(inside) if begin == "<![CDATA[" else "\n" * inside.count("\n"))
+            at = last + len(end)
+        text = "".join(pieces) + text[at:]  # a mark without an end is text that only looks like markup
     if (at := text.find("<!ENTITY")) >= 0:
         line = text.count("\n", 0, at) + 1
         raise SourceError(f"{path}, line {line}: it declares XML entities, which are not read; remove them")

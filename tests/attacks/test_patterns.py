@@ -22,8 +22,8 @@ ATTACKED = {
     ),
     "model answers": in_all(
         "final_answer(text), final_answer('analysisWe ' + text), read_phrases(text, 'claim', 5, 5), "
-        "read_passage(text, 'claim', 5)",
-        f"{_FROM}.lm.reading import final_answer, read_passage, read_phrases",
+        "read_passage(text, 'claim', 5), unwrapped(text)",
+        f"{_FROM}.lm.reading import final_answer, read_passage, read_phrases, unwrapped",
     ),
     "normal forms": """
 from nlp_retrieval.core.unicode import find_lone_surrogate, normalize

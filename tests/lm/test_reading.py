@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.lm.reading import read_line, read_object, read_passage, read_phrases
+from nlp_retrieval.lm.reading import read_line, read_object, read_passage, read_phrases, unwrapped
 
 CLAIM = "The director of Lolita was born in New York."
 
@@ -55,7 +55,7 @@ def test_an_answer_without_a_phrase_is_none(subtests: pytest.Subtests):
 def test_quotation_marks_brackets_and_asterisks_of_a_text_stay():
     for text in ['"Lolita" (1962)', "*Lolita* by [Kubrick]", "**Lolita**", "'Lolita'", "[Lolita]"]:
         assert read_phrases([text], CLAIM, 3, 32) == read_phrases(f"1. {text}\n", CLAIM, 3, 32) == [text]
-        assert read_passage(f" {text}\n", CLAIM, 32) == read_line(f" {text}\n", 32) == text
+        assert read_passage(f" {text}\n", CLAIM, 32) == read_line(f" {text}\n", 32) == unwrapped(text) == text
 
 
 @given(answer=st.recursive(st.none() | st.integers() | st.text(max_size=40), lambda inner: st.lists(inner, max_size=5)))

@@ -134,10 +134,14 @@ def check_folder_for_output(folder: Path) -> None:
 
 def check_file_for_output(path: Path) -> None:
     """Raise an :class:`OutputError` if a file cannot be written, before work that takes long."""
+    _refuse_device(path)
+    check_folder_for_output(path.parent)
+
+
+def _refuse_device(path: Path) -> None:
     with _explained_output(path):
         if path.exists() and not path.is_file():
             raise FileExistsError(errno.EEXIST, "it exists and is not a file")
-    check_folder_for_output(path.parent)
 
 
 def write_output(path: Path, content: bytes) -> None:
@@ -146,7 +150,7 @@ def write_output(path: Path, content: bytes) -> None:
     Examples:
         >>> write_output(Path("results/table.md"), b"| a |")
     """
-    check_file_for_output(path)
+    _refuse_device(path)
     with _explained_output(path):
         make_folder(path.parent)
         clear_asides(path)

@@ -127,7 +127,7 @@ def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonO
         return metadata if nested is None else metadata | {"metadata": nested}
     for key, value in nested.items():
         if key in metadata and metadata[key] != value:
-            raise SourceError(f'{location}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
+            raise _two_values(location, key)
         metadata[key] = value
     return metadata
 
@@ -137,8 +137,12 @@ def with_title(location: str, title: str, metadata: JsonObject) -> JsonObject:
     if not title:
         return metadata
     if metadata.get("title") not in (None, "", title):
-        raise SourceError(f'{location}: "title" is in the row and, with another value, in its "metadata"; rename one')
+        raise _two_values(location, "title")
     return metadata | {"title": title}
+
+
+def _two_values(location: str, key: str) -> SourceError:
+    return SourceError(f'{location}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
 
 
 def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -> SearchableItem:

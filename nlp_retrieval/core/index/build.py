@@ -27,9 +27,9 @@ from filelock import FileLock, Timeout
 from numpy.typing import DTypeLike, NDArray
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.components.component import Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make_folder, publish_folder, sync, write_atomically
-from nlp_retrieval.core.files.cache import read_own
+from nlp_retrieval.core.files.cache import digest_of_key, read_own
 from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
@@ -130,8 +130,8 @@ def resumed_batches(
     found: EncodedBatch | None = None
 
     def path_of(texts: list[str]) -> Path:
-        decided = canonical_json([__version__, "npz", settings, np.dtype(dtype).str, texts]).encode("utf-8", "surrogatepass")
-        return writer.directory / f"{PREFIX}{hashlib.sha256(decided).hexdigest()[:32]}"
+        decided = digest_of_key([__version__, "npz", settings, np.dtype(dtype).str, texts])
+        return writer.directory / f"{PREFIX}{decided.hex()[:32]}"
 
     def missing() -> Iterator[list[str]]:
         """The batches up to the next one that is stored, which is found."""

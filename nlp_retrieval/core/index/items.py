@@ -28,7 +28,7 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.opening import explain_file_limit
-from nlp_retrieval.core.filters import TIME, Combination, Condition, Filter, Where, instant_of, kind_of, parse_filter
+from nlp_retrieval.core.filters import TIME, Combination, Condition, Filter, Where, instant_of, kind_of, parse_filter, shown
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
@@ -498,8 +498,8 @@ class ItemTable:
         wrong = [value for value in asked if kind_of(value) not in held]
         if wrong and (kind is not None or len(wrong) == len(asked)):
             has = " or a ".join(sorted(map(str, held))) or "list or an object"
-            told = f"where: {wanted.key} is a {has} in this index, and {wrong[0]!r:.80} is a {kind_of(wrong[0])}"
-            raise QueryError(f"{told}; give one of its kind")
+            said = f"where: {wanted.key} is a {has} in this index, and {shown(wrong[0])} is a {kind_of(wrong[0])}"
+            raise QueryError(f"{said}; give one of its kind")
         if kind is None:
             return np.fromiter(map(wanted.holds, values), np.bool_, len(self))
         return np.concatenate([part.meets(wanted) for part in self._parts])

@@ -7,7 +7,6 @@ about log n times. All are joined when a quarter of the rows belong to deleted i
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ import numpy as np
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.registry import numbered_names
+from nlp_retrieval.core.files.cache import digest_of_key
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import Builder, IndexWriter, checked_items, writing
 from nlp_retrieval.core.index.generation import (
@@ -146,7 +146,7 @@ class IndexChange:
 
 
 def _fingerprint(*parts: str) -> str:
-    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+    return digest_of_key(parts).hex()
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, index_directory, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
@@ -289,9 +289,8 @@ class BaseRetriever(Builder, Expression, ABC):
 
         Signals are named after the label, by default the registry name.
         """
-        asked = [
-            self._searches(list(dict.fromkeys(subqueries))) for subqueries in processed
-        ]  # a repeated sub-query counts once
+        unrepeated = (list(dict.fromkeys(subqueries)) for subqueries in processed)  # a repeated sub-query counts once
+        asked = list(map(self._searches, unrepeated))
         flat = [one for of_query in asked for one in of_query]
         distinct = {one: place for place, one in enumerate(dict.fromkeys(filter(None, flat)))}
         depth = min(k, self._n_rows)
@@ -320,7 +319,7 @@ class BaseRetriever(Builder, Expression, ABC):
         add_note(f"{self.name} found nothing for {len(empty)} of {n_queries} queries: {reasons}")
 
     def _searches(self, subqueries: list[str]) -> list[Any]:
-        """What is searched for one query: its sub-queries, without those that have no word."""
+        """What is searched for one query: its sub-queries, with an empty text for each that has no word."""
         return ["" if has_no_words(subquery) else subquery for subquery in subqueries]
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
@@ -340,7 +339,8 @@ class BaseRetriever(Builder, Expression, ABC):
 class AdaptedRetriever(BaseRetriever):
     """Becomes the base of a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone, and makes an engine of it.
 
-    Where the class defines ``load``, it opens what ``index`` wrote; else items are indexed when the index is opened.
+    Where the class defines ``load``, it opens what ``index`` wrote; else the process that indexed keeps it in memory, and
+    another one indexes the items when it opens the index.
     """
 
     is_adapted = True
@@ -351,9 +351,8 @@ class AdaptedRetriever(BaseRetriever):
 
     def build(self, items: ItemTable, folder: Path) -> None:
         digest = ItemsDigest()
-        for item in items.stream():
-            digest.add(item)
-        self._indexed = digest.hexdigest(), self._index_of(items, folder)
+        listed = list(digest.passing(items.stream()))
+        self._indexed = digest.hexdigest(), self._index_of(listed, items, folder)
         if not any(folder.iterdir()):
             (folder / "in_memory.json").write_text("{}", "utf-8")
 
@@ -375,7 +374,7 @@ class AdaptedRetriever(BaseRetriever):
             opened._indexed = corpus, AdaptedIndex(engine, folder, rows)
         elif self._indexed is None or self._indexed[0] != corpus:
             folder = Path(mkdtemp(prefix="nlp_retrieval-"))
-            index = self._index_of(items, folder)
+            index = self._index_of(list(items.stream_live()), items, folder)
             finalize(index, shutil.rmtree, folder, ignore_errors=True)
             self._indexed = opened._indexed = corpus, index
         elif not self._indexed[1].folder.exists():  # it was built there, and published elsewhere
@@ -386,9 +385,9 @@ class AdaptedRetriever(BaseRetriever):
     def _loads(self) -> bool:
         return type(self).load is not AdaptedRetriever.load
 
-    def _index_of(self, items: ItemTable, folder: Path) -> AdaptedIndex:
+    def _index_of(self, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
         engine: Any = copy.deepcopy(self)
-        listed, rows = list(items.stream_live()), np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
+        rows = np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
         if type(self).index is not BaseRetriever.index:
             engine.index(listed, folder)
         return AdaptedIndex(engine, folder, dict(zip((item.item_id for item in listed), rows.tolist(), strict=True)))

@@ -483,7 +483,7 @@ def _terms(searcher: Searcher) -> list[_Term]:
     """The parts of a sum; a searcher that is more than a sum is one part."""
     fusion, labels, weights = searcher.fusion, list(searcher.retrievers), dict[str, float]()
     is_sum = fusion == (RawScore() if len(labels) == 1 else ReciprocalRankFusion())
-    if isinstance(fusion, WeightedSum) and fusion.weights is not None:
+    if isinstance(fusion, WeightedSum) and fusion.normalization == "minmax" and fusion.weights is not None:
         weights = dict(zip(labels, weights_for(fusion.weights, labels).tolist(), strict=True))
         is_sum = True
     if not is_sum or searcher.processor or searcher.rerankers or searcher.scope != "pooled":

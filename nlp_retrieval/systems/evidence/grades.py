@@ -30,6 +30,8 @@ def assess_source_quality(url: str) -> Grade:
     """Return the grade of a source by its address alone, "A" (best) to "E"; anything but an address of the web has C."""
     parts = urlsplit(canonical_url(url))
     host, path = parts.hostname or "", unquote(parts.path) or "/"
+    if not host:
+        return "C"
     domain = registered_name(host)
     paths = (path, f"{path.rstrip('/')}/")  # a canonical URL lacks the slash at its end
     meets: dict[str, Callable[[str], bool]] = {
@@ -38,7 +40,7 @@ def assess_source_quality(url: str) -> Grade:
         "host": lambda pattern: fnmatchcase(host, pattern),
         "path": lambda pattern: any(fnmatchcase(form, pattern) for form in paths),
     }
-    for rule in quality_rules() if host else ():
+    for rule in quality_rules():
         values = {name: [rule[name]] if isinstance(rule[name], str) else rule[name] for name in meets if name in rule}
         if all(any(map(meets[name], given)) for name, given in values.items()):
             grade: Grade = rule["grade"]

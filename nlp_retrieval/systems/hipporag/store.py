@@ -261,8 +261,8 @@ class KnowledgeStore:
 
         def columns(connection: Connection) -> list[set[str]]:
             inspector = inspect(connection)
-            schema, there = tables[0].schema, set(inspector.get_table_names(tables[0].schema))
-            found = [inspector.get_columns(table.name, schema) if table.name in there else [] for table in tables]
+            schema = tables[0].schema
+            found = [inspector.get_columns(one.name, schema) if inspector.has_table(one.name, schema) else [] for one in tables]
             return [{column["name"].lower() for column in of_table} for of_table in found]
 
         found = self._read(columns, tries=1)
@@ -272,7 +272,7 @@ class KnowledgeStore:
                 f"{self._shown}: these tables are missing, of another version, or of another program: {', '.join(wrong)}; name "
                 "another database or schema, and extract again"
             )
-        return any(map(bool, found))
+        return any(found)
 
     def _read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
         try:

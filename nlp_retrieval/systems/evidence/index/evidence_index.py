@@ -164,9 +164,9 @@ class EvidenceIndex:
     def named(self, source: str) -> str:
         """Return the URL under which a source is stored, by a URL or the key of a text; a ``QueryError`` if there is none."""
         key = source.strip()
-        of_text = [version for version in self._store.all_versions() if key in (version.key, version.sha256)]
-        urls = [version.canonical for version in of_text if version.newest]
-        if of_text and len(urls) != 1:
+        versions = [version for url in self._store.urls(key) for version in self._store.versions(url)]
+        urls = [each.canonical for each in versions if each.newest and key in (each.key, each.sha256)]
+        if versions and len(urls) != 1:
             raise QueryError(f"the text {key} is now at {len(urls)} URLs; name the source by its URL")
         canonical = urls[0] if urls else canonical_url(source)
         if not self._store.versions(canonical):

@@ -11,7 +11,6 @@ from typing import Literal
 from nlp_retrieval.systems.evidence.lookups.contradictions import Denial, Opposite, denial, negated, of_another, opposite_words
 from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of, replaced_things
 from nlp_retrieval.systems.evidence.lookups.numbers import (
-    Misplaced,
     MissingFigures,
     are_of_one_kind,
     is_year,
@@ -59,9 +58,7 @@ class Checks:
     signals: dict[str, float]
     sentence: Span
     figures: MissingFigures
-    misplaced: list[Misplaced]
     names: list[str]
-    things: list[str]
     denial: Denial
     opposite: Opposite | None
     other_way: tuple[Sentence, str] | None
@@ -76,8 +73,7 @@ def check(claim: str, passage: str) -> Checks:
     overlap, nearest_overlap = share(wanted, content(passage)), share(wanted, nearest.content) if nearest else 0.0
     run = longest_run(words_of(claim), words_of(nearest.text)) if nearest else 0.0
     pairs, pairs_there = set(pairwise(stemmed(claim))), set(pairwise(stemmed(passage)))
-    figures, wrong = missing_figures(claim, passage), misplaced(claim, passage)
-    names, things = missing_names(claim, passage), replaced_things(claim, passage)
+    figures, names = missing_figures(claim, passage), missing_names(claim, passage)
     denied, opposite, other_way = denial(claim, there), opposite_words(claim, there), of_another(claim, there)
     contradicting = [
         denied.sentence if denied.says else None,
@@ -100,7 +96,7 @@ def check(claim: str, passage: str) -> Checks:
         "claim_negated": float(bool(negated(claim))),
     }
     span = deciding.span if deciding else (0, 0)
-    return Checks(signals, span, figures, wrong, names, things, denied, opposite, other_way, nearest)
+    return Checks(signals, span, figures, names, denied, opposite, other_way, nearest)
 
 
 @dataclass(frozen=True)
@@ -125,10 +121,10 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         found = missing_figures(claim, whole)
         figures = found._replace(computed=figures.computed or found.computed)
     names = checks.names and missing_names(claim, whole)
-    things = checks.things and replaced_things(claim, whole)
+    things = replaced_things(claim, read) and replaced_things(claim, whole)
     all_names = (*names, *things)
     findings = [_missing(claim, figures, all_names, checks)] if figures.dates or figures.numbers else []
-    if wrong := checks.misplaced and misplaced(claim, whole):
+    if wrong := misplaced(claim, read) and misplaced(claim, whole):
         says = " and ".join(f"where this says {number}, the source has {other}" for number, other in wrong)
         findings.append(Objection("binding", "other number", says, True))
     if denied := checks.denial.says:

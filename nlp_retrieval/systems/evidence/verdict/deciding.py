@@ -77,8 +77,7 @@ class Decider:
             by_words = there.findings or self.by_words
             looked.append((there, self._lexical.judge_pairs([question.claim], [question.read])[0] if by_words else None))
         left = [question for question, (_, judgement) in zip(questions, looked, strict=True) if judgement is None]
-        answers = self.verifier.judge([one.claim for one in left], [one.read for one in left]) if left else []
-        asked = iter(answers)
+        asked = iter(self.verifier.judge([one.claim for one in left], [one.read for one in left]))
         return [
             self._decision(question, there, next(asked) if judgement is None else judgement)
             for question, (there, judgement) in zip(questions, looked, strict=True)

@@ -156,10 +156,11 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
         KnowledgeStore("env:STORE_URL")
 
 
-def test_tables_of_somebody_else_are_left_alone(tmp_path):
+@pytest.mark.parametrize("statement", ["CREATE TABLE passages (id, text)", "CREATE VIEW passages AS SELECT 1 AS id"])
+def test_tables_of_somebody_else_are_left_alone(statement, tmp_path):
     path = tmp_path / "mine.db"
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE passages (id, text)")
+        connection.execute(statement)
     for create in (True, False):
         with pytest.raises(SourceError, match="of another program"):
             KnowledgeStore(str(path), create=create)
