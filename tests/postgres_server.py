@@ -35,8 +35,7 @@ def _started(kind: str) -> str:
     return server.url()
 
 
-def env_url(kind: str = "embedded") -> str:
-    """The server of a kind, started, as the name of an environment variable that holds its URL."""
-    name = f"{VARIABLE}_{kind.upper()}"
-    os.environ[name] = admin_url(kind)
-    return f"env:{name}"
+def env_url() -> str:
+    """The embedded server, started, as the name of an environment variable that holds its URL."""
+    os.environ[VARIABLE] = admin_url()
+    return f"env:{VARIABLE}"

@@ -88,7 +88,7 @@ def read_trajectories(
         ('steps', 'q1', ['whale'])
     """
     place = Path(path)
-    if wrong := [name for name, does in (tools or {}).items() if does not in ("search", "open", "note", "other")]:
+    if wrong := [name for name, does in (tools or {}).items() if not name or does not in ("search", "open", "note", "other")]:
         raise ConfigurationError(f"tools: {wrong[0]!r}: a tool is 'search', 'open' or 'other'; write --tool NAME=search")
     ids = {plain_question(query.text): query.query_id for query in questions}
     named = place.name.removesuffix(".gz").rpartition(".")[0] or place.name

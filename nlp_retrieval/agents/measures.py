@@ -231,12 +231,13 @@ def evaluate_trajectories(
             f"none of the {len(trajectories):,} trajectories is of a question with gold (asked: {asked!r}; judged: "
             f"{next(iter(judged))!r}); are both of the same collection?"
         )
-    came = dict.fromkeys(item_id for trajectory in trajectories for item_id in trajectory.seen())
-    if unknown := [item_id for item_id in came if titles is not None and item_id not in titles]:
-        raise ItemError(
-            f"{len(unknown):,} of {len(came):,} items that came back are not in the corpus (the first: {unknown[0]!r}); give "
-            "the corpus that the agents searched"
-        )
+    if titles is not None:
+        came = dict.fromkeys(item_id for trajectory in trajectories for item_id in trajectory.seen())
+        if unknown := [item_id for item_id in came if item_id not in titles]:
+            raise ItemError(
+                f"{len(unknown):,} of {len(came):,} items that came back are not in the corpus (the first: {unknown[0]!r}); "
+                "give the corpus that the agents searched"
+            )
     units = {each: wanted for each, wanted in judged.items() if any(each in own for own in by_agent.values())}
     for note in _notes(by_agent, list(units), len(trajectories)):
         warnings.warn(note, RetrievalWarning, stacklevel=2)
@@ -262,7 +263,7 @@ def evaluate_trajectories(
 def _units(gold: Sequence[Gold], titles: Mapping[str, str] | None, relevant_from: int) -> dict[str, _Units]:
     """Return the relevant documents of the questions that have some."""
     if titles is None and any(judged.by == "title" for judged in gold):
-        raise GoldError("the gold names titles; give titles, by the ids of the items that the agents found (--corpus)")
+        raise GoldError("the gold names titles; give titles, by the ids of the items that the agents found (--config)")
     units = {}
     for judged, documents in zip(gold, relevant_documents(gold, relevant_from), strict=True):
         if keys := [key for key, (grade, _) in documents.items() if grade >= relevant_from]:

@@ -385,7 +385,7 @@ class AgentSearcher(BaseSearcher):
             except BudgetSpentError:
                 pass
             except Exception as error:
-                failure = error
+                failure = None if tools.spent else error
         if (seconds := search_context().seconds) is not None:
             seconds["agent"] = seconds.get("agent", 0.0) + time.perf_counter() - begin - tools.searching
         reason = "its budget is spent" if tools.spent else "" if failure is None else clean_text(reason_of(failure))

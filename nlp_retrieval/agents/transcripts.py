@@ -111,7 +111,7 @@ def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | 
         return {**extra, **about, "messages": list(_messages_of_atif(row["steps"], location))}
     asked, answered = row.get("input"), row.get("output")
     if isinstance(asked, list) or isinstance(answered, list) or (isinstance(asked, str) and "output" in row):
-        sides = {"user": asked, "assistant": answered}
+        sides = {role: given for role, given in (("user", asked), ("assistant", answered)) if given is not None}
         listed = (given if isinstance(given, list) else [{"role": role, "content": given}] for role, given in sides.items())
         return {**row, "messages": [message for messages in listed for message in messages]}
     return None

@@ -31,7 +31,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.checked import keys_of
 from nlp_retrieval.benchmarks.cost import Cost
-from nlp_retrieval.benchmarks.entrants import Entry, TrecRun, as_searcher, generation_of, grouped, search_each
+from nlp_retrieval.benchmarks.entrants import Entry, TrecRun, as_searcher, generation_of, grouped, refuse_filters, search_each
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.grid import build_grid
@@ -153,7 +153,6 @@ class _Benchmark:
 
     def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:
         self.settings, self.say = settings, say
-        self.folder = Path(settings.index_path or "")
         self.store = None if settings.stage_folder is None else StageStore(settings.stage_folder)
         self.stages = Stages() if self.store is None else SharedStages(self.store)
         self.errors: dict[str, Exception] = {}
@@ -186,8 +185,8 @@ class _Benchmark:
     def check_ready(self) -> None:
         """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing."""
         settings = self.settings
-        if not os.path.lexists(self.folder / MANIFEST_FILE):  # an existing index need not be writable
-            check_folder_for_output(self.folder)
+        if not os.path.lexists(settings.index_folder / MANIFEST_FILE):  # an existing index need not be writable
+            check_folder_for_output(settings.index_folder)
         for part in with_held(settings.answerer) if settings.answerer is not None else ():
             part.check_ready()
         for name, searcher in self.left().items():
@@ -207,7 +206,7 @@ class _Benchmark:
             with self.attempt(name):
                 if held is None or not self._opens(searcher):
                     self.say(f"{name}: indexing")
-                    searcher.index(self.settings.loader, self.folder)
+                    searcher.index(self.settings.loader, self.settings.index_folder)
                 _refuse_other_corpus(held, searcher)
                 held = held or generation_of(searcher)
         self.raise_if_all_failed()
@@ -215,7 +214,7 @@ class _Benchmark:
 
     def _opens(self, searcher: BaseSearcher) -> bool:
         try:
-            searcher.open(self.folder)
+            searcher.open(self.settings.index_folder)
         except (IndexMissingError, IndexMismatchError):
             return False
         return True
@@ -296,6 +295,7 @@ class _Benchmark:
         if hasattr(searcher, "expect"):  # it keeps what it does for each question, under the question's id
             searcher.expect(self.settings.queries)
         filters = self.settings.filters
+        refuse_filters(searcher, filters)
         sample = drawn_sample(self.texts, self.settings.latency_queries, self.settings.seed, filters)
         with record_calls() as asked:
             timing = timed(searcher, *sample, self.store)

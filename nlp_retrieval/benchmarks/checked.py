@@ -114,9 +114,8 @@ def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
         return ConfigurationError(f"{start}unknown key {location[-1]!r}; {nearest(str(location[-1]), names.values())}")
     if kind in _MISSING:
         lacking = str(location[-1])
-        return ConfigurationError(
-            f"{start}{names.get(lacking, lacking)!r} missing; keys there can be: {', '.join(names.values())}"
-        )
+        known = f"; keys there can be: {', '.join(names.values())}" if len(location) == 1 else ""
+        return ConfigurationError(f"{start}{names.get(lacking, lacking)!r} missing{known}")
     inside = [] if location[-1:] == ["[key]"] else location[1:]
     place = ".".join(filter(None, [names.get(field, field), *map(str, inside)]))
     raised = problem.get("ctx", {}).get("error")

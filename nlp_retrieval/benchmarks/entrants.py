@@ -124,13 +124,17 @@ def grouped(filters: Iterable[Where | None]) -> list[tuple[Where | None, list[in
     return list(groups.values())
 
 
-def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
-    """Search for queries with the same filter, or none."""
-    if where is not None and "where" not in inspect.signature(searcher.search).parameters:
+def refuse_filters(searcher: Any, filters: Iterable[Where | None]) -> None:
+    """Raise a ConfigurationError if there are filters and a searcher takes none."""
+    if any(where is not None for where in filters) and "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError(
             f"{type(searcher).__name__}.search takes no filter (no parameter 'where'), and the queries of this benchmark have "
             "filters; leave out where and where_from, or this configuration"
         )
+
+
+def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
+    """Search for queries with the same filter, or none."""
     found: list[list[RetrievalResult]] = searcher.search(texts, k, **({} if where is None else {"where": where}))
     return found
 

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
 from nlp_retrieval.benchmarks.checked import Integer, by_field, keys_of, read_settings, settings, values_of
 from nlp_retrieval.benchmarks.cost import Prices, read_prices
-from nlp_retrieval.benchmarks.entrants import Entry, TrecRun, as_searcher
+from nlp_retrieval.benchmarks.entrants import Entry, as_searcher
 from nlp_retrieval.benchmarks.evaluate import read_gold
 from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
@@ -28,7 +28,6 @@ from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.generation import Generation, index_directory
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import check_k, first_repeated
-from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.unicode import refuse_lone_surrogates
@@ -65,8 +64,6 @@ def _searchers(value: object) -> dict[str, Entry]:
 
 def _composed(value: Any, where: str) -> Any:
     """Return a searcher of a retriever, its name, the settings of a searcher, or a program; a searcher as it is."""
-    if isinstance(value, BaseSearcher | TrecRun):
-        return value
     if isinstance(value, Mapping):
         return build("searchers", {"name": Searcher.name} | dict(value), where)
     if isinstance(value, type):
@@ -327,6 +324,11 @@ class BenchmarkSettings:
         """Processes that encode passages for the index and compute stages of searches."""
         return Workers(self.workers, self.ray)
 
+    @property
+    def index_folder(self) -> Path:
+        """The index directory."""
+        return Path(self.index_path or "")
+
     @cached_property
     def filters(self) -> list[Where | None]:
         """Return the filter of each query; None if there are no filters."""
@@ -498,7 +500,10 @@ def read_benchmark_config(
         values["k_values"] = [values["k_values"]]
     built = {name: _built(name, value, where) for name, value in values.items()}
     if "grid" in values:
-        written = _searchers(values["searchers"]) if "searchers" in values else {}
+        try:
+            written = _searchers(values["searchers"]) if "searchers" in values else {}
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from None
         given = read_settings(GridSettings, values["grid"], f"{where}: grid")
         grid = build_grid(given.searcher, given.vary, given.skip, f"{where}: grid")
         if twice := grid.searchers.keys() & written.keys():

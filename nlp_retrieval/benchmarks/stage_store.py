@@ -124,8 +124,9 @@ def _read(path: Path) -> Entry | None:
 
 def key_of(stage: str, content: Mapping[str, Any]) -> str:
     """Return the key of a stage, in hexadecimal, from everything that determines its result, as plain values."""
-    versions = describe_environment()["versions"] | {"own code": own_code()}
-    whole = {"stage": stage, "format": FORMAT, "versions": versions, "content": dict(content)}
+    # wandb only records runs
+    versions = {name: version for name, version in describe_environment()["versions"].items() if name != "wandb"}
+    whole = {"stage": stage, "format": FORMAT, "versions": versions | {"own code": own_code()}, "content": dict(content)}
     return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
 
 

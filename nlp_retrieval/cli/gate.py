@@ -18,7 +18,9 @@ def command(
     config: Annotated[Path, typer.Argument(help="YAML: baseline, queries, margins, searcher, index, corpus.")],
     update: Annotated[bool, typer.Option("--update", help="Accept what is found now as the baseline.")] = False,
     reason: Annotated[str, typer.Option(help="Why it is accepted, with --update; kept in the baseline.")] = "",
-    accept_losses: Annotated[bool, typer.Option("--accept-losses", help="With --update, losses and missing gold too.")] = False,
+    accept_losses: Annotated[
+        bool, typer.Option("--accept-losses", help="With --update: accept losses and missing gold.")
+    ] = False,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="Also write Markdown, for a pull request.")] = None,
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write JSON.")] = None,

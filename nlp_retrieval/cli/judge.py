@@ -17,7 +17,8 @@ from nlp_retrieval.errors import ConfigurationError
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
     from nlp_retrieval.evaluation.rankings import Ranking
-    from nlp_retrieval.judging.project import JudgingProject
+    from nlp_retrieval.judging.pool import JudgingPool
+    from nlp_retrieval.judging.project_file import ProjectSettings
     from nlp_retrieval.judging.report import JudgingReport
 
 Project = Annotated[Path, typer.Argument(help="Folder of the judging project.")]
@@ -92,10 +93,10 @@ def new(
         f"{project}: {pool.chosen.sum():,} of {len(pool.item_ids):,} pairs to judge, of {pool.drawn.sum():,} questions and "
         f"{len(pool.systems):,} systems. Next: nlp-retrieval judge serve {project} --judge NAME"
     )
-    _say_prospects(made)
+    _say_prospects(pool, made.settings)
 
 
-def _say_prospects(made: JudgingProject) -> None:
+def _say_prospects(pool: JudgingPool, settings: ProjectSettings) -> None:
     """Say what is better known before anybody judges: how many questions it takes."""
     from itertools import combinations
 
@@ -103,15 +104,15 @@ def _say_prospects(made: JudgingProject) -> None:
     from nlp_retrieval.judging.pool import is_sum
     from nlp_retrieval.judging.sequences import families_to_decide
 
-    pool, measure = made.pool(), made.settings.measure
+    measure = settings.measure
     if not is_sum(measure):
         return
-    compared = list(made.settings.comparisons or combinations(pool.systems, 2))
+    compared = list(settings.comparisons or combinations(pool.systems, 2))
     first = compared[:_MOST_COMPARED]
     needed = [families_to_decide(pool, measure, one, other, _DIFFERENCE, len(compared)) for one, other in first]
     if most := max(filter(None, needed), default=None):
-        numbers = family_numbers(pool.families).tolist()
-        has, known = len({number for number, drawn in zip(numbers, pool.drawn, strict=True) if drawn}), len({*numbers})
+        numbers = family_numbers(pool.families)
+        has, known = (len({*each.tolist()}) for each in (numbers[pool.drawn], numbers))
         needs = "they can decide" if has >= most else "give a larger --budget" if known >= most else "more questions are needed"
         takes = f"takes about {most:,} families of questions; this project has {has:,}: {needs}"
         say(f"A difference of {_DIFFERENCE:g} in {measure} {takes}")
@@ -315,9 +316,9 @@ def _questions(path: Path) -> list[Query]:
     from nlp_retrieval.loaders.topics import TopicsLoader
 
     if path.suffix == ".txt":
-        lines = [(number, line.strip()) for number, line in read_lines(path) if line.strip()]
-        if lines and not any(line.startswith("<") or "\t" in line for _, line in lines):
-            return [Query(query_id=f"q{number}", text=line) for number, (_, line) in enumerate(lines, start=1)]
+        lines = [line for _, read in read_lines(path) if (line := read.strip())]
+        if lines and not any(line.startswith("<") or "\t" in line for line in lines):
+            return [Query(query_id=f"q{number}", text=line) for number, line in enumerate(lines, start=1)]
     return TopicsLoader(path).queries()
 
 

@@ -34,9 +34,9 @@ Baseline = Annotated[str | None, typer.Option(help="Compare with this run or con
 Output = Annotated[Path | None, typer.Option(help="Folder for the page and the result files.")]
 
 
-def names_of(columns: str | None) -> list[str]:
+def names_of(text: str | None) -> list[str]:
     """Return the names in a comma-separated list."""
-    return [name.strip() for name in (columns or "").split(",") if name.strip()]
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def print_comparison(report: BenchmarkReport) -> None:

@@ -243,9 +243,11 @@ def answer(
     from nlp_retrieval.lm.answering import BaseAnswerer, QuestionAnswering
 
     questions = list(question) if question else _standard_input()
-    answering = None if config is None else read_benchmark_config(config).answerer
+    answering: BaseAnswerer | None = None
     if answerer is not None:
         answering = built(BaseAnswerer, "--answerer", answerer)
+    elif config is not None:
+        answering = read_benchmark_config(config).answerer
     if answering is None:
         lacking = "there is nothing to answer with" if config is None else f"{config} has no answerer"
         raise ConfigurationError(f"{lacking}; pass --answerer language_model:lm=provider/model")

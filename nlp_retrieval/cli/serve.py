@@ -48,7 +48,11 @@ def command(
     retriever: Annotated[list[str] | None, typer.Option("--retriever", "-r", help="name:key=value. Default: all.")] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", envvar=f"{VARIABLES}_SET", help="KEY=VALUE: of an index fusion and reranker. Repeatable."),
+        typer.Option(
+            "--set",
+            envvar=f"{VARIABLES}_SET",
+            help="KEY=VALUE, a setting of the service: fusion or reranker of an index. Repeatable.",
+        ),
     ] = None,
     mcp: Annotated[bool, typer.Option("--mcp", help="Serve it on standard input and output instead of HTTP.")] = False,
     mcp_http: Annotated[bool, typer.Option("--mcp-http", help="Also serve it at /mcp, with the same rules.")] = False,

@@ -166,6 +166,10 @@ class _Latex:
             self._line = bisect_right(self._starts, node.pos)
             self._read(node, type(node).__name__)
 
+    def _shown(self, node: Any) -> str:
+        """How the table shows a macro; empty if it has none."""
+        return self._macros.get(_macro(node), ("", ""))[1]
+
     def _read(self, node: Any, kind: str) -> None:
         if kind == "LatexCharsNode":
             position = node.pos
@@ -193,7 +197,7 @@ class _Latex:
                 self._add(_plain(node))
 
     def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912 -- a branch for each kind of macro
-        shown = self._macros.get(name, ("", ""))[1]
+        shown = self._shown(node)
         groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
         if shown == "cite":
@@ -230,9 +234,7 @@ class _Latex:
             self._walk(groups[:1])
             self._add("/")
             self._walk(groups[1:])
-        elif shown == "code" and any(
-            self._macros.get(_macro(each), ("", ""))[1] == "link" for each in groups[-1].nodelist or ()
-        ):
+        elif shown == "code" and any(self._shown(each) == "link" for each in getattr(groups[-1], "nodelist", None) or ()):
             self._walk(groups[-1:])
         elif shown in ("num", "unit"):
             self._add(_quantity(name, shown == "num", [_inner(group) for group in groups]))
@@ -270,7 +272,7 @@ class _Latex:
     def _footnote(self, group: Any) -> None:
         name = f"footnote {next(self._footnotes)}"
         nodes = getattr(group, "nodelist", ())
-        cites = [node for node in nodes if self._macros.get(_macro(node), ("", ""))[1] == "cite"]
+        cites = [node for node in nodes if self._shown(node) == "cite"]
         if cites and all(node in cites or not node.latex_verbatim().strip(" \n.;,~") for node in nodes):
             self._walk([group])  # \footnote{\cite{key}} cites the work itself
             return

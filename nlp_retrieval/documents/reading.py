@@ -24,7 +24,7 @@ LARGEST_TEXT = 20 * 2**20
 """Characters of text of one document."""
 
 READ_HERE = {"text": LARGEST_FILE, "html": 2**18, "markdown": 2**15, "bibliography": 100_000}
-"""Bytes of a text that this process reads itself, since even a malicious one takes only seconds."""
+"""Bytes (of a bibliography: characters) that this process reads itself, since even a malicious text takes only seconds."""
 
 SUFFIXES = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".xhtml": "html"}
 SUFFIXES |= {".tex": "latex", ".latex": "latex", ".pdf": "pdf", ".docx": "docx", ".docm": "docx"}

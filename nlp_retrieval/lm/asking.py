@@ -51,8 +51,8 @@ class Outcome(Generic[T_co]):
 @contextmanager
 def using(lm: LanguageModel) -> Iterator[None]:
     """Make DSPy programs inside the block ask this model, or its copy by which an optimiser draws samples; once a question."""
-    current, made = dspy.settings.lm, lm.dspy_lm()
-    asked = current if getattr(getattr(current, "engine", None), "counter", None) is made.engine.counter else made
+    current = dspy.settings.lm
+    asked = current if getattr(current, "language_model", None) is lm else lm.dspy_lm()
     # no second call in JSON by the adapter: an answer that does not parse is repaired here or discarded
     with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False), disable_history=True, lm=asked):
         yield
@@ -74,7 +74,7 @@ class AskingLine:
     def ask(
         self, lm: LanguageModel, program: Any, inputs: Mapping[str, Any], field: Field, read: Callable[[object], T | None]
     ) -> Outcome[T]:
-        """Ask a program one question, unless the model is abandoned; arguments as of :func:`ask_all`."""
+        """Ask a program one question, unless the model is abandoned; the arguments are those of :func:`ask_all`."""
         counter = lm.dspy_lm().engine.counter
         if self.given_up is not None:
             count(counter, CallCounts(degraded=1))
@@ -101,8 +101,8 @@ def _asked(program: Any, inputs: Mapping[str, Any], field: Field, read: Callable
             reason = " ".join(error.message.split("\n\n")[0].split())[:300]
             for_good = isinstance(error, _FOR_GOOD)
             failed = for_good or not isinstance(error, _ABOUT_THIS_QUESTION)
-            told = reason if reason.startswith("the answer") else f"the endpoint gave none: {reason}"
-            return Outcome(None, told, endpoint_failed=failed, for_good=for_good)
+            said = reason if reason.startswith("the answer") else f"the endpoint gave none: {reason}"
+            return Outcome(None, said, endpoint_failed=failed, for_good=for_good)
         except ValueError as error:
             if not isinstance(error, UnicodeError) and "not valid Unicode" not in str(error):
                 raise
@@ -179,11 +179,10 @@ def ask_all(
 def _unparsed(text: str, field: Field, outputs: list[str]) -> object:
     """Return what an answer that does not parse says of a field, or of several, also in JSON or after labels of its own."""
     names = (field,) if isinstance(field, str) else field
-    said = sorted(
-        (read_object(text) or {}).items(), key=lambda part: part[0].lower() in names
-    )  # a whole name comes last, and stays
-    found = {name: value for name in names for key, value in said if key.lower().endswith(name)}
-    parts = {name: found.get(name, _part(text, name, outputs)) for name in names}
+    said = read_object(text) or {}
+    keys = sorted(said, key=lambda key: key.lower() in names)  # the last match stays: that of the whole name
+    found = {name: said[key] for name in names for key in keys if key.lower().endswith(name)}
+    parts = {name: found[name] if name in found else _part(text, name, outputs) for name in names}
     return parts[field] if isinstance(field, str) else parts
 
 

@@ -118,7 +118,7 @@ class _BoundedTransport(StdlibTransport):  # type: ignore[misc]  # DSPy has no t
 
 
 def server_of(model: str, base_url: str | None, key: str | None, seconds: float) -> Complete:
-    """Return what asks the server of a model, with no other key than this."""
+    """Return a function that asks a model's server, with this key and no other."""
     provider = LM15Engine(lm15.RouterConfig(env={})).resolve(model).provider
     transport = _BoundedTransport(read_timeout=seconds, write_timeout=seconds, pool_timeout=seconds)
     urls = {provider: base_url} if base_url is not None else None
@@ -127,7 +127,7 @@ def server_of(model: str, base_url: str | None, key: str | None, seconds: float)
 
 
 def client_of(client: Any) -> Complete:
-    """Return what asks an object with a method ``complete(prompt)``, or a ``dspy.LM`` with its own cache and retries."""
+    """Return a function that asks an object with ``complete(prompt)``, or a ``dspy.LM`` with its own cache and retries."""
 
     def complete(request: Any) -> Any:
         prompt = _prompt_of(request)

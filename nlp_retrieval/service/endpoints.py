@@ -201,9 +201,9 @@ class McpTool:
         arguments: model of the arguments.
         answer: type of the result.
         run: handles the call, in a thread, and returns JSON of that type.
-        writes: as of an :class:`Endpoint`.
-        records: as of an :class:`Endpoint`; of other tools, a recorded session keeps the name.
-        filtered: as of an :class:`Endpoint`.
+        writes: as for an :class:`Endpoint`.
+        records: as for an :class:`Endpoint`; of other tools, a recorded session keeps the name.
+        filtered: as for an :class:`Endpoint`.
 
     Examples:
         >>> class Asked(RequestBody):

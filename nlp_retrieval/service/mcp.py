@@ -56,7 +56,7 @@ def create_server(service: BaseService, reading: WorkPool, writing: WorkPool, re
             Tool(
                 name=tool.name,
                 description=tool.description,
-                input_schema=tool.arguments.model_json_schema(),
+                input_schema=schemas[tool.name],
                 output_schema=tool.output_schema,
                 annotations=ToolAnnotations(
                     read_only_hint=not tool.writes, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -66,6 +66,7 @@ def create_server(service: BaseService, reading: WorkPool, writing: WorkPool, re
         ]
 
     tools = {tool.name: tool for tool in record.tools(service.tools)}
+    schemas = {name: tool.arguments.model_json_schema() for name, tool in tools.items()}
 
     async def list_tools(*_: object) -> ListToolsResult:
         return ListToolsResult(tools=await reading.run(listed))
@@ -101,7 +102,7 @@ def create_server(service: BaseService, reading: WorkPool, writing: WorkPool, re
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         # otherwise all tools are listed for each call over HTTP
-        get_tool_input_schema={name: tool.arguments.model_json_schema() for name, tool in tools.items()}.get,
+        get_tool_input_schema=schemas.get,
     )
 
 

@@ -153,13 +153,21 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
 def _listen(settings: ServiceSettings) -> socket.socket:
     """Return a socket that listens on the configured address."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
-        made = socket.create_server(address, family=family, backlog=_BACKLOG)
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's reply
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
         said = f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}"
         raise ConfigurationError(f"{said}; choose another --port, or 0 for any that is free") from None
-    # opened again, it knows its protocol, and asyncio sends small answers at once; else each would wait 40 ms for the client
-    return socket.socket(fileno=made.detach())
+    return listener
 
 
 def serve(

@@ -76,6 +76,18 @@ def test_a_budget_of_steps_ends_an_agent_that_would_not(index: Path) -> None:  #
         assert trajectory.metadata == {"error": "its budget is spent"}
 
 
+def test_an_error_that_an_agent_makes_of_a_spent_budget_is_no_failure(index: Path) -> None:  # noqa: F811
+    def wrapping(question: str, tools: AgentTools) -> None:
+        try:
+            endless(question, tools)
+        except BaseException as error:
+            raise RuntimeError("stopped") from error
+
+    searcher = opened(index, wrapping, steps=1)
+    assert [len(hits) for hits in searcher.search(TEXTS)] == [1] * len(TEXTS)
+    assert {trajectory.metadata["error"] for trajectory in searcher.trajectories()} == {"its budget is spent"}
+
+
 def test_a_call_that_fails_is_a_step_with_an_error(index: Path) -> None:  # noqa: F811
     def clumsy(question: str, tools: AgentTools) -> str:
         for call in (

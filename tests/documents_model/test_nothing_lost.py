@@ -143,6 +143,7 @@ def test_macros_that_are_not_known_are_named() -> None:
 def test_a_title_is_read_as_the_text_is() -> None:
     written = r"\title{On \enquote{Bees} at \SI{5}{\km}}\begin{document}\href{https://a.example}{\textsf{Text}}\end{document}"
     assert read_document(written.encode(), "a.tex").title == "On “Bees” at 5 km"
+    assert read_document(rb"See \lstinline|x| and \texttt y.", "a.tex").text == "See x and y."
     with pytest.raises(SourceError, match="LaTeX that cannot be parsed"):
         read_document(rb"Text \verb", "a.tex")
 

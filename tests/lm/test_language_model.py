@@ -159,7 +159,6 @@ def connect(self, address):
     assert address[0] == "127.0.0.1", address
     return real(self, address)
 socket.socket.connect = connect
-from nlp_retrieval.lm.asking import AskingLine, ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.with_model import ClaimPhrases
 lm = LanguageModel("openai/small", base_url={server.url!r}, cache_dir={str(tmp_path / "answers")!r})

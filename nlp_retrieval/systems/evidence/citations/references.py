@@ -357,10 +357,10 @@ class _OpenEntry:
         if goes_on and not self._depth and has_url and _url(self._pieces):
             goes_on = False
         goes_on = goes_on or (bool(self._mark) and not first and not _plain(self._pieces).strip())  # "[1]" in a paragraph
-        begins = _plain(lines[0][1])
-        is_work = _PERSON.match(begins[:100]) and _YEAR.search(begins[:_BEGINNING])
-        if block.kind == "paragraph" and not (first or goes_on or has_url or is_work):
-            return False
+        if block.kind == "paragraph" and not (first or goes_on or has_url):
+            begins = _plain(lines[0][1])
+            if not (_PERSON.match(begins[:100]) and _YEAR.search(begins[:_BEGINNING])):
+                return False
         if block.kind == "item" and not (goes_on and not first):
             self._begin(block.name if not first and block.name.isdecimal() else "", lines[0][0], block.level)
             self._take(lines[0])
@@ -550,6 +550,10 @@ _ENDED = re.compile(r"(?:[.)\]]|[0-9]|://\S{1,2000})\Z")
 _Line = list[Piece]
 
 
+def _filled_lines(block: TextBlock) -> list[_Line]:
+    return [line for _, line in lines_of(block) if line]
+
+
 def _blocks_of(report: Document) -> list[TextBlock]:
     """Return the prose of a report; of a PDF with each entry of its list of references as a paragraph."""
     blocks = [block for block in report.blocks if block.kind != "other"]
@@ -561,7 +565,7 @@ def _with_entries(blocks: Sequence[TextBlock]) -> Iterator[TextBlock]:
     if found is None:
         yield from blocks
         return
-    lines, *others = ([line for _, line in lines_of(block) if line] for block in blocks[found:])
+    lines, *others = map(_filled_lines, blocks[found:])
     begin = _heads_list(blocks, found) or 0
     yield from blocks[:found]
     if begin:
@@ -579,7 +583,7 @@ def _heads_list(blocks: Sequence[TextBlock], at: int) -> int | None:
     """Return the line of a block that is the heading of a list of references; None if there is none."""
     if blocks[at].kind == "note":
         return None
-    lines, *after = ([line for _, line in lines_of(block) if line] for block in blocks[at : at + 2])
+    lines, *after = map(_filled_lines, blocks[at : at + 2])
     below = [*lines, *(after[0][:1] if after else [])]
     for number in range(len(lines) - 1, -1, -1):
         if is_list_name(_text(lines[number])) and number + 1 < len(below):
