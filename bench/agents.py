@@ -156,12 +156,15 @@ def main(root: str) -> None:
             ).run().report
         )  # fmt: skip
         for result in report.configurations:
-            model = result.cost.language_model
+            cost, prices_of_run = result.cost, report.prices
+            assert cost is not None, "the searchers of this benchmark were searched"
+            assert prices_of_run is not None, "prices are given"
+            model = cost.language_model
             beside[f"{name}, {result.name}"] = [
                 *(f"{result.measures[measure]:.3f}" for measure in _COMPARED),
                 f"{0 if model is None else model.query_tokens_in + model.query_tokens_out:,.0f}",
-                f"{price_per_1000_queries(result.cost, report.prices):.2f}",
-                f"{result.cost.latency_ms:.0f}",
+                f"{price_per_1000_queries(cost, prices_of_run):.2f}",
+                f"{cost.latency_ms:.0f}",
             ]
         families = {query.query_id: query.family for query in queries}
         recorded = {label: agent.trajectories() for label, agent in agents.items()}

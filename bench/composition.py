@@ -63,7 +63,8 @@ def _dense(
     def ours() -> None:
         searcher.ranked(searcher.open_retrievers(), queries, [[query] for query in queries], 100, None)
 
-    by_hand(), ours()
+    by_hand()
+    ours()
     ours_s, hand_s = best_of_each(3, ours, by_hand)
     detail = f"{ours_s:.2f} s; by hand {hand_s:.2f} s; 500 queries, k=100, encoding counted"
     return at_most("dense search against encode + IndexFlatIP.search", 1.1, ours_s / hand_s, detail)
@@ -79,7 +80,8 @@ def _overhead(retriever: Bm25Retriever, questions: list[str], path: str) -> Row:
     def composed() -> None:
         searcher.search(questions, 20)
 
-    alone(), composed()
+    alone()
+    composed()
     composed_s, alone_s = best_of_each(9, composed, alone)
     detail = f"{composed_s:.3f} s; retriever alone {alone_s:.3f} s; bm25s, 1,000 queries, top 20"
     return at_most("Searcher around one retriever", 1.05, composed_s / alone_s, detail)
@@ -124,7 +126,8 @@ def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str
         return searcher.search(questions, 20)
 
     with using_stages(RememberedQueries(questions, vectors)):
-        by_hand(), ours()
+        by_hand()
+        ours()
         ours_s, hand_s = best_of_each(5, ours, by_hand)
         ours_ms = median_ms(lambda query: searcher.search([query], 20), questions[:200])
     rate, hand_rate = len(questions) / ours_s, len(questions) / hand_s

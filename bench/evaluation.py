@@ -52,7 +52,7 @@ def _evaluation(gold: list[Gold], ids: list[str], runs: list[NDArray[np.int64]])
     (seconds,) = best_of_each(3, lambda: [evaluator.evaluate_ragged(offsets, run.ravel()).means() for run in runs])
     names = {f"{name}@{k}": measure @ k for k in _CUTOFFS for name, measure in _NAMED.items()}
     theirs = ir_measures.evaluator(list(names.values()), {one.query_id: one.relevance for one in gold})
-    expected: dict[object, float] = {}
+    expected: dict[ir_measures.Measure, float] = {}
     (oracle,) = best_of_each(1, lambda: expected.update(theirs.calc_aggregate(_as_scores(runs[0]))))
     means = evaluator.evaluate_ragged(offsets, runs[0].ravel()).means()
     off = max(abs(means[name] - expected[measure]) for name, measure in names.items())

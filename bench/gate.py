@@ -86,13 +86,15 @@ _RULES: dict[str, Callable[[Values], bool]] = {
 def _mirrored(rng: np.random.Generator, differences: Values) -> Values:
     """A commit that moves some of the queries, in a drawn direction each."""
     moved = rng.random(len(differences)) < rng.uniform(0.1, 1)
-    return np.where(moved, differences * rng.choice([-1.0, 1.0], len(differences)), 0.0)
+    signs: Values = rng.choice([-1.0, 1.0], len(differences))
+    return np.where(moved, differences * signs, 0.0)
 
 
 def _centred(rng: np.random.Generator, differences: Values) -> Values:
     """A sample of the differences, whose mean in truth is 0."""
     drawn = rng.integers(len(differences), size=len(differences))
-    return np.clip(differences[drawn] - differences.mean(), -1, 1)
+    centred: Values = np.clip(differences[drawn] - differences.mean(), -1, 1)
+    return centred
 
 
 def _alarms(pairs: Pairs) -> str:

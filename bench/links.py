@@ -149,7 +149,7 @@ def _whole_queries(retriever: LinkGraphRetriever, path: Path, questions: Sequenc
     opened = searcher.open_retrievers().retrievers["link_graph"]
     dense = next(part for part in opened._opened_parts if isinstance(part, FaissRetriever))
     size = len(open_generation(path).items)
-    what = f"whole query, one a call, k=10, {size:,} passages, vectors {dense._type.chosen(size).name}, median of 100"
+    what = f"whole query, one a call, k=10, {size:,} passages, vectors {dense.index_type.chosen(size).name}, median of 100"
     slow, _ = _whole_query(searcher, dense, questions)
     holder = dense.encoder if isinstance(dense.encoder, LookedUpPassages) else dense
     holder.encoder = SentenceTransformerEncoder(backend="onnx")

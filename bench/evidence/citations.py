@@ -144,10 +144,12 @@ def _table(first: str, rows: Sequence[Found]) -> str:
 
 
 def _sums(groups: dict[str, Sequence[Found]]) -> str:
-    rows = {}
+    rows: dict[str, list[str]] = {}
     for name, found in groups.items():
         for half in ("chosen on", "judged on"):
-            counted, right, more = (sum(row[column] for row in found if row.half == half) for column in (2, 3, 4))
+            in_half = [row for row in found if row.half == half]
+            counted, right = sum(row.counted for row in in_half), sum(row.found for row in in_half)
+            more = sum(row.too_many for row in in_half)
             shares = [f"{right / max(whole, 1):.3f}" for whole in (counted, right + more)]
             rows[f"{name}, {half}"] = [*map(str, (counted, right, more)), *shares]
     return table(["", "by hand", "found", "too many", "recall", "precision"], rows)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 from bench.common import arguments
 from bench.evidence import audit
@@ -32,11 +33,11 @@ def main(data: Path) -> None:
     _PAGE.write_text(page(_TEXT, **tables), "utf-8")
 
 
-def ablation(data: Path) -> dict[str, object]:
+def ablation(data: Path) -> dict[str, str]:
     """Return tables of the audit and of the pairs by hand with each family of lookups off, and of the audit by kind."""
     rows: dict[str, list[str]] = {}
     kinds: dict[str, list[str]] = {}
-    told, words = "", dict[str, list[str]]()
+    reasons, words = "", dict[str, list[str]]()
     known: dict[tuple[str, str, str, bool], LookedUp] = {}
     for off in ((), *((family,) for family in FAMILIES), FAMILIES):
         name = "all" if not off else "none" if len(off) > 1 else f"without {off[0]}"
@@ -48,10 +49,10 @@ def ablation(data: Path) -> dict[str, object]:
         rows[name] = [*cells, *(f"{share:.3f}" for share in by_hand)]
         if not off:
             kinds[name] = [with_interval(figures[kind], found.families).split(" ")[0] for kind in audit.KINDS]
-            told = json.dumps(audit.reasons(found))
+            reasons = json.dumps(audit.reasons(found))
             words = {name: [f"{share:.3f}" for share in shares.values()] for name, shares in audit.words(found).items()}
     heads = ["lookups", "precision", "recall", "false alarms", "wrong pairs flagged", "swapped ones", "right ones flagged"]
-    return {"ablation": table(heads, rows), "kinds": table(["lookups", *audit.KINDS], kinds), "reasons": told} | {
+    return {"ablation": table(heads, rows), "kinds": table(["lookups", *audit.KINDS], kinds), "reasons": reasons} | {
         "words": table(["citations", "supported", "weak", "neither"], words)
     }
 
@@ -66,11 +67,8 @@ def _without(families: Sequence[str], known: dict[tuple[str, str, str, bool], Lo
         known[key] = there
         return replace(there, findings=tuple(one for one in there.findings if one.family not in families))
 
-    deciding.looked_up = fewer
-    try:
+    with mock.patch.object(deciding, "looked_up", fewer):
         yield
-    finally:
-        deciding.looked_up = looked_up
 
 
 if __name__ == "__main__":

@@ -43,11 +43,12 @@ def measured(data: Data, model: str) -> tuple[str, dict[str, float]]:
     rows = {item_id: row for row, item_id in enumerate(generation.items.ids())}
     gold = {one.query_id: {rows[item_id] for item_id in one.relevance} for one in loader.gold()}
     asked = [(query, gold[query.query_id]) for query in loader.queries()]
+    whole = hop.open(generation)
     opened = {
         "BM25": lexical.open(generation),
         "dense": dense.open(generation),
         "hop, changes=none": HopRetriever(dense, changes="none").open(generation),
-        OWN: hop.open(generation),
+        OWN: whole,
         "hop over BM25": HopRetriever(lexical).open(generation),
         "hop, changes shuffled": _shuffled(hop.open(generation)),
     }
@@ -63,7 +64,7 @@ def measured(data: Data, model: str) -> tuple[str, dict[str, float]]:
         "paraphrase": (0, ~plain), "added": (0, later), "dropped": (0, ~later),
     }  # fmt: skip
     cells = {name: [f"{both[which][part].mean():.3f}" for which, part in columns.values()] for name, both in found.items()}
-    text = f"{table(['recall@10', *columns], cells)}\n\n{_judged(opened[OWN], folder / 'relations.tsv', rows)}"
+    text = f"{table(['recall@10', *columns], cells)}\n\n{_judged(whole, folder / 'relations.tsv', rows)}"
     return text, {name: float(filtered.mean()) for name, (filtered, _) in found.items()}
 
 
@@ -71,7 +72,7 @@ def _recalls(opened: BaseRetriever, generation: Generation, asked: Sequence[Aske
     recalls = []
     for query, gold in asked:
         allowed = generation.items.mask({"country": str(query.metadata["country"])}) if filtered else None
-        hits = opened.find([query.text], _K, len(generation.items), allowed)
+        hits = opened.find([query.text], _K, allowed)
         recalls.append(len(gold & set(hits.rows.tolist())) / len(gold))
     return np.array(recalls)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import JsonValue
 from scipy.sparse import diags
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -167,7 +168,11 @@ def other_plans(data: Data, n_plans: int = 15, n_passages: int = 20) -> list[Sea
     made = []
     for place, row in enumerate(drawn):
         plan = place // n_passages
-        about = {"country": f"Land {plan}", "document": f"plan {plan}", "title": f"Land {plan}: climate plan 2030"}
+        about: dict[str, JsonValue] = {
+            "country": f"Land {plan}",
+            "document": f"plan {plan}",
+            "title": f"Land {plan}: climate plan 2030",
+        }
         made.append(SearchableItem(item_id=f"other-{place}", content=texts[row][:600], metadata=about))
     return made
 
