@@ -66,13 +66,12 @@ def _cost(key: str, label: str, within: str = "", *, count: bool = False, unit: 
     """Return a column of a field of costs, or of one of their parts; None where there is no such part."""
 
     def read(cost: Cost) -> float | None:
-        value = getattr(getattr(cost, within, None) if within else cost, _FIELDS.get(key, key), None)
+        value = getattr(getattr(cost, within, None) if within else cost, key, None)
         return value if value is None or unit == 1 else value / unit
 
     return Column(key, COST, label, read, lower_is_better=True, count=count)
 
 
-_FIELDS = {"answer_seconds": "seconds", "failed_answers": "failed", "dropped_citations": "dropped"}
 COST_COLUMNS = [
     _cost("latency_ms", "median ms"),
     _cost("latency_p95_ms", "p95 ms"),
@@ -90,10 +89,10 @@ LANGUAGE_MODEL_COLUMNS = [
     _cost("degraded", "degraded", "language_model", count=True),
 ]
 ANSWER_COLUMNS = [
-    _cost("answer_seconds", "answering s", "answering"),
+    _cost("seconds", "answering s", "answering"),
     _cost("unanswered", "no answer", "answering", count=True),
-    _cost("failed_answers", "failed answers", "answering", count=True),
-    _cost("dropped_citations", "dropped citations", "answering", count=True),
+    _cost("failed", "failed answers", "answering", count=True),
+    _cost("dropped", "dropped citations", "answering", count=True),
 ]
 
 

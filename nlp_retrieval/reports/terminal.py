@@ -25,7 +25,6 @@ from nlp_retrieval.evaluation.ranking_difference import (
 )
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import (
-    ABSENT,
     ALPHA,
     BETTER,
     MARK,
@@ -37,7 +36,7 @@ from nlp_retrieval.reports.figures import (
     mark_of,
 )
 from nlp_retrieval.reports.findings import headline
-from nlp_retrieval.reports.view import Cell, ReportView, Row
+from nlp_retrieval.reports.view import Cell, ReportView
 from nlp_retrieval.text.printing import counted, printable
 
 _MISSING: dict[Seen, str] = {"unseen": "not found by it", "absent": "no such signal", "unlisted": "not in the list", "seen": ""}
@@ -162,12 +161,7 @@ def _signal_text(signal: SignalMove) -> str:
 
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING, _FEWEST_BESIDE_AXES = 13, 16, 10, 3
-_IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-", BETTER: "+", WORSE: "-", MARK: "#"})
 _STYLE_OF = {"better": "green", "worse": "red", "": ""}
-_MODEL_COLUMNS_LEFT_OUT = (
-    "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls unanswered "
-    "dropped_citations failed_answers degraded"
-).split()
 
 _Shown = tuple[Column, str]
 """A column of figures, and the group of queries that they are of."""
@@ -181,35 +175,26 @@ class SummaryTable:
     whole: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        view, dim, plain = self.view, "dim" if console.is_terminal else "", options.ascii_only
-
-        def line(text: str, style: str = dim) -> Text:
-            return Text(text.translate(_IN_ASCII) if plain else text, style)
-
+        view, dim, bold = self.view, *(("dim", "bold") if console.is_terminal else ("", ""))
         if found := headline(view.report):
-            yield line(found, "bold" if console.is_terminal else "")
+            yield Text(found, bold)
         results, columns = best_first(view.report), self._columns()
         for axes in (grid_axes(view.report), {}):
             table, shown = self._fitted(results, columns, axes, self._left_out_first(columns), options)
             if self._fits(table, options):
                 break
         yield from (Text(""), table, Text(""))
-        yield from map(line, self._notes(shown))
-        yield from (line(note, "") for note in self._warnings())
+        yield from (Text(note, dim) for note in self._notes(shown))
+        yield from map(Text, self._warnings())
         if view.model_columns:
-            asked = [row.result.name for row in view.groups[0].rows if _asked(row, view)]
-            last = sorted(view.model_columns, key=lambda column: _MODEL_COLUMNS_LEFT_OUT.index(column.key))
-            table, shown = self._fitted(
-                [result for result in results if result.name in asked], [(column, "") for column in view.model_columns],
-                {}, [[(column, "")] for column in last], options,
-            )  # fmt: skip
+            of_models = [(column, "") for column in view.model_columns]
+            results = [result for result in results if any(column.value(result) is not None for column in view.model_columns)]
+            table, shown = self._fitted(results, of_models, {}, [[column] for column in reversed(of_models)], options)
             yield from (Text(""), table)
-            yield from map(line, _left_out(len(view.model_columns) - len(shown)))
+            yield from (Text(note, dim) for note in _left_out(len(view.model_columns) - len(shown)))
             for name in (result.name for result in view.report.configurations):
-                yield from (Text(printable(f"{name}: {notes[name]}")) for notes in self._of_models() if name in notes)
-
-    def _of_models(self) -> tuple[Mapping[str, str], ...]:
-        return self.view.degraded, self.view.latency, self.view.unpriced
+                noted = (view.degraded, view.latency, view.unpriced)
+                yield from (Text(printable(f"{name}: {notes[name]}")) for notes in noted if name in notes)
 
     def _columns(self) -> list[_Shown]:
         view = self.view
@@ -264,13 +249,12 @@ class SummaryTable:
         options: ConsoleOptions,
     ) -> Table:
         rows = {(group.name, row.result.name): row for group in self.view.groups for row in group.rows}
-        plain = options.ascii_only  # a box has a space between columns
-        table = Table(box=None if plain else SIMPLE_HEAD, padding=(0, int(plain), 0, 0), pad_edge=False, show_edge=False)
+        table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
         labels = self._add_labels(table, results, axes, options)
         columns = []
         for column, group in shown:
             cells = [rows[group, result.name].cells[column.key] for result in results]
-            columns.append(_add_figures(table, self._heading(column, group, shown), cells, ascii_only=plain))
+            columns.append(_add_figures(table, self._heading(column, group, shown), cells))
         for own, *cells_of_row in zip(labels, *columns, strict=True):
             table.add_row(*own, *cells_of_row)
         return table
@@ -338,28 +322,22 @@ class SummaryTable:
         """Whatever a reader of the figures must know."""
         view, counts = self.view, self.view.report.counted
         plain = "" if counts is None else f"Counted: {counted(counts.queries, 'query', 'queries')}."
-        yield from filter(None, [view.counted if view.counted != plain else "", view.small_sample])
+        yield from [view.counted] if view.counted not in ("", plain) else []
         yield from map(printable, view.cautions)
         yield from view.failures
-
-
-def _asked(row: Row, view: ReportView) -> bool:
-    return any(row.cells[column.key].value is not None for column in view.model_columns)
 
 
 def _left_out(columns: int) -> list[str]:
     return [f"{counted(columns, 'column')} left out: this terminal is too narrow."] if columns else []
 
 
-def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell], *, ascii_only: bool) -> list[Text]:
+def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell]) -> list[Text]:
     """Add a column whose marks have a place of their own, so that figures are aligned; return its texts."""
     figures = []
     for cell in cells:
-        mark = MARK if cell.on_front else mark_of(cell.comparison)
-        texts = ("", "") if cell.repeated else (cell.text, mark)  # a cost repeated per group would seem measured there
-        text, mark = (text.translate(_IN_ASCII) if ascii_only else text for text in texts)
-        style = "" if cell.on_front else _STYLE_OF[cell.verdict]
-        figures.append((Text(text, "bold" if cell.best else ""), Text(mark, style)))
+        mark = Text(MARK) if cell.on_front else Text(mark_of(cell.comparison), _STYLE_OF[cell.verdict])
+        figure = Text(cell.text, "bold" if cell.best else "")
+        figures.append((Text(), Text()) if cell.repeated else (figure, mark))  # a repeated cost would seem measured there
     width = max(cell_len(text) for text in [*heading, *(figure.plain for figure, _ in figures)])
     slot = max((mark.cell_len for _, mark in figures), default=0)
     lines = [f"{' ' * (width - cell_len(line))}{line}" for line in heading]

@@ -28,8 +28,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import numbered_names
-from nlp_retrieval.core.files.atomic import file_names, make_folder
-from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.core.files.atomic import make_folder
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
 from nlp_retrieval.evaluation.measures import Measure
@@ -43,7 +42,7 @@ _ALWAYS = ("processor", "fusion", "reranker")
 _FRONTS = {"latency_ms": "pareto", "price_per_1000_queries": "pareto_price"}
 _FILES = ("report", "results", "manifest", "markdown", "latex", "per_query")
 _PATIENCE_S = 3.0
-_LONGEST_TAG, _LONGEST_NAME, _LONGEST_VALUE, _MOST_AT_ONCE = 64, 100, 6000, 100
+_LONGEST_NAME, _LONGEST_VALUE, _MOST_AT_ONCE = 100, 6000, 100
 
 Table = tuple[list[str], list[list[Any]]]
 """Columns and rows."""
@@ -51,11 +50,10 @@ Table = tuple[list[str], list[list[Any]]]
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """One run: its settings, tags, figures, curves over the cutoff (``recall``, ``hops=3/recall``), table and files."""
+    """One run: its settings, figures, curves over the cutoff (``recall``, ``hops=3/recall``), table and files."""
 
     name: str
     config: Config
-    tags: list[str]
     figures: Mapping[str, float] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     curves: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -83,29 +81,23 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
     for result in best_first(report):
         corpus = view.corpora[result.name]
         about = {} if corpus is None else {"corpus": corpus.fingerprint, "items": corpus.items}
-        config = shared | about | flat_config(result.config)
         runs.append(
             LoggedRun(
                 result.name,
-                config,
-                _tags(config, ["baseline"] * (result.name == report.baseline)),
+                shared | about | flat_config(result.config),
                 _figures(rows[result.name], view),
                 {"fingerprint": result.fingerprint},
                 _curves(rows[result.name]),
                 _queries(view, result.name),
-                [*_lists(report, result.name), *_trajectories(result.config)],
             )
         )
-    failed = []
-    for failure in report.failed:
-        config = shared | flat_config(failure.config)
-        words = {"failed": failure.reason, "error": failure.error}
-        failed.append(LoggedRun(failure.name, config, _tags(config, ["failed"]), words=words, failed=True))
+    failed = [
+        LoggedRun(each.name, shared | flat_config(each.config), words={"failed": each.reason, "error": each.error}, failed=True)
+        for each in report.failed
+    ]
     words = {"headline": found} if (found := headline(report)) else {}
-    files = _there(*(report.files[kind] for kind in _FILES if kind in report.files))
-    files += _there(f"{report.files['trec']}/qrels.txt") if "trec" in report.files else []
-    summary = LoggedRun(SUMMARY, shared, _tags(shared), words=words, table=("comparison", _comparison(runs)), files=files)
-    return [*runs, *failed, summary]
+    files = _there(report.files, _FILES)
+    return [*runs, *failed, LoggedRun(SUMMARY, shared, {}, words, table=("comparison", _comparison(runs)), files=files)]
 
 
 def flat_config(config: Config) -> Config:
@@ -148,12 +140,6 @@ def _name(part: Any) -> str:
     return str(part.get("name")) if isinstance(part, dict) else str(part)
 
 
-def _tags(config: Config, more: Sequence[str] = ()) -> list[str]:
-    parts = [word for part in _PARTS for word in str(config.get(part, "none")).split("+") if word != "none"]
-    tags = [str(config["dataset"])] if "dataset" in config else []
-    return list(dict.fromkeys(tag[:_LONGEST_TAG] for tag in (*tags, *parts, *more)))
-
-
 def _figures(row: Row, view: ReportView) -> dict[str, float]:
     result, main = row.result, view.main_measure
     figures: dict[str, float] = dict(result.measures) | {"empty_queries": result.empty_queries}
@@ -163,16 +149,18 @@ def _figures(row: Row, view: ReportView) -> dict[str, float]:
         figures |= {f"{main}/difference": test.difference, f"{main}/p_holm": test.p_holm}
     figures |= {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}
     figures |= {_FRONTS[key]: result.name in front.names for key, front in view.fronts.items() if result.name in front.placed}
-    if (cost := result.cost) is not None:
-        costs = {key: value for key, value in asdict(cost).items() if isinstance(value, int | float)}
-        for part, own in (("language_model", cost.language_model), ("answering", cost.answering), ("stage_ms", cost.stage_ms)):
-            inside = own if isinstance(own, dict) else asdict(own) if own else {}
-            costs |= {f"{part}/{key}": value for key, value in inside.items() if isinstance(value, int | float)}
-        price = row.cells.get("price_per_1000_queries")
-        if price is not None and price.value is not None:
-            costs[price.column.key] = price.value
-        figures |= {f"cost/{key}": value for key, value in costs.items()}
+    if result.cost is not None:
+        price = {key: cell.value for key, cell in row.cells.items() if key == "price_per_1000_queries"}
+        figures |= dict(_numbers("cost", asdict(result.cost) | price))
     return figures
+
+
+def _numbers(key: str, value: object) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for inner, each in value.items():
+            yield from _numbers(f"{key}/{inner}", each)
+    elif isinstance(value, int | float):
+        yield key, value
 
 
 def _curves(row: Row) -> dict[str, dict[int, float]]:
@@ -180,15 +168,13 @@ def _curves(row: Row) -> dict[str, dict[int, float]]:
     for group, measures in {"": row.result.measures, **row.result.groups}.items():
         for key, value in measures.items():
             if (measure := Measure.parse(key)).cutoff is not None:
-                name = f"{group}/{measure.family}" if group else measure.family
-                curves.setdefault(name, {})[measure.cutoff] = value
-    return {name: dict(sorted(curve.items())) for name, curve in curves.items() if len(curve) > 1}
+                curves.setdefault(f"{group}/{measure.family}".lstrip("/"), {})[measure.cutoff] = value
+    return {name: curve for name, curve in curves.items() if len(curve) > 1}
 
 
 def _queries(view: ReportView, name: str) -> tuple[str, Table] | None:
     """The measures of every query of a configuration, with its text, from the files of the run."""
-    files = view.report.files
-    paths = _there(*(files[kind] for kind in ("per_query", "queries") if kind in files))
+    paths = _there(view.report.files, ("per_query", "queries"))
     if len(paths) < 2:
         return None
     values, queries = map(pq.read_table, paths)
@@ -219,20 +205,8 @@ def _of_one_type(values: Sequence[Any]) -> list[Any]:
     return [value if numbers or value is None else str(value) for value in values]
 
 
-def _lists(report: BenchmarkReport, name: str) -> list[Path]:
-    names = [result.name for result in report.configurations]
-    stem = dict(zip(names, file_names(names), strict=True))[name]
-    return _there(f"{report.files['trec']}/{stem}.trec") if "trec" in report.files else []
-
-
-def _trajectories(config: Config) -> list[Path]:
-    """The file of an agent's recorded trajectories."""
-    path = config.get("path") if config.get("name") == "trajectories" else None
-    return _there(expanded(path)) if isinstance(path, str) else []
-
-
-def _there(*files: str | Path) -> list[Path]:
-    return [Path(file) for file in files if Path(file).is_file()]
+def _there(files: Mapping[str, str], kinds: Sequence[str]) -> list[Path]:
+    return [path for kind in kinds if kind in files and (path := Path(files[kind])).is_file()]
 
 
 Settings = WandbSettings | MlflowSettings
@@ -363,8 +337,8 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
             for logged in runs_of(report):
                 with wandb.init(
                     project=settings.project, entity=settings.entity, group=group, name=logged.name,
-                    job_type=SUMMARY if logged.name == SUMMARY else "configuration", tags=logged.tags, config=logged.config,
-                    mode=mode, dir=str(target), reinit="finish_previous",
+                    job_type=SUMMARY if logged.name == SUMMARY else "configuration", config=logged.config, mode=mode,
+                    dir=str(target), reinit="finish_previous",
                     settings=wandb.Settings(
                         silent=True, console="off", disable_git=True, disable_code=True, save_code=False,
                         x_disable_stats=True, x_disable_meta=True, x_disable_machine_info=True,
@@ -398,8 +372,7 @@ def _fill(wandb: Any, run: Any, logged: LoggedRun) -> None:
         run.log(shown)
     run.summary.update(dict(logged.words) | dict(logged.figures))
     if logged.files:
-        name = re.sub(r"[^A-Za-z0-9_.-]", "_", logged.name)[:_LONGEST_NAME]
-        artifact = wandb.Artifact(f"{name}-{run.id}", type="benchmark" if logged.name == SUMMARY else "lists")
+        artifact = wandb.Artifact(f"{logged.name}-{run.id}", type="benchmark")
         for file in logged.files:
             artifact.add_file(str(file), name=file.name)
         run.log_artifact(artifact)
@@ -420,8 +393,7 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
 
     Raises:
         DependencyError: MLflow is not installed.
-        ConfigurationError: the experiment was deleted.
-        OutputError: MLflow does not accept the runs.
+        OutputError: MLflow does not accept the runs, such as those of a deleted experiment.
 
     Examples:
         >>> report = read_run_folder("runs/first").report  # doctest: +SKIP
@@ -437,7 +409,9 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
     logger.setLevel(logging.WARNING)  # it reports the tables it creates
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
-        experiment, above = _experiment(client, settings, Path(folder)), None
+        known, above = client.get_experiment_by_name(settings.experiment), None
+        beside = (Path(folder).absolute() / "mlflow-artifacts").as_uri() if uri == _beside(Path(folder)) else None
+        experiment = known.experiment_id if known else client.create_experiment(settings.experiment, artifact_location=beside)
         for run in reversed(runs_of(report)):  # the summary is the others' parent
             own = _log_run(client, experiment, run, above)
             above = above or own
@@ -450,28 +424,18 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
 
 
 def _store(settings: MlflowSettings, folder: Path) -> str:
-    return settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder.absolute() / 'mlflow.db'}"
+    return settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or _beside(folder)
 
 
-def _experiment(client: Any, settings: MlflowSettings, folder: Path) -> str:
-    experiment = client.get_experiment_by_name(settings.experiment)
-    if experiment is None:
-        beside = not settings.uri and not os.environ.get("MLFLOW_TRACKING_URI")
-        place = (folder.absolute() / "mlflow-artifacts").as_uri() if beside else None
-        return str(client.create_experiment(settings.experiment, artifact_location=place))
-    if experiment.lifecycle_stage != "active":
-        raise ConfigurationError(
-            f"mlflow: the experiment {settings.experiment!r} was deleted; restore it, or choose another name"
-        )
-    return str(experiment.experiment_id)
+def _beside(folder: Path) -> str:
+    return f"sqlite:///{folder.absolute() / 'mlflow.db'}"
 
 
 def _log_run(client: Any, experiment: str, run: LoggedRun, parent: str | None) -> str:
     from mlflow.entities import Metric, Param
 
     name_of = _names([*run.config, *run.figures, *run.curves, *run.words])
-    tags = {f"tag/{name}": "yes" for name in _names(run.tags).values()}
-    tags |= {name_of[key]: str(value)[:_LONGEST_VALUE] for key, value in run.words.items()}
+    tags = {name_of[key]: str(value)[:_LONGEST_VALUE] for key, value in run.words.items()}
     tags |= {"mlflow.parentRunId": parent} if parent else {}
     identity = str(client.create_run(experiment, run_name=run.name, tags=tags).info.run_id)
     params = [Param(name_of[key], str(value)[:_LONGEST_VALUE]) for key, value in run.config.items()]

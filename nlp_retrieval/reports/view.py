@@ -33,9 +33,6 @@ from nlp_retrieval.reports.figures import (
 )
 from nlp_retrieval.text.printing import counted, listed, printable
 
-_FEW = 50
-"""Queries."""
-
 CALLS_AND_TOKENS = "Calls and tokens are those of this run; tokens per query include answers from disk."
 
 
@@ -129,18 +126,6 @@ def counting_note(report: BenchmarkReport) -> str:
     ]
     said = f"{'; '.join(filter(None, parts))}."
     return printable(f"{said} Not counted: {'; '.join(filter(None, left_out))}." if any(left_out) else said)
-
-
-def small_sample_note(report: BenchmarkReport) -> str:
-    """Return a note if figures or latencies are based on few queries; otherwise ``""``."""
-    queries = report.query_counts.get("", 0)
-    timed = (report.manifest.get("latency") or {}).get("queries")
-    few = [f"figures are means of {counted(queries, 'query', 'queries')}"] if 0 < queries < _FEW else []
-    if isinstance(timed, int) and 0 < timed < _FEW and any(result.cost is not None for result in report.configurations):
-        few.append(
-            f"latencies are medians of {timed:,}" if few else f"latencies are medians of {counted(timed, 'query', 'queries')}"
-        )
-    return f"Small samples: {listed(few)}. Their intervals are wide." if few else ""
 
 
 def _filters_note(manifest: Config) -> str:
@@ -264,7 +249,6 @@ class ReportView:
         self.legend, self.front_legend, self.chance = legend(report), front_legend(report), by_chance(report)
         self.cautions, self.failures = comparison_notes(report), failure_notes(report)
         self.counted = counting_note(report)
-        self.small_sample = small_sample_note(report)
         self.prices = prices_legend(report)
         self.degraded = self._noted(lambda result: degraded_note(report, result))
         self.latency = self._noted(latency_note)

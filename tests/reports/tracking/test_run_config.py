@@ -71,7 +71,7 @@ def test_parts_are_columns_and_every_value_is_plain() -> None:
 def test_a_column_of_the_comparison_is_of_one_type() -> None:
     """W&B refuses a table with a column of numbers and texts."""
     searchers = [Searcher([LEXICAL], depth=depth) for depth in (None, 10, "all")]
-    runs = [LoggedRun(str(each.depth), flat_config(each.config), [], {"mrr@5": 0.5}) for each in searchers]
+    runs = [LoggedRun(str(each.depth), flat_config(each.config), {"mrr@5": 0.5}) for each in searchers]
     columns, rows = _comparison(runs)
     assert [row[columns.index("depth")] for row in rows] == [None, "10", "all"]
     assert [row[columns.index("mrr@5")] for row in rows] == [0.5] * 3
