@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
+from nlp_retrieval.core import read_yaml
 from nlp_retrieval.core.models import SearchableItem
 
 ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡؟\u06d4।॥\u0589።፧။។៕\u037e")
@@ -23,34 +25,14 @@ _UNSPACED = "。\uff01\uff1f\uff0e｡"
 _OPENERS = "\"'([{“\u2018«„「『\uff08【*_"
 _LONGEST = 5_000
 _PARAGRAPH = re.compile(r"(?:(?!\n[^\S\n]*\n).)+", re.DOTALL)
-_END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escape(CLOSERS)}]*)")
+_END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escape(CLOSERS)}]*(?:[^\S\n]»(?!\S))?)")
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
 _OPENING = re.compile(rf"[ \t\n{re.escape(_OPENERS)}]*")
 _VISIBLE = re.compile(r"\S")
 _REACH = 60
 
-_NEVER_LAST = frozenset(
-    "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs "
-    "ms mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
-    "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b "
-    "mio mrd tsd mln mlrd mld fa ggü städt zzgl mme mmes mlle mgr env av hab sra srta sres dra uds ud avda aprox núm EE FF "
-    "sig sigg dott prof.ssa sig.ra dhr mevr bijv ul inż św tys t.ex bl.a "
-    "г гг им ул проф акад напр см т.е т.н тыс млн млрд".split()
-)
-_BEFORE_NUMBERS = frozenset(
-    "ann art ch chap cap cl kap no nos nr nrn p pág págs pag pp para pt s sec sect ser ss str vers vol vols max min "
-    "jan feb febr apr jun jul aug sept okt oct nov dec dez janv f\u00e9vr juil d\u00e9c".split()
-)
-_SOMETIMES_LAST = frozenset("al etc inc ltd co corp cos jr sr plc llc est".split())
-_BEFORE_INITIALS = frozenset("and by for from in of the to with von und".split())
-_FIRST_WORDS = frozenset(
-    "A After All Although An And Another Are As At Because Before Both But By During Each For From He Her His How However If "
-    "In Is It Its Later Many Most Moreover No Not On One Only Other Our Several She Since So Some Such That The Their "
-    "Then There These They This Those Three Thus To Today Two Under Until We What When Where Which While With You "
-    "Das Der Die Ein Eine Es Im Sie Dies Diese".split()
-)
-_MONTHS = frozenset("Januar Februar März April Mai Juni Juli August September Oktober November Dezember Jahrhundert".split())
+_WORDS = {name: frozenset(words.split()) for name, words in read_yaml(Path(__file__).with_name("sentence_ends.yaml")).items()}
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
@@ -128,18 +110,18 @@ def _ends_here(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _abbreviated(word: str, before: str, following: str) -> bool:
-    lower = word.lower()
+    lower = re.split("['\u2019]", word)[-1].lower()  # "d'env. 300"
     if len(word) > 1 and word.isupper() and "." not in word:
-        return word in _NEVER_LAST
-    if lower in _NEVER_LAST or (lower in _BEFORE_NUMBERS and following[:1].isdigit()):
+        return word in _WORDS["never last"]
+    if lower in _WORDS["never last"] or (lower in _WORDS["before numbers"] and following[:1].isdigit()):
         return True
     if word.isdigit():
-        return len(word) <= 2 and following in _MONTHS
+        return len(word) <= 2 and following in _WORDS["after ordinals"]
     dotted = "." in word and all(len(part) <= 2 for part in word.split(".")) and not word.replace(".", "").isdigit()
-    if lower in _SOMETIMES_LAST or dotted:
-        return following not in _FIRST_WORDS
+    if lower in _WORDS["sometimes last"] or dotted:
+        return following not in _WORDS["first words"]
     if len(word) == 1 and word.isupper():
-        return following not in _FIRST_WORDS and _names(before)
+        return following not in _WORDS["first words"] and _names(before)
     return len(word) == 1 and word.isalpha() and len(following) == 1  # "z. B."
 
 
@@ -151,7 +133,7 @@ def _names(before: str) -> bool:
     last = words[-1]
     if last in ("and", "und") and len(words) > 1 and len(words[-2].rstrip(",")) == 1:
         return False  # "the notes C, E, and G"
-    return last[0].isupper() or last[-1] in ",(&;" or last in _BEFORE_INITIALS or (len(last) == 2 and last[1] == ".")
+    return last[0].isupper() or last[-1] in ",(&;" or last in _WORDS["before initials"] or (len(last) == 2 and last[1] == ".")
 
 
 SENTENCE_STARTS = "sentence_starts"

@@ -182,25 +182,24 @@ def named_in(document: str) -> Named:
 
 def _subject_in(name: str) -> str:
     """Return the first words together that are not about the document, as they are written; empty for none."""
-    if not re.search(r"[\s_]", name) and name.count("-") > 1:
-        name = name.replace("-", " ")
+    if not re.search(r"\s", name):
+        name = re.sub("[^_]+", lambda part: part[0].replace("-", " ") if part[0].count("-") > 1 else part[0], name)
     name = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])(?![A-Z])", " ", name)
     begin = end = 0
     for match in _WORD.finditer(name):
         word = match[0].casefold()
-        if end and re.search(r"[\0\d]|\s-\s", name[end : match.start()].replace("_", " ")):
+        is_generic = word in _GENERIC or word in _ORDINALS
+        if end and (is_generic or re.search(r"[\0\d]|\s-\s", name[end : match.start()].replace("_", " "))):
             break
-        if word in _GENERIC or word in _ORDINALS:
-            if end:
-                break
-        elif word not in _BETWEEN:
+        if not is_generic and word not in _BETWEEN:
             begin, end = (begin if end else match.start()), match.end()
         elif end and re.search(r"[(,]", name[begin : match.start()]):  # Korea, Republic of
             end = match.end()
     found = " ".join(re.sub(r"['\u2019]s\Z", "", name[begin:end]).replace("_", " ").split())
     found += ")" * ("(" in found and ")" not in found)
     if found.islower() or (found.isupper() and len(found) > 3):
-        found = re.sub(r"[^\W\d_]{2,}", lambda word: word[0] if word[0] in _BETWEEN else word[0].capitalize(), found.lower())
+        found = found.replace("\u0130", "I").lower()  # of TÜRKİYE, whose dot would stay
+        found = re.sub(r"[^\W\d_]{2,}", lambda word: word[0] if word[0] in _BETWEEN else word[0].capitalize(), found)
     return _HYPHENED.get(found, found)
 
 

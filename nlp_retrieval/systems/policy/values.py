@@ -36,7 +36,7 @@ _OTHER = re.compile(
 _DONE = re.compile(
     r"(?<!\bwill\shave\s)(?<!\bwill\shave\sbeen\s)\b(?:fell|fallen|decreased|declined|dropped|shrank|"
     r"(?:was|were|(?<!\bwill\s)(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|"
-    r"(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))\b",
+    r"(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))\b|\b(?:was|were|stood|lay)\s(?:[a-z]+\s)?\Z",
     re.IGNORECASE,
 )
 """What was reached: a target only where its year is told as one ("by 2030")."""

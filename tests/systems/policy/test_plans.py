@@ -26,6 +26,8 @@ def test_names_of_files_say_country_and_edition() -> None:
         ("Guinea-Bissau/the second NDC.pdf", "Guinea-Bissau", [], 2),
         ("Co\u0302te d\u2019Ivoire 2022.pdf", "Côte d\u2019Ivoire", [2022], None),
         ("timor-leste-2022.pdf", "Timor-Leste", [2022], None),
+        ("United-Arab-Emirates_2023.pdf", "United Arab Emirates", [2023], None),
+        ("TU\u0308RKI\u0307YE 2023.pdf", "T\u00fcrkiye", [2023], None),
         ("Antigua & Barbuda 2021.pdf", "Antigua & Barbuda", [2021], None),
         ("Korea, Republic of 2021.pdf", "Korea, Republic of", [2021], None),
         ("Congo (Democratic Republic of the) 2021.pdf", "Congo (Democratic Republic of the)", [2021], None),

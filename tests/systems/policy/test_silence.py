@@ -154,6 +154,7 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
         ("target", "Emissions are to be cut by 40% on 1990 in 2030.", ["40% by 2030, against 1990"]),
         ("target", "A cut of emissions by 26% in FY2030/31 compared to fiscal year 2013.", ["26% by 2030, against 2013"]),
         ("target", "Emissions fell by 20% in 2019, and were reduced by 3% in 2020 against 2005.", []),
+        ("target", "Emissions in 2019 were 18% below those of 1990.", []),
         ("target", "Emissions were cut by 44% since 1990, and we will reduce them by 68% by 2030.", ["68% by 2030"]),
         ("target", "By 2030, emissions will have been reduced by 40% below 2010 levels.", ["40% by 2030, against 2010"]),
         ("baseline", "Baseline: 2013/14.", ["2013"]),

@@ -22,19 +22,17 @@ from nlp_retrieval.text import as_latin, stems_of_language
 
 # A negation that a claim has and its source does not, or the other way round, and a change that the source denies.
 
-_NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
+_NO_DENIAL = pattern("no denial")
 _WITH, _DENYING = re.compile(r"\bwith\b", re.IGNORECASE), pattern("denying")
 _IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\brather than\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
 )
-_NOT, _CHANGING, _BEGINS_CHANGING = pattern("not"), pattern("changing"), pattern("changing", "(?:{})")
+_NOT, _CHANGING, _WORD_OF_CHANGE = pattern("not"), pattern("changing"), pattern("changing", r"(?:{})\Z")
 _DENIED_CHANGE = re.compile(
-    rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?{_CHANGING.pattern}"
-    r"|\bunchanged\b|\b(?:stay|remain)(?:s|ed)? (?:at|the same|flat|stable|steady|constant)\b|\bno (?:more|less)\b",
-    re.IGNORECASE,
+    rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?{_CHANGING.pattern}|{pattern('unchanged').pattern}", re.IGNORECASE
 )
-_COMPARED = frozenset("statistical statistic measur no frequent common likel often".split())
+_COMPARED = frozenset("statistical statistic measur no frequent common likel often found show made make evidenc".split())
 _NEXT = 40
 _WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
 _SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
@@ -82,9 +80,10 @@ def _compared(
         denying = (clause for clause in clauses_of(sentence.text) if denies_change(clause))
         rest, clause = _unchanging(wanted), next(denying, sentence.text).strip(" .")
         of_clause = _unchanging(content(clause))
-        about = share(rest, refers) if not of_clause or of_clause & wanted else 0.0
-        if of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]:  # "Prices did not change."
-            about = 1.0
+        subject = _unchanging(content(_DENIED_CHANGE.split(clause)[0])) or of_clause
+        is_about = not subject or max(share(subject, wanted), share(rest, of_clause)) > _HALF
+        is_all = of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]  # "Prices did not change."
+        about = 1.0 if is_all else share(rest, refers) if is_about else 0.0
         if denies_change(claim):
             return "", about
         if not mine and len(rest) < len(wanted) and _CHANGING.search(claim):
@@ -113,7 +112,7 @@ def denies_change(text: str) -> bool:
 
 
 def _unchanging(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(word for word in words - _COMPARED if not _BEGINS_CHANGING.match(word))
+    return frozenset(word for word in words - _COMPARED if not _WORD_OF_CHANGE.match(word))
 
 
 def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
@@ -124,7 +123,7 @@ def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
 
 def negated(text: str) -> set[str]:
     """Return what a text denies: the content word after each "not" or "failed to", stemmed; empty for "it is false that"."""
-    latin = _NOT_ONLY.sub(" only", as_latin(text))
+    latin = _NO_DENIAL.sub(" ", as_latin(text))
     compares = _WITH.search(latin) is not None
     found = set()
     for match in _NOT.finditer(latin.replace("\u2019", "'")):

@@ -16,7 +16,7 @@ _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
 _SHORTEST_STEM = 4
 _TOKEN = re.compile(r"[^\W_][\w'\u2019.&+#-]*[\w+#]|[^\W_]")
 _PART = re.compile(r"[^\W_]+")
-_WITH_SIGN = re.compile(r"\b[A-Z][+#]+")
+_LETTER = re.compile(r"\b[A-Z][+#]*(?!\w)")
 _JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
 _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
@@ -74,16 +74,16 @@ def missing_names(claim: str, passage: str) -> list[str]:
             or (month is not None and (month in months or any(begin <= span[0] < end for begin, end in dates)))
         )
 
-    missing = []
+    letters, missing = set(_LETTER.findall(passage)), []
     for begin, end in names_of(claim):
         if any(first < begin and end <= last for first, last in units):
             continue
         parts = _parts_to_find(claim, begin, end)
-        words = [(word, span) for word, span in claimed if len(word) > 1 and any(span[0] < b and a < span[1] for a, b in parts)]
-        lacking = [word for word, span in words if not has(word, span)]
+        named = [(word, span) for word, span in claimed if any(span[0] < b and a < span[1] for a, b in parts)]
+        lacking = [word for word, span in named if (len(word) > 1 or word.isdigit()) and not has(word, span)]
         name = claim[begin:end]
-        signed = [token for token in _WITH_SIGN.findall(name) if token not in passage]  # C#, beside C and C++
-        if signed or (lacking and not _abbreviated(name, passage)):
+        other = [one for one in {*_LETTER.findall(name)} - letters if one[1:] or one in "".join(letters)]  # C, not C#
+        if other or (lacking and not _abbreviated(name, passage)):
             missing.append(name)
     return missing
 

@@ -61,7 +61,8 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
 # What qualifies a number.
 
 _BEFORE = {
-    name: pattern(name, r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z") for name in ("at least", "at most", "nearly", "about", "level")
+    name: pattern(name, r"\b(?:{})\s(?:[$\u20ac\u00a3]\s?)?\Z")
+    for name in ("at least", "at most", "at least a year", "at most a year", "nearly", "about", "level")
 }
 _CHANGES, _SUM = tuple(map(pattern, ("up", "down", "difference"))), pattern("sum")
 _PER = re.compile(r"\s?(?:per\s|/\s?)([^\W\d_]+[23\u00b2\u00b3]?)")
@@ -104,7 +105,8 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
         found["noon"] = "a" if match[2] else (match[1] or "p").lower()
     bounds = {}  # "no fewer than" begins before "fewer than"
     for bound, sign, after in (("at most", _LESS, _OR_LESS), ("at least", _MORE, _OR_MORE)):
-        if match := sign.search(before) or _BEFORE[bound].search(before) or after.match(text, number.end):
+        words = _BEFORE[f"{bound} a year" if is_year(number) else bound]
+        if match := sign.search(before) or words.search(before) or after.match(text, number.end):
             bounds[bound] = match.start()
     if bounds:
         found["bound"] = min(bounds, key=bounds.__getitem__)

@@ -37,6 +37,18 @@ GRADES = "Grades improved\n\nGrades did not change in the two years of the pilot
         ("The drug had no significant effect on migraine.", MIGRAINE, "", "Migraine"),
         ("Grades improved.", GRADES, "Grades did not change", "Grades did not change"),
         ("The drug lowered pain.", "The drug lowered pain, but there was no effect on weight.", "", "The drug lowered"),
+        ("Car traffic fell.", "Car traffic fell, whereas bus traffic was unchanged.", "", "Car traffic fell"),
+        ("Bus traffic fell.", "Car traffic fell, whereas bus traffic was unchanged.", "bus traffic was unchanged", "Car"),
+        ("The drug cut risk.", "We found no evidence that the drug reduces risk.", "no evidence that the drug", "We found"),
+        ("Die Ernte stieg.", "Die Ernte hat sich nicht ver\u00e4ndert.", "nicht ver\u00e4ndert", "Die Ernte"),
+        (
+            "La qualit\u00e9 s'est am\u00e9lior\u00e9e.",
+            "La qualit\u00e9 est rest\u00e9e stable.",
+            "rest\u00e9e stable",
+            "La qualit\u00e9",
+        ),
+        ("Le gel a tu\u00e9 les abeilles.", "Le gel n'a pas tu\u00e9 les abeilles.", "with a negation", "Le gel"),
+        ("The pier will shut no later than 2035.", "The pier will shut by 2035.", "", "The pier"),
         (
             "The drug reduced migraine in adults.",
             "Migraine was measured in adults on the drug. The difference was not significant.",

@@ -18,6 +18,10 @@ from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
         ("It helps HIV-positive people and M2-phenotype cells.", "It helps people with HIV, and cells of M2.", []),
         ("The melanocortin-4 receptor (PTEN) is needed.", "The melanocortin-4 receptor is needed.", ["PTEN"]),
         ("It was found by Wing that nets help.", "Nets help.", ["Wing"]),
+        ("It is written in C.", "It is written in C++.", ["C"]),
+        ("It is written in C.", "C and C++ are in it.", []),
+        ("They asked GPT-4.", "They asked GPT-4o.", ["GPT-4"]),
+        ("The survey was led by J. Smith.", "John Smith led the survey.", []),
     ],
 )
 def test_names_that_a_passage_lacks_are_named(claim: str, passage: str, missing: list[str]) -> None:

@@ -28,6 +28,8 @@ from nlp_retrieval.systems.evidence.lookups.numbers import Misplaced, misplaced,
         ("It opens at 7 in the morning.", "It opens at 7 in the evening."),
         ("The coil has 5 Nm.", "The coil has 5 nm."),
         ("See section 3.1 of it.", "See section 3.10 of it."),
+        ("Der Tarif gilt bis 2028.", "Der Tarif gilt ab 2028."),
+        ("It opens no later than 2028.", "It opens no earlier than 2028."),
     ],
 )
 def test_what_qualifies_a_number_is_part_of_it(claim: str, passage: str) -> None:
