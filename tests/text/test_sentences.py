@@ -24,18 +24,8 @@ def sentences(text: str) -> list[str]:
         ["The ratio is 1.5.", "Next comes the sum.", "1.2 Methods are old."],
         ["Cells died.", "p53 was active.", "დედა მოვიდა.", "მამა წავიდა."],
         ["People have MS.", "Ruth Ellerby does not.", "It has the notes C, E, and G.", "Advance sells parts."],
-        [
-            "\u00ab Elle part. \u00bb",
-            "Le prix d'env. 300 francs monte.",
-            "Er sagte: \u00bbIch gehe.\u00ab",
-            "\u00bbNein\u00ab, rief sie.",
-        ],
-        [
-            "Prof. Dr. med. Kern kam am 1. Jan. 2020.",
-            "Es waren rd. 900 da.",
-            "Smith v. Jones (9th Cir. 1993) holds.",
-            "It is so.",
-        ],
+        ["« Elle part. »", "L'eau d'env. 300 bars monte.", "»Ich gehe.«", "»Nein«, rief sie im Jahr 9 v. Chr. leise."],
+        ["Prof. Dr. med. Kern kam am 1. Jan. 2020.", "Es waren rd. 2 Mio. Gäste.", "Es kostete 3 Mio.", "Die Stadt zahlt."],
     ],
 )
 def test_a_text_is_parted_where_its_sentences_end(expected):

@@ -75,14 +75,15 @@ class KnowledgeSource(Protocol):
 
 
 _SIGNS = re.compile(
-    r"(?<=\w)[+#♯]+|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)|(?:(?<=\b\w)|(?<=\b\w\w))[-\N{MINUS SIGN}](?!\w)|"
-    r"(?<=\d)\s?[%€£$]|[€£$](?=\s?\d)|(?<!\S)(?:[<>](?=\s?\d)|\.(?=\w))"
+    r"(?<=\w)[+#♯♭]+|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)|(?:(?<=\b\w)|(?<=\b\w\w))[-\N{MINUS SIGN}](?!\w)|"
+    r"(?<=\d)\s?[%€£$]|[€£$](?=\s?\d)|(?<!\S)(?:[<>≤≥±](?=\s?\d)|\.(?=\w))"
 )
 """Signs that are part of a name: in C++, F#, -5, O-, 40%, $5, >5 and .NET."""
 
 _SPOKEN = {
-    "+": "plus", "-": "minus", "\N{MINUS SIGN}": "minus", "#": "sharp", "♯": "sharp", ".": "dot", "%": "percent",
-    "$": "dollar", "€": "euro", "£": "pound", "<": "less than", ">": "more than",
+    "+": "plus", "-": "minus", "\N{MINUS SIGN}": "minus", "#": "sharp", "♯": "sharp", "♭": "flat", ".": "dot",
+    "%": "percent", "$": "dollar", "€": "euro", "£": "pound", "<": "less than", ">": "more than", "≤": "at most",
+    "≥": "at least", "±": "plus minus",
 }  # fmt: skip
 
 
@@ -127,10 +128,7 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
         raise ValueError(f"the {'triples' if isinstance(entities, list) else 'entities'} are no list")  # noqa: TRY004
     typed = [pair for value in entities[:MAX_STATEMENTS] if (pair := _entity(value))]
     statements = [triple for value in triples[:MAX_STATEMENTS] if (triple := _triple(value))]
-    types: dict[str, str] = {}
-    for name, type_ in typed:
-        if type_ in ENTITY_TYPES:
-            types.setdefault(name, type_)
+    types = {name: type_ for name, type_ in reversed(typed) if type_ in ENTITY_TYPES}  # of several the first counts
     names = tuple(dict.fromkeys(name for name, _ in typed))
     dropped = len(entities) + len(triples) - len(typed) - len(statements)
     nothing_read = not statements and bool(triples or (entities and not typed))

@@ -22,8 +22,7 @@ from nlp_retrieval.text import as_latin, stems_of_language
 
 # A negation that a claim has and its source does not, or the other way round, and a change that the source denies.
 
-_NO_DENIAL = pattern("no denial")
-_WITH, _DENYING = re.compile(r"\bwith\b", re.IGNORECASE), pattern("denying")
+_WITH, _DENYING, _NO_DENIAL = re.compile(r"\bwith\b", re.IGNORECASE), pattern("denying"), pattern("no denial")
 _IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\brather than\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE

@@ -145,6 +145,8 @@ def test_an_encoder_of_one_method_and_a_dimension_is_enough(tmp_path: Path) -> N
     ("one", "other"),
     [
         ("C", "C++"),
+        ("B", "B\u266d"),
+        ("5 MW", "\u2265 5 MW"),
         ("C", "C#"),
         ("C++", "C#"),
         ("-5 degrees", "5 degrees"),
