@@ -118,7 +118,8 @@ class Reviews:
 
     def _key(self, citation: Citation) -> tuple[str, str, str]:
         """Return what a review of a citation is about: its sentence, the URL or mark that it cites, and that text's SHA-256."""
-        source, sentence = self.index.source(citation.url), _encodable(" ".join(citation.sentence.split()))
+        written = ">" * citation.quoted + citation.sentence  # quoted, the same words claim more
+        source, sentence = self.index.source(citation.url), _encodable(" ".join(written.split()))
         if source is None:
             return sentence, _encodable(citation.url or f"[{citation.mark}]"), ""
         return sentence, source.canonical, source.sha256

@@ -49,7 +49,7 @@ _FISCAL = re.compile(
 )
 """A fiscal year counts as the year that it begins in."""
 
-_BASE_NAMED = re.compile(r"\b(?:base(?:line)?|reference)(?:[\s-](?:year|level|emission|period|point|indicator)|:)", re.IGNORECASE)
+_BASE_NAMED = re.compile(r"\b(?:base(?:line)?|reference)(?:\W(?:year|level|emission|period|point|indicator)|:)", re.IGNORECASE)
 _SCENARIO = re.compile(
     r"\bbusiness[\s-]as[\s-]usual\b|\bBAU\b|\b(?:baseline|reference)\s(?:scenario|projections?|case)\b|\binertial scenario\b",
     re.IGNORECASE,
