@@ -117,12 +117,11 @@ class Reviews:
         self._database.close()
 
     def _key(self, citation: Citation) -> tuple[str, str, str]:
-        """Return what a review of a citation is about: its sentence, the URL or mark that it cites, and that text's SHA-256."""
-        written = ">" * citation.quoted + citation.sentence  # quoted, the same words claim more
-        source, sentence = self.index.source(citation.url), _encodable(" ".join(written.split()))
+        """Return what a review of a citation is about: its sentence, ">" if quoted, the URL or mark cited, and the text's SHA-256."""
+        source, sentence = self.index.source(citation.url), ">" * citation.quoted + " ".join(citation.sentence.split())
         if source is None:
-            return sentence, _encodable(citation.url or f"[{citation.mark}]"), ""
-        return sentence, source.canonical, source.sha256
+            return _encodable(sentence), _encodable(citation.url or f"[{citation.mark}]"), ""
+        return _encodable(sentence), source.canonical, source.sha256
 
 
 def _line(text: str) -> str:

@@ -175,7 +175,8 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
     looked_for, wanted = said.keys() & OPPOSITES.keys(), content(claim)
     best: Opposite | None = None
     for sentence in sentences if looked_for else ():
-        if _THAN.search(claim) and _THAN.search(sentence.text):  # "more men than women" is "fewer women than men"
+        than = [stemmed(after)[:1] for text in (claim, sentence.text) for after in _THAN.split(text, 1)[1:]]
+        if than[1:] and than[0] != than[1]:  # "more men than women" is "fewer women than men"
             continue
         stems = _by_stem(sentence.text) if wanted & sentence.content else {}
         pairs = ((word, one) for word in sorted(looked_for - stems.keys()) for one in sorted(OPPOSITES[word]))
