@@ -117,7 +117,7 @@ class Reviews:
         self._database.close()
 
     def _key(self, citation: Citation) -> tuple[str, str, str]:
-        """Return what a review is about: the sentence (">" if quoted), the URL or mark that it cites, and that text's SHA-256."""
+        """Return what a review is about: a sentence (">" if quoted), the URL or mark that it cites, and the text's SHA-256."""
         source, sentence = self.index.source(citation.url), ">" * citation.quoted + " ".join(citation.sentence.split())
         if source is None:
             return _encodable(sentence), _encodable(citation.url or f"[{citation.mark}]"), ""
