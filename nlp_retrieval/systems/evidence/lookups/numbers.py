@@ -110,7 +110,7 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
             bounds[bound] = match.start()
     if bounds:
         found["bound"] = min(bounds, key=bounds.__getitem__)
-    if "." in number.written and not number.unit and not number.percent and (match := _NAMED.search(before)):
+    if "." in number.written and not (number.unit or number.percent or number.value < 0) and (match := _NAMED.search(before)):
         found[f"version of {match[1]}"] = number.written
     return found
 

@@ -84,6 +84,7 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("false", "The pump needs liquid nitrogen to run.", "The pump needs liquid helium to run."),
         # a name is missing, and the other names of the claim are there
         ("true", "Men had higher rates of gout than women.", "Rates of gout were lower in women than in men."),
+        ("against", "Rates of gout were 12% higher than in 2010.", "Rates of gout were 12% lower than in 2010."),
         # an opposite is said of the same
         ("true", "The lamp enhances sleep in mice by a slow rhythm.",
          "In mice a slow rhythm of the lamp enhances sleep, and can "

@@ -43,6 +43,7 @@ def test_what_qualifies_a_number_is_part_of_it(claim: str, passage: str) -> None
     [
         ("It was built in the 1990s.", "It was built in 1994."),
         ("The limit is 5 mg/l.", "The limit is 5 mg per litre."),
+        ("It was small (CI -0.4 to 0.8).", "It was small (CI \u22120.4 to 0.8)."),
         ("The dose is 5 ml per m\u00b3.", "The dose is 5 mL/m3."),
     ],
 )
