@@ -117,8 +117,8 @@ class Session:
                 raise ConfigurationError(
                     f"{field}={str(value)[:40]!r}...: expected a text of at most {_LONGEST_NAME} characters"
                 )
-        about = {"question_id": _told(question_id or name), "question": without_secrets(question), "agent": _told(agent)}
-        self.name = _told(name or uuid.uuid4().hex)
+        about = {"question_id": _named(question_id or name), "question": without_secrets(question), "agent": _named(agent)}
+        self.name = _named(name or uuid.uuid4().hex)
         """Its name; one that looks like a secret is replaced by its digest, as are those of its question and agent."""
         self.steps: list[AgentStep] = []
         """Steps of this object; another process may have recorded more of the session."""
@@ -133,9 +133,9 @@ class Session:
             step: a step, or its fields.
         """
         given = step.model_dump(mode="json", exclude_defaults=True) if isinstance(step, AgentStep) else step
-        taken = _step_of(without_secrets(dict(given)))
-        self.steps.append(taken)
-        return self._write(taken.model_dump(mode="json", exclude_defaults=True))
+        added = _step_of(without_secrets(dict(given)))
+        self.steps.append(added)
+        return self._write(added.model_dump(mode="json", exclude_defaults=True))
 
     def add_answer(self, text: str, citations: Sequence[str] | None = None) -> bool:
         """Record the answer, and return whether it was. What follows in the session belongs to another question.
@@ -213,7 +213,7 @@ def _step_of(fields: Mapping[str, Any]) -> AgentStep:
         return AgentStep.model_validate({"kind": "other", **left, "text": said})
 
 
-def _told(name: str) -> str:
+def _named(name: str) -> str:
     return name if without_secrets(name) == name else f"hidden-{_digest(name)}"
 
 

@@ -79,8 +79,8 @@ def replay(trajectories: Sequence[Trajectory], searcher: Any, *, k: int | None =
         wanted = k or step.k or len(step.results) or _USUAL_K
         return AgentStep(kind="search", query=step.query, k=wanted, where=step.where if where is None else None)
 
-    found = _search([asked(step) for each in trajectories for step in each.searches if _can_be_asked(step)], searcher, where)
-    if not found:
+    answers = _search([asked(step) for each in trajectories for step in each.searches if _can_be_asked(step)], searcher, where)
+    if not answers:
         raise QueryError("the trajectories have no searches with a query, so there is nothing to replay")
     replayed, searches, same, undisturbed, lost = [], 0, 0, 0, 0
     for trajectory in trajectories:
@@ -89,7 +89,7 @@ def replay(trajectories: Sequence[Trajectory], searcher: Any, *, k: int | None =
         for step in trajectory.steps:
             if _can_be_asked(step):
                 again = asked(step)
-                results = found[again.model_dump_json()]
+                results = answers[again.model_dump_json()]
                 searches, undisturbed, same = searches + 1, undisturbed + (not changed), same + (results == step.results)
                 changed |= results != step.results
                 lacking -= set(results)
@@ -120,11 +120,11 @@ def _search(asked: Sequence[AgentStep], searcher: Any, where: Where | None) -> d
     def together(step: AgentStep) -> str:
         return step.model_dump_json(include={"k", "where"})
 
-    found: dict[str, tuple[str, ...]] = {}
+    answers: dict[str, tuple[str, ...]] = {}
     different = {step.model_dump_json(): step for step in asked}.values()
     for _, group in groupby(sorted(different, key=together), key=together):
         steps = list(group)
         lists = searcher.search([step.query for step in steps], steps[0].k, where=where or steps[0].where)
         for step, results in zip(steps, lists, strict=True):
-            found[step.model_dump_json()] = tuple(result.item.item_id for result in results)
-    return found
+            answers[step.model_dump_json()] = tuple(result.item.item_id for result in results)
+    return answers

@@ -300,8 +300,8 @@ class _Benchmark:
         with record_calls() as asked:
             timing = timed(searcher, *sample, self.store)
             with record_calls() as searched:
-                found = search_each(searcher, self.texts, self.depth, filters)
-            results = self._counting(found, lambda hit: hit.item.item_id)
+                lists = search_each(searcher, self.texts, self.depth, filters)
+            results = self._counting(lists, lambda hit: hit.item.item_id)
             answered = self._answered(name, results)
         _refuse_other_corpus(self.corpus.generation, searcher)
         cost = cost_of(searcher.index_records(), timing, asked.by_model, searched.by_model, len(self.texts), answered)
@@ -638,6 +638,6 @@ def _opened_index(systems: Mapping[str, Entry | BaseRetriever] | Sequence[Entry 
             if generation is not None:
                 indexes[generation.path] = generation
     if len(indexes) != 1:
-        found = f"they have opened {', '.join(map(str, indexes))}" if indexes else "none of the systems has opened an index"
-        raise ConfigurationError(f"no corpus is given, and {found}; pass corpus=, such as a DataFrame or a loader")
+        opened = f"they have opened {', '.join(map(str, indexes))}" if indexes else "none of the systems has opened an index"
+        raise ConfigurationError(f"no corpus is given, and {opened}; pass corpus=, such as a DataFrame or a loader")
     return next(iter(indexes.values()))

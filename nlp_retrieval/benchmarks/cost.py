@@ -167,4 +167,4 @@ def _why_not(price: ModelPrice | None, tokens: ModelTokens) -> str:
         return "there is no price for"
     # a server that does not report tokens counts as 0, and so does one that never answered
     sides = ((price.input, tokens.query_tokens_in), (price.output, tokens.query_tokens_out))
-    return "no tokens are known of" if any(charged and not taken for charged, taken in sides) else ""
+    return "no tokens are known of" if any(charged and not counted for charged, counted in sides) else ""

@@ -135,8 +135,8 @@ def refuse_filters(searcher: Any, filters: Iterable[Where | None]) -> None:
 
 def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
     """Search for queries with the same filter, or none."""
-    found: list[list[RetrievalResult]] = searcher.search(texts, k, **({} if where is None else {"where": where}))
-    return found
+    lists: list[list[RetrievalResult]] = searcher.search(texts, k, **({} if where is None else {"where": where}))
+    return lists
 
 
 def search_each(searcher: Any, texts: Sequence[str], k: int, filters: Sequence[Where | None]) -> list[list[RetrievalResult]]:

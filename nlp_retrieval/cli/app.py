@@ -191,8 +191,8 @@ def _check_words() -> None:
     for number, word in enumerate(sys.argv[1:], start=1):
         if find_lone_surrogate(word) is not None:
             encoding = sys.getfilesystemencoding()
-            found = f"argument {number} is not text in {encoding}: {os.fsencode(word)!r}"
-            raise InputError(f"{found}; convert it, or give the file another name")
+            fault = f"argument {number} is not text in {encoding}: {os.fsencode(word)!r}"
+            raise InputError(f"{fault}; convert it, or give the file another name")
 
 
 def _report_error(error: BaseException, *, debug: bool) -> int:

@@ -233,10 +233,10 @@ def health(
     from nlp_retrieval.judging.health import health_of
     from nlp_retrieval.judging.project import JudgingProject
 
-    found = health_of(JudgingProject(project))
-    echo([*(f"{warning}." for warning in found.warnings or ["Nothing unsafe was found"]), ""])
-    rows = [("system", f"judged@{found.k}", "unjudged", f"precision@{found.k}", "found alone", "relevant of these")]
-    for each in found.systems:
+    state = health_of(JudgingProject(project))
+    echo([*(f"{warning}." for warning in state.warnings or ["Nothing unsafe was found"]), ""])
+    rows = [("system", f"judged@{state.k}", "unjudged", f"precision@{state.k}", "found alone", "relevant of these")]
+    for each in state.systems:
         counts = f"{each.alone:,}", f"{each.relevant_alone:,}"
         rows.append((each.system, f"{each.judged:.3f}", f"{each.unjudged:,}", f"{each.precision:.3f}", *counts))
     echo(aligned(rows))
@@ -249,19 +249,19 @@ def agreement(project: Project) -> None:
     from nlp_retrieval.judging.project import JudgingProject
 
     opened = JudgingProject(project)
-    found = measure_agreement(opened.grades())
-    if not found.n:
+    agreed = measure_agreement(opened.grades())
+    if not agreed.n:
         typer.echo(
             f"No pair was graded by two people. Ask for it: nlp-retrieval judge serve {project} --judge NAME --overlap 0.1"
         )
         return
-    alpha = _figure(found.alpha, found.alpha_interval)
-    lines = [f"Krippendorff's alpha (ordinal) {alpha} on {found.n:,} pairs with several grades."]
+    alpha = _figure(agreed.alpha, agreed.alpha_interval)
+    lines = [f"Krippendorff's alpha (ordinal) {alpha} on {agreed.n:,} pairs with several grades."]
     lines += [
         f"{' and '.join(pair.judges)}: {pair.same:.0%} of {pair.n:,} alike, kappa "
         f"{_figure(pair.kappa, pair.kappa_interval)}, weighted {_figure(pair.weighted, pair.weighted_interval)}; "
         f"mean {pair.means[0]:.2f} and {pair.means[1]:.2f}."
-        for pair in found.pairs
+        for pair in agreed.pairs
     ]
     if disputed := len(opened.disputed()):
         lines.append(f"{disputed:,} pairs have different grades; to settle them: judge serve {project} --settle --judge NAME")
@@ -348,10 +348,10 @@ def _read_runs(paths: list[Path]) -> _Found:
     return by_system, iter(passages.values()) if passages else None, list(questions.values()) or None
 
 
-def _add(by_system: dict[str, dict[str, Ranking]], found: dict[str, dict[str, Ranking]]) -> None:
-    if taken := by_system.keys() & found.keys():
-        raise ConfigurationError(f"two of the runs are named {min(taken)!r}; rename one, so that they can be told apart")
-    by_system |= found
+def _add(by_system: dict[str, dict[str, Ranking]], added: dict[str, dict[str, Ranking]]) -> None:
+    if known := by_system.keys() & added.keys():
+        raise ConfigurationError(f"two of the runs are named {min(known)!r}; rename one, so that they can be told apart")
+    by_system |= added
 
 
 def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found:
@@ -368,10 +368,10 @@ def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found
     by_system: dict[str, dict[str, Ranking]] = {}
     for name, searcher in searchers.items():
         searcher.index(settings.loader, settings.index_path)
-        found = searcher.search([question.text for question in questions], depth)
+        lists = searcher.search([question.text for question in questions], depth)
         by_system[name] = {
             question.query_id: [(hit.item.item_id, hit.score) for hit in hits]
-            for question, hits in zip(questions, found, strict=True)
+            for question, hits in zip(questions, lists, strict=True)
         }
     return by_system, settings.loader.stream(), questions
 
@@ -392,10 +392,10 @@ def from_log(
     from nlp_retrieval.judging.query_log import sample_log
     from nlp_retrieval.loaders.topics import write_queries
 
-    found = sample_log(log, sample, seed=seed, column=column)
-    write_queries(file, found.queries)
+    drawn = sample_log(log, sample, seed=seed, column=column)
+    write_queries(file, drawn.queries)
     say(
-        f"{log}: {found.entries:,} entries, {found.unusable:,} without words or too long, {found.repeated:,} repeated; "
-        f"{found.distinct:,} questions in {found.families:,} families of near-duplicates"
+        f"{log}: {drawn.entries:,} entries, {drawn.unusable:,} without words or too long, {drawn.repeated:,} repeated; "
+        f"{drawn.distinct:,} questions in {drawn.families:,} families of near-duplicates"
     )
-    say(f"{file}: {len(found.queries):,} questions. Next: nlp-retrieval judge new PROJECT --queries {file}")
+    say(f"{file}: {len(drawn.queries):,} questions. Next: nlp-retrieval judge new PROJECT --queries {file}")

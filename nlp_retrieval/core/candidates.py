@@ -239,19 +239,19 @@ SearchPart = Callable[[int, Mask | None], Hits]
 
 def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: int, allowed: Mask | None) -> Hits:
     """Search the parts of an index one after another, and merge their lists by score; ties go to the lowest rows."""
-    found: list[Hits] = []
+    lists: list[Hits] = []
     for rows, search in parts:
         part = None if allowed is None else allowed[rows]
         if part is None or part.any():
             hits = search(min(k, rows.stop - rows.start), part)
-            found.append(replace(hits, rows=hits.rows + rows.start))
-    if len(found) == 1:
-        return found[0]
-    if not found:
+            lists.append(replace(hits, rows=hits.rows + rows.start))
+    if len(lists) == 1:
+        return lists[0]
+    if not lists:
         return Hits.from_lists([(np.zeros(0, np.int64), np.zeros(0))] * n_queries)
-    owner = np.concatenate([hits.owner for hits in found])
-    rows_found, scores = np.concatenate([hits.rows for hits in found]), np.concatenate([hits.scores for hits in found])
-    whole = Hits(offsets_of(np.bincount(owner, minlength=n_queries)), rows_found, scores, _signals_of(found))
+    owner = np.concatenate([hits.owner for hits in lists])
+    rows_found, scores = np.concatenate([hits.rows for hits in lists]), np.concatenate([hits.scores for hits in lists])
+    whole = Hits(offsets_of(np.bincount(owner, minlength=n_queries)), rows_found, scores, _signals_of(lists))
     return whole.take(np.lexsort((rows_found, -scores, owner)), whole.offsets).head(k)
 
 

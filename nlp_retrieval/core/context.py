@@ -140,16 +140,16 @@ def record_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, 
     if record is None:
         yield []
         return
-    taken, begin, error = [dict(step) for step in steps], time.perf_counter(), ""
+    recorded, begin, error = [dict(step) for step in steps], time.perf_counter(), ""
     try:
         with changed_context(record=None):
-            yield taken
+            yield recorded
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise
     finally:
-        seconds = (time.perf_counter() - begin) / max(1, len(taken))
-        for step in taken:
+        seconds = (time.perf_counter() - begin) / max(1, len(recorded))
+        for step in recorded:
             record(step | {"seconds": seconds, "error": error})
 
 

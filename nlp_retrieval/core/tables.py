@@ -86,9 +86,9 @@ class RankedLists(list[RankedList], AsTable):
 
     def to_arrow(self, *, details: bool = False) -> pa.Table:
         """Return an Arrow table."""
-        rows = [(found, rank, hit) for found in self for rank, hit in enumerate(found, 1)]
+        rows = [(results, rank, hit) for results in self for rank, hit in enumerate(results, 1)]
         table = {
-            "qid": pa.array([found.query_id for found, _, _ in rows], pa.string()),
+            "qid": pa.array([results.query_id for results, _, _ in rows], pa.string()),
             "docno": pa.array([hit.item.item_id for *_, hit in rows], pa.string()),
             "rank": pa.array([rank for _, rank, _ in rows], pa.int64()),
             "score": pa.array([hit.score for *_, hit in rows], pa.float64()),
@@ -97,7 +97,7 @@ class RankedLists(list[RankedList], AsTable):
             return pa.table(table)
         items = [hit.item for *_, hit in rows]
         table |= {
-            "query": pa.array([found.query for found, _, _ in rows], pa.string()),
+            "query": pa.array([results.query for results, _, _ in rows], pa.string()),
             "title": pa.array([item.title for item in items], pa.string()),
             "content": pa.array([item.content for item in items], pa.string()),
         }

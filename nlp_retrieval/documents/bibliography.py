@@ -39,10 +39,10 @@ def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresse
     """Return a work as an entry, which begins as in a list of references: ``"Frisch & Doe (1965). The dance"``."""
     names = surnames[:20]
     authors = f"{', '.join(names[:-1])} & {names[-1]}" if len(names) > 1 else "".join(names)
-    found = list(dict.fromkeys(filter(None, map(web_address, filter(None, addresses)))))
+    links = list(dict.fromkeys(filter(None, map(web_address, filter(None, addresses)))))
     text = f"{authors} ({year or 'n.d.'}). {title}".strip() if authors or year else title
     cleaned = " ".join(normalize("NFC", clean_text(text)[0]).split())
-    return Reference(key, cleaned, "".join(found[:1]), line, tuple(found[1:]))
+    return Reference(key, cleaned, "".join(links[:1]), line, tuple(links[1:]))
 
 
 # BibTeX and BibLaTeX.

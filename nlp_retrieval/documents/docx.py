@@ -136,10 +136,10 @@ def _inherited(styles: Any, path: str) -> dict[str, Any]:
     """Return a setting of each style that has it, itself or by the styles that it is based on."""
     by_key = {style.get(f"{_W}styleId"): style for style in styles.iter(f"{_W}style")}
     based = {key: on.get(f"{_W}val") for key, style in by_key.items() if (on := style.find(f"{_W}basedOn")) is not None}
-    found = {key: own for key, style in by_key.items() if (own := style.find(_W + path)) is not None}
-    while more := {key: found[on] for key, on in based.items() if on in found and key not in found}:
-        found |= more
-    return found
+    values = {key: own for key, style in by_key.items() if (own := style.find(_W + path)) is not None}
+    while more := {key: values[on] for key, on in based.items() if on in values and key not in values}:
+        values |= more
+    return values
 
 
 def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:

@@ -56,12 +56,12 @@ class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
     steps: list[int]
 
     def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
+        value = super().__getattribute__(name)
         if name in ("ancestors", "previous_siblings"):
-            self.charge(len(found))
+            self.charge(len(value))
         elif name in ("etree_siblings", "iter_children"):  # which are looked at quickly
-            self.charge(len(self.etree_element if callable(found) else found) // 8)
-        return found
+            self.charge(len(self.etree_element if callable(value) else value) // 8)
+        return value
 
     def charge(self, n: int) -> None:
         self.steps[0] += 1 + n
@@ -157,12 +157,12 @@ def _is_for_screens(media: str) -> bool:
 
 def _declarations(content: Any) -> list[tuple[bool, str, Any]]:
     """Return whether each declaration that can hide text is important, its property and its value, if it is valid."""
-    found = []
+    declared = []
     for node in tinycss2.parse_blocks_contents(content, skip_comments=True, skip_whitespace=True):
         if node.type == "declaration":
             words = [word for word in node.value if word.type not in ("whitespace", "comment")]
-            found += [(bool(node.important), name, value) for name, value in _values(node.lower_name, words)]
-    return found
+            declared += [(bool(node.important), name, value) for name, value in _values(node.lower_name, words)]
+    return declared
 
 
 def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -216,8 +216,8 @@ def _declared(matcher: Matcher, element: _Element | None, node: Any) -> dict[str
         by_class = (matcher.class_selectors.get(name, ()) for name in element.classes)
         for tried in (matcher.other_selectors, matcher.lower_local_name_selectors.get(element.local_name, ()), *by_class):
             element.charge(len(tried))
-        found = sorted(matcher.match(element), key=lambda one: one[:2])
-        matching = [*(rules for *_, pseudo, rules in found if pseudo is None), *matching]
+        matches = sorted(matcher.match(element), key=lambda one: one[:2])
+        matching = [*(rules for *_, pseudo, rules in matches if pseudo is None), *matching]
     every = [declaration for declarations in matching for declaration in declarations]
     if element is not None:
         element.charge(len(every))

@@ -117,13 +117,13 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
             if cleaned := " ".join(clean_text(str(value))[0].split())[:_LONGEST_VALUE]:
                 (fields if known else metadata)[known or column] = cleaned
         if name := fields.get("file", ""):
-            found = Path(os.path.realpath(folder / name))
-            if Path(name).is_absolute() or not found.is_relative_to(folder):
+            real = Path(os.path.realpath(folder / name))
+            if Path(name).is_absolute() or not real.is_relative_to(folder):
                 faults.append(f"{where}: '{printable(name)[:120]}' leads out of the folder of the manifest; copy it there")
-            elif not os.path.isfile(found):  # noqa: PTH113 -- Path's own raises for a name that is too long
+            elif not os.path.isfile(real):  # noqa: PTH113 -- Path's own raises for a name that is too long
                 faults.append(f"{where}: '{printable(name)[:120]}' is no file in {printable(str(folder))}; check its name")
             else:
-                file = found
+                file = real
         if fields or metadata:
             rows.append(Described(where, fields, metadata, file))
     if not rows:

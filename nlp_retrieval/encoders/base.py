@@ -131,8 +131,8 @@ def require_shape(vectors: Vectors, n_texts: int, encoder: Component, dimension:
     """Raise a :class:`ModelError` unless there is a vector for each text, of this dimension where one is given."""
     shape = vectors.shape if isinstance(vectors, np.ndarray) else ()
     if len(shape) != 2 or shape[0] != n_texts or shape[1] == 0 or dimension not in (None, shape[1]):
-        found = f"an array {shape}" if shape else type(vectors).__name__
-        raise ModelError(f"{encoder!r} returned {found}; an array ({n_texts}, {dimension or 'dimension'}) was expected")
+        given = f"an array {shape}" if shape else type(vectors).__name__
+        raise ModelError(f"{encoder!r} returned {given}; an array ({n_texts}, {dimension or 'dimension'}) was expected")
 
 
 _CURE = "take another model, or precision='float32' where one is chosen"

@@ -64,9 +64,9 @@ class Phrases:
         place = 0
         while place < len(words):
             ends = range(place + self._longest, place, -1) if words[place] in self._firsts else ()
-            found = next((phrase for end in ends if (phrase := tuple(words[place:end])) in self.tokens), None)
-            result.append(words[place] if found is None else self.tokens[found])
-            place += 1 if found is None else len(found)
+            phrase_here = next((phrase for end in ends if (phrase := tuple(words[place:end])) in self.tokens), None)
+            result.append(words[place] if phrase_here is None else self.tokens[phrase_here])
+            place += 1 if phrase_here is None else len(phrase_here)
         return result
 
 
@@ -93,10 +93,10 @@ class WordVectors:
             return len(words), [numbers[word] for word in words if word in numbers]
         stems = stems_of_language(None)
         words = stems.as_written(text)
-        found = (
+        in_other_forms = (
             next((numbers[form] for form in (word, word.lower(), stems.stem(word)) if form in numbers), None) for word in words
         )
-        return len(words), [number for number in found if number is not None]
+        return len(words), [number for number in in_other_forms if number is not None]
 
 
 def read_word_vectors(path: Path) -> WordVectors:
@@ -294,10 +294,10 @@ def _phrases_of(defined: Counter[tuple[str, str]], stems: Stems) -> dict[tuple[s
     for (short, long), count in defined.items():
         counts[" ".join(stems.words(short)), tuple(stems.words(long))] += count
     phrases: dict[tuple[str, ...], str] = {}
-    taken: set[str] = set()
+    single: set[str] = set()
     for (token, words), _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
-        if token and " " not in token and token not in taken | FUNCTION_WORDS and len(words) > 1 and words not in phrases:
-            taken.add(token)
+        if token and " " not in token and token not in single | FUNCTION_WORDS and len(words) > 1 and words not in phrases:
+            single.add(token)
             phrases[words] = token
             plural = stems.words(f"{token}s")
             if plural != [token]:  # such as "ndcs", whose s the stemmer keeps

@@ -141,10 +141,10 @@ class ListsBuilder:
         self._listings: dict[str, Listing] = {}
         self._passages: dict[str, str] = {}
 
-    def add(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
+    def add(self, configuration: str, lists: Sequence[Sequence[RetrievalResult]]) -> Listing:
         """Add a searcher's results, one list per query."""
         with no_collection():
-            return self._added(configuration, found)
+            return self._added(configuration, lists)
 
     def _added(self, configuration: str, results: Sequence[Sequence[RetrievalResult]]) -> Listing:
         self.add_passages(
@@ -224,11 +224,11 @@ def without_own(lists: RunLists, own: Sequence[str | None]) -> dict[str, Listing
     """Return the lists of every configuration without the hits that do not count."""
     number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
     mine = np.array([-1 if item_id is None else number_of.get(item_id, -1) for item_id in own], np.int64)
-    found = {}
+    others = {}
     for name, listing in lists.listings.items():
         owner = np.repeat(np.arange(len(mine)), np.diff(listing.offsets))
         kept = listing.items != mine[owner]
         lengths = np.bincount(owner[kept], minlength=len(mine))
         signals = {signal: values[kept] for signal, values in listing.signals.items()}
-        found[name] = Listing(offsets_of(lengths), listing.items[kept], listing.scores[kept], signals)
-    return found
+        others[name] = Listing(offsets_of(lengths), listing.items[kept], listing.scores[kept], signals)
+    return others

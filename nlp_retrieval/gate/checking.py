@@ -132,7 +132,7 @@ class Gate:
         before = read_baseline(settings.baseline)
         kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in before.queries.items()}
         before = replace(before, queries=kept, k=min(before.k, settings.k))
-        now = self._found("")
+        now = self._searched("")
         texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))} if self._is_ours else {}
         self._check_comparable(before, now, texts)
         if not any(self._is_relevant(now, each) for each in self.gold):
@@ -189,7 +189,7 @@ class Gate:
         """
         if not reason.strip():
             raise ConfigurationError("the reason is empty; say why these results are accepted")
-        current = self._found(reason.strip())
+        current = self._searched(reason.strip())
         missing = self._missing_gold()
         if missing is not None and not accept_losses:
             raise GoldError(f"{missing.said}, so the baseline stays as it is; {missing.cure}, or pass accept_losses=True")
@@ -256,17 +256,17 @@ class Gate:
                 raise IndexMissingError(f"{error}; or write 'corpus' in the gate's file, so that it is created") from None
         self._opened = True
 
-    def _found(self, reason: str) -> Baseline:
+    def _searched(self, reason: str) -> Baseline:
         """Search, and return the first k results of each query as a baseline."""
         if not self._opened:
             self._open()
         own, k = self._own_ids(), self.settings.k
-        found = self.searcher.search([query.text for query in self.queries], k + any(own))
-        if not any(found):
+        lists = self.searcher.search([query.text for query in self.queries], k + any(own))
+        if not any(lists):
             raise QueryError("the searcher found nothing for any query; is its index the right one?")
         queries = {}
         self._items = {}
-        for query, hits, own_id in zip(self.queries, found, own, strict=True):
+        for query, hits, own_id in zip(self.queries, lists, own, strict=True):
             gold = self.gold.get(query.query_id)
             of_gold = digest(repr(sorted(gold.relevance.items()))) if gold is not None else ""
             kept = {hit.item.item_id: hit.item for hit in [hit for hit in hits if hit.item.item_id != own_id][:k]}

@@ -119,11 +119,11 @@ def lost_most(
         if losses[:, number].max() <= 0:
             break
         query, name = queries[number], names[int(losses[:, number].argmax())]
-        hits, found = before.queries[query.query_id].hits, now.queries[query.query_id].hits
+        hits, hits_now = before.queries[query.query_id].hits, now.queries[query.query_id].hits
         fell = {
             item_id: rank
             for rank, item_id in enumerate(hits, start=1)
-            if item_id not in found[: None if gold is None else rank]
+            if item_id not in hits_now[: None if gold is None else rank]
         }
         if gold is not None:
             own = gold[query.query_id]
@@ -132,7 +132,7 @@ def lost_most(
         places = {item_id: place for place, item_id in enumerate(more, start=1)}
         documents = [LostDocument(each, text_of(each), rank, places.get(each)) for each, rank in [*fell.items()][:most]]
         values = float(old[name][number]), float(new[name][number])
-        came = [each for each in found if each not in hits]
+        came = [each for each in hits_now if each not in hits]
         lost.append(LostQuery(query.query_id, query.text, name, *values, documents, came))
     return lost
 

@@ -76,7 +76,7 @@ def judge(
     looks: int,
 ) -> list[MeasureVerdict]:
     """Return the verdict on each measure in each group; ``level`` is the chance of a false alarm over all ``looks``."""
-    found = []
+    rows = []
     for measure, margin in margins.items():
         for group, mask in groups.items():
             own = [family for family, inside in zip(families, mask.tolist(), strict=True) if inside]
@@ -89,10 +89,8 @@ def judge(
                 p = two_sided / 2 if differences.sum() < 0 else 1 - two_sided / 2
             more = max(1, _needed(margin, _spread(differences, own)) - len(old))
             means = float(old.mean()), float(now[measure][mask].mean())
-            found.append(MeasureVerdict(measure, group, len(old), *means, low, margin, p, more, "no worse"))
-    return [
-        _decided(replace(each, p=p), level / looks) for each, p in zip(found, holm([each.p for each in found]), strict=True)
-    ]
+            rows.append(MeasureVerdict(measure, group, len(old), *means, low, margin, p, more, "no worse"))
+    return [_decided(replace(each, p=p), level / looks) for each, p in zip(rows, holm([each.p for each in rows]), strict=True)]
 
 
 def _decided(each: MeasureVerdict, level: float) -> MeasureVerdict:

@@ -62,10 +62,10 @@ def health_of(project: JudgingProject, k: int | None = None) -> CollectionHealth
         precision = float(relevant[listed].sum() / depth / len(rankings))
         share = float(judged[listed].mean()) if len(listed) else 1.0
         systems.append(SystemHealth(name, share, int((~judged[listed]).sum()), precision, len(own), int(relevant[own].sum())))
-    waiting, found = (
+    waiting, has_relevant = (
         np.bincount(pool.pair_query[pairs], minlength=len(pool.query_ids)) > 0 for pairs in (~judged, judged & relevant)
     )
-    without = [pool.query_ids[query] for query in np.flatnonzero(~waiting & ~found).tolist()]
+    without = [pool.query_ids[query] for query in np.flatnonzero(~waiting & ~has_relevant).tolist()]
     same: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for pair, _, item in project.texts():
         same.setdefault((int(pool.pair_query[pair]), tuple(words_of(item.text))), []).append(item.item_id)

@@ -164,8 +164,8 @@ def values_by_query(pool: JudgingPool, measure: str, systems: Sequence[str]) -> 
     values = {}
     for system in systems:
         rankings = pool.systems[system]
-        found = evaluator.evaluate_ragged(offsets_of([len(pairs) for pairs in rankings]), np.concatenate(rankings))
-        (values[system],) = found.per_query.values()
+        evaluated = evaluator.evaluate_ragged(offsets_of([len(pairs) for pairs in rankings]), np.concatenate(rankings))
+        (values[system],) = evaluated.per_query.values()
     return values
 
 

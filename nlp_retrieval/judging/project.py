@@ -143,9 +143,9 @@ class JudgingProject:
             SourceError: passages of the runs are not in the corpus.
         """
         target = expanded(path)
-        taken = ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
+        refusal = ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
         if (target / PROJECT_FILE).exists():
-            raise taken
+            raise refusal
         if budget is not None and budget < 1:
             raise ConfigurationError(f"budget={budget}; take at least 1 pair")
         settings = ProjectSettings(
@@ -163,7 +163,7 @@ class JudgingProject:
         database = JudgingDatabase(target / PROJECT_FILE)
         with database.changing() as connection:
             if connection.execute("SELECT count(*) FROM about").fetchone()[0]:
-                raise taken
+                raise refusal
             write_pool(connection, pool, order, texts, seed)
             connection.execute("INSERT INTO about VALUES (?)", (settings.as_json(),))
         database.close()

@@ -144,8 +144,8 @@ def pooled(
     for system, run in runs.items():
         systems[system] = []
         for number, query in enumerate(order):
-            found = dict.fromkeys(key_of[item_id] for item_id, _ in run.get(query.query_id, []) if item_id in key_of)
-            keys = list(found)[: settings.depth]
+            pooled_keys = dict.fromkeys(key_of[item_id] for item_id, _ in run.get(query.query_id, []) if item_id in key_of)
+            keys = list(pooled_keys)[: settings.depth]
             systems[system].append(np.array([numbers.setdefault((number, key), len(numbers)) for key in keys], np.int64))
     pool = JudgingPool(
         query_ids=[query.query_id for query in order],

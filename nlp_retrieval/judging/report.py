@@ -166,10 +166,10 @@ def _sentence(measure: str, decisions: Sequence[DifferenceVerdict], left: int) -
     """Return the sentence about the differences of one measure: what is decided, else what is open, and what is missing."""
     if not decisions:
         return "There is one system alone; a comparison needs two."
-    found = [each for each in decisions if each.verdict in ("better", "worse")]
+    decided = [each for each in decisions if each.verdict in ("better", "worse")]
     still_open = [each for each in decisions if each.verdict == "open"]
-    if found:
-        each = max(found, key=lambda one: abs(one.value or 0))
+    if decided:
+        each = max(decided, key=lambda one: abs(one.value or 0))
         named = (each.system, each.baseline)
         better, worse = named if each.verdict == "better" else named[::-1]
         low, high = sorted((abs(each.low), abs(each.high)))

@@ -196,8 +196,8 @@ def _families_missing(values: Scores, bounds: tuple[float, float], alpha: float,
         return None
     rest = np.random.default_rng(0).choice(values, _FARTHEST)
     rest += values.mean() - rest.mean()  # drawn values have another mean by chance
-    found = _first_decided(np.concatenate([values, np.clip(rest, *bounds)])[:_FARTHEST], bounds, alpha, margin)
-    return None if found is None else max(1, found - len(values))
+    first = _first_decided(np.concatenate([values, np.clip(rest, *bounds)])[:_FARTHEST], bounds, alpha, margin)
+    return None if first is None else max(1, first - len(values))
 
 
 def _first_decided(values: Scores, bounds: tuple[float, float], alpha: float, margin: float) -> int | None:

@@ -181,8 +181,8 @@ def _unparsed(text: str, field: Field, outputs: list[str]) -> object:
     names = (field,) if isinstance(field, str) else field
     said = read_object(text) or {}
     keys = sorted(said, key=lambda key: key.lower() in names)  # the last match stays: that of the whole name
-    found = {name: said[key] for name in names for key in keys if key.lower().endswith(name)}
-    parts = {name: found[name] if name in found else _part(text, name, outputs) for name in names}
+    given = {name: said[key] for name in names for key in keys if key.lower().endswith(name)}
+    parts = {name: given[name] if name in given else _part(text, name, outputs) for name in names}
     return parts[field] if isinstance(field, str) else parts
 
 

@@ -96,10 +96,10 @@ class ChunkingLoader(BaseLoader):
         """
         for item in self.source.stream():
             pages = _pages_of(item)
-            taken = [key for key in _KEYS if key in item.metadata and (key != "page" or pages)]
-            if taken:
+            reserved = [key for key in _KEYS if key in item.metadata and (key != "page" or pages)]
+            if reserved:
                 raise ItemError(
-                    f'item "{item.item_id}": its metadata has "{taken[0]}", which ChunkingLoader writes; '
+                    f'item "{item.item_id}": its metadata has "{reserved[0]}", which ChunkingLoader writes; '
                     "rename it in the source, or leave it out (metadata_fields)"
                 )
             for number, (start, end) in enumerate(self._spans(item.content)):

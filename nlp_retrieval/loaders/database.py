@@ -267,15 +267,15 @@ class DatabaseLoader(RecordLoader):
         schema = name.rpartition(".")[0]
         known: dict[str, tuple[str | None, str]] = {}
         for read in (None, schema) if schema in inspector.get_schema_names() else (None,):
-            for found in [*inspector.get_table_names(schema=read), *inspector.get_view_names(schema=read)]:
-                known.setdefault(f"{read}.{found}" if read else found, (read, found))
+            for name_there in [*inspector.get_table_names(schema=read), *inspector.get_view_names(schema=read)]:
+                known.setdefault(f"{read}.{name_there}" if read else name_there, (read, name_there))
         if name not in known:
             raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
-        schema_read, found = known[name]
-        columns = [described["name"] for described in inspector.get_columns(found, schema=schema_read)]
+        schema_read, name_there = known[name]
+        columns = [described["name"] for described in inspector.get_columns(name_there, schema=schema_read)]
         used: list[ColumnClause[object]] = [column(name) for name in self._columns(source, columns)]
         # the database's own spelling of the name says whether it must be quoted
-        rows = table(found, *used, schema=schema_read)
+        rows = table(name_there, *used, schema=schema_read)
         return select(*used).select_from(rows).order_by(rows.c[str(self._id_field_in(columns))])
 
     def _columns(self, source: str, names: list[str]) -> list[str]:

@@ -126,14 +126,14 @@ def _supporting(location: str, row: JsonObject) -> list[tuple[str, JsonValue]]:
             f'{location}: no "supporting_facts" (found: {quoted(row)}), so there is no gold; use the train or dev release, the '
             "test release withholds them"
         )
-    found: list[tuple[str, JsonValue]] = []
+    pairs: list[tuple[str, JsonValue]] = []
     for fact in facts if isinstance(facts, list) else [facts]:
         match fact:
             case [str(title), sentence, *_] if title:
-                found.append((title, sentence))
+                pairs.append((title, sentence))
             case _:
                 raise SourceError(f'{location}: "supporting_facts" is not a list of [title, sentence number] pairs')
-    return found
+    return pairs
 
 
 class HoverLoader(BaseQueryLoader):
@@ -284,11 +284,11 @@ def _facts(location: str, query_id: str, row: JsonObject) -> list[JsonValue]:
             numbers.setdefault((title, number), number)
             numbers.setdefault((title, str(sentence).strip()), number)
     read: dict[tuple[str, int], None] = {}
-    for title, told in _supporting(location, row):
-        wanted = told.strip() if isinstance(told, str) else told
+    for title, fact in _supporting(location, row):
+        wanted = fact.strip() if isinstance(fact, str) else fact
         if not isinstance(wanted, str | int) or isinstance(wanted, bool) or (title, wanted) not in numbers:
             raise SourceError(
-                f'{location}: question "{query_id}": the supporting fact [{title!r}, {told!r:.40}] names no sentence of its '
+                f'{location}: question "{query_id}": the supporting fact [{title!r}, {fact!r:.40}] names no sentence of its '
                 "contexts (numbers begin at 0); correct it, or read the file without sentence_facts"
             )
         read[title, numbers[title, wanted]] = None

@@ -121,9 +121,9 @@ def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
             while (head := stream.peek(1024)).isspace():
                 stream.read(len(head))
             if not head.lstrip().startswith(b"["):
-                found = repr(head.lstrip()[:1].decode("utf-8", "replace")) if head else "nothing"
+                first = repr(head.lstrip()[:1].decode("utf-8", "replace")) if head else "nothing"
                 cure = "make a list of JSON lines by jq -s . old.jsonl > new.json, and take one out of an object by jq .KEY"
-                raise SourceError(f"{path}: expected one JSON list ('['), found {found}; {cure}")
+                raise SourceError(f"{path}: expected one JSON list ('['), found {first}; {cure}")
             for event, value in ijson.basic_parse(checked, use_float=True):
                 depth += {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}.get(event, 0)
                 if depth > MAX_DEPTH + 1:

@@ -197,8 +197,8 @@ def judged_queries(
         for query in likely_judged
         if (name := query.query_id) in judgements or name in ids
     ]
-    found = {query.query_id for query in judged}
-    unknown = [query_id for query_id in judgements if query_id not in found]
+    known = {query.query_id for query in judged}
+    unknown = [query_id for query_id in judgements if query_id not in known]
     hopeless = sum(not any(grade > 0 for grade in judgements[query.query_id].values()) for query in judged)
     if not judged:
         raise SourceError(

@@ -26,11 +26,11 @@ from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 
 
-def missing_field(location: str, parameter: str, field: str, found: Collection[str], aliases: Sequence[str]) -> SourceError:
+def missing_field(location: str, parameter: str, field: str, present: Collection[str], aliases: Sequence[str]) -> SourceError:
     """Return the error about a missing field, with the parameter that could name another and the name probably meant."""
-    meant = likely(field, found, aliases)
+    meant = likely(field, present, aliases)
     cure = f'pass {parameter}="{meant}"' if meant else f"pass {parameter}= and the name of the field that holds it"
-    return SourceError(f'{location}: no "{field}" field (found: {quoted(found)}); {cure}')
+    return SourceError(f'{location}: no "{field}" field (found: {quoted(present)}); {cure}')
 
 
 def joined_text(

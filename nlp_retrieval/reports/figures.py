@@ -206,8 +206,8 @@ BETTER, WORSE = "\N{BLACK UP-POINTING TRIANGLE}", "\N{BLACK DOWN-POINTING TRIANG
 
 def mark_of(comparison: Comparison | None) -> str:
     """Return the mark of a verdict; empty for a figure that was not compared, or whose difference may be chance."""
-    found = "" if comparison is None else verdict(comparison, ALPHA)
-    return {"better": BETTER, "worse": WORSE}.get(found, "")
+    decided = "" if comparison is None else verdict(comparison, ALPHA)
+    return {"better": BETTER, "worse": WORSE}.get(decided, "")
 
 
 def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]:

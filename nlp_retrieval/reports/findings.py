@@ -63,8 +63,8 @@ def headline(report: BenchmarkReport) -> str:
         values = f"({_short(top.measures[measure])}{others})"
         return f"{printable(top.name)} has the highest {label} {values}; differences were not tested"
     if better := [result for result, test in tested if verdict(test, ALPHA) == "better"]:
-        found = _won(report, better[0], baseline, tests["", measure, better[0].name])
-        return found if better[0] is top else f"{found}; {printable(top.name)} measured higher, which may be chance"
+        sentence = _won(report, better[0], baseline, tests["", measure, better[0].name])
+        return sentence if better[0] is top else f"{sentence}; {printable(top.name)} measured higher, which may be chance"
     return _not_won(baseline, label, tested)
 
 
@@ -79,10 +79,10 @@ def tied_with_best(report: BenchmarkReport) -> list[str]:
 
 
 def _won(report: BenchmarkReport, winner: ConfigurationResult, baseline: ConfigurationResult, test: Comparison) -> str:
-    found = f"{printable(winner.name)} beats {printable(baseline.name)}: {Measure.parse(test.measure).label} {_change(test)}"
+    sentence = f"{printable(winner.name)} beats {printable(baseline.name)}: {Measure.parse(test.measure).label} {_change(test)}"
     if costs := [*_latency(winner, baseline), *_price(report, winner)]:
-        found += f"; {', '.join(costs)}"
-    return found
+        sentence += f"; {', '.join(costs)}"
+    return sentence
 
 
 def _not_won(baseline: ConfigurationResult, label: str, tested: Sequence[tuple[ConfigurationResult, Comparison]]) -> str:

@@ -48,9 +48,9 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
     families = [(family, len([*columns])) for family, columns in groupby(view.summary, lambda column: column.family)]
     spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families]
     meanings = {BETTER: "better", WORSE: "worse"}
-    found = [mark for mark in meanings if mark in view.legend]
-    marks = ", ".join(f"{_latex(mark)} {meanings[mark]}" for mark in found)
-    said = f"; {marks} than {_latex(view.report.baseline)} by the corrected test" if found else ""
+    used = [mark for mark in meanings if mark in view.legend]
+    marks = ", ".join(f"{_latex(mark)} {meanings[mark]}" for mark in used)
+    said = f"; {marks} than {_latex(view.report.baseline)} by the corrected test" if used else ""
     queries = counted(view.report.query_counts.get("", 0), "query", "queries")
     lines = [
         r"% needs \usepackage{booktabs}",

@@ -176,8 +176,8 @@ class SummaryTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         view, dim, bold = self.view, *(("dim", "bold") if console.is_terminal else ("", ""))
-        if found := headline(view.report):
-            yield Text(found, bold)
+        if sentence := headline(view.report):
+            yield Text(sentence, bold)
         results, columns = best_first(view.report), self._columns()
         for axes in (grid_axes(view.report), {}):
             table, shown = self._fitted(results, columns, axes, self._left_out_first(columns), options)

@@ -95,7 +95,7 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
         LoggedRun(each.name, shared | flat_config(each.config), words={"failed": each.reason, "error": each.error}, failed=True)
         for each in report.failed
     ]
-    words = {"headline": found} if (found := headline(report)) else {}
+    words = {"headline": sentence} if (sentence := headline(report)) else {}
     files = _there(report.files, _FILES)
     return [*runs, *failed, LoggedRun(SUMMARY, shared, {}, words, table=("comparison", _comparison(runs)), files=files)]
 

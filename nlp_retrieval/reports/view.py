@@ -107,13 +107,13 @@ def counting_note(report: BenchmarkReport) -> str:
 
     empty = [f"{result.name}: {result.empty_queries:,}" for result in report.configurations if result.empty_queries]
     lacking = counted(counts.missing_documents, "relevant document")
-    dropped, found = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
+    dropped, missing = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
     parts = [
         f"Counted: {queries(counts.queries)}",
         part(counts.without_relevant, f"{counts.without_relevant:,}", " of them without a relevant document score 0",
              "without_relevant"),
         f"queries without results score 0 ({listed(empty)})" if empty else "",
-        part(found - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
+        part(missing - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
              "missing_documents"),
     ]  # fmt: skip
     asked = "is" if counts.unasked == 1 else "are"
@@ -191,8 +191,8 @@ class Cell:
     @property
     def verdict(self) -> str:
         """``"better"`` or ``"worse"`` than the baseline's according to the corrected test; otherwise empty."""
-        found = "" if self.comparison is None else verdict(self.comparison, ALPHA)
-        return found if found in ("better", "worse") else ""
+        decided = "" if self.comparison is None else verdict(self.comparison, ALPHA)
+        return decided if decided in ("better", "worse") else ""
 
 
 @dataclass(frozen=True)

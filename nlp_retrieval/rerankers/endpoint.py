@@ -63,8 +63,8 @@ def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
 def _tokens(answer: _Relevances) -> int:
     """Token count of Jina (``usage.total_tokens``) or Cohere (``meta.tokens.input_tokens``)."""
     of_cohere = answer.meta.get("tokens") if isinstance(answer.meta, dict) else None
-    for told, key in ((answer.usage, "total_tokens"), (of_cohere, "input_tokens")):
-        value = told.get(key) if isinstance(told, dict) else None
+    for counts, key in ((answer.usage, "total_tokens"), (of_cohere, "input_tokens")):
+        value = counts.get(key) if isinstance(counts, dict) else None
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
             return int(value)
     return 0

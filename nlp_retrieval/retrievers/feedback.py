@@ -406,7 +406,7 @@ class FeedbackRetriever(BaseRetriever):
         questions = {}
         with stage(f"{self.name}.feedback"):
             for number, text in enumerate(texts):
-                hits = [found.of(number) for found in hits_of_seeds]
+                hits = [hits_of_seed.of(number) for hits_of_seed in hits_of_seeds]
                 feedback = self._similarities.fed_back(_top_rows(hits, self.passages), self.terms)
                 questions[text] = _Question(vectors[number], feedback, none, [rows for rows, _ in hits])
         return [questions[text]._replace(named=named) for text, named in parsed]

@@ -115,12 +115,12 @@ class Milvus:
             reason = printable(" ".join(scrub(error, self._url).split()))
             for secret in filter(None, (self._token, *self._token.split(":"))):
                 reason = reason.replace(secret, "***")
-            told = f"{self.shown}: {reason[:400]}; "
+            message = f"{self.shown}: {reason[:400]}; "
             if getattr(error, "code", None) in (4, 100):
-                raise IndexDamagedError(f"{told}a collection of the index was dropped; {MISSING}") from None
+                raise IndexDamagedError(f"{message}a collection of the index was dropped; {MISSING}") from None
             if any(words in reason.lower() for words in _FULL):
-                raise IndexWriteError(f"{told}the server has no room; free some disk or memory there") from None
-            raise ServerError(told + self._cure) from None
+                raise IndexWriteError(f"{message}the server has no room; free some disk or memory there") from None
+            raise ServerError(message + self._cure) from None
 
 
 _FULL = ("no space left", "memory quota", "insufficient memory", "disk full")
@@ -372,8 +372,8 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         def search(numbers: Rows, depth: int) -> Matrix:
             parts = [numbers[first : first + _QUERIES_AT_ONCE] for first in range(0, len(numbers), _QUERIES_AT_ONCE)]
             asked = [[queries[number] for number in part.tolist()] for part in parts]
-            found = chain.from_iterable(self._asked(record, field, part, depth, condition) for part in asked)
-            rows, scores = padded(Hits.from_lists(list(found)), depth)
+            lists = chain.from_iterable(self._asked(record, field, part, depth, condition) for part in asked)
+            rows, scores = padded(Hits.from_lists(list(lists)), depth)
             return rows, np.take_along_axis(scores, _first_of_level(scores), axis=1)
 
         hits = search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
@@ -391,7 +391,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         params = {"hnsw": {"ef": wide}, "diskann": {"search_list": wide}, "ivf": {"nprobe": self.nprobe}}
         params["rabitq"] = params["ivf"]
         with self._server.asking() as client:
-            found = client.search(
+            answers = client.search(
                 record.table,
                 data=queries,
                 anns_field=field,
@@ -401,7 +401,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
                 consistency_level="Strong",
                 timeout=self.timeout,
             )
-        lists = [(np.array(hits.ids, np.int64), np.array(hits.distances, np.float64)) for hits in found]
+        lists = [(np.array(hits.ids, np.int64), np.array(hits.distances, np.float64)) for hits in answers]
         # Milvus Lite returns negative scores for BM25
         return lists if field == _VECTORS else [(rows, np.abs(scores)) for rows, scores in lists]
 
@@ -419,10 +419,10 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
             wanted = rows[first : first + at_once].tolist()
             query = {"filter": f"row in {wanted}", "output_fields": ["row", _VECTORS], "consistency_level": "Strong"}
             with server.asking() as client:
-                found = {hit["row"]: hit[_VECTORS] for hit in client.query(record.table, timeout=server.timeout, **query)}
-            if len(found) != len(wanted):
+                by_row = {hit["row"]: hit[_VECTORS] for hit in client.query(record.table, timeout=server.timeout, **query)}
+            if len(by_row) != len(wanted):
                 raise IndexDamagedError(f"{server.shown}: vectors of the index are not in {record.table} any more; {MISSING}")
-            vectors[first : first + at_once] = [found[row] for row in wanted]
+            vectors[first : first + at_once] = [by_row[row] for row in wanted]
         return vectors
 
 

@@ -288,7 +288,7 @@ class PgvectorRetriever(ServerVectorRetriever[Connections]):
                 cursor.execute("SELECT set_config(%s, %s, false)", [name, value])
             cursor.executemany(sql(_SEARCH, query=query, **parts), asked, returning=True)
             columns = [np.array(cursor.fetchall(), np.float64).reshape(-1, 2) for _ in cursor.results()]
-        return Hits.from_lists([(found[:, 0].astype(np.int64), found[:, 1].copy()) for found in columns])
+        return Hits.from_lists([(pairs[:, 0].astype(np.int64), pairs[:, 1].copy()) for pairs in columns])
 
     def stored_vectors(self, server: Connections, record: ServerRecord, rows: Rows) -> Vectors:
         statement = "SELECT embedding::vector FROM {table} WHERE row = ANY(%s::integer[]) ORDER BY row"

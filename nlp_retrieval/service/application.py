@@ -119,9 +119,9 @@ def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callabl
         content = await pool.run(functools.partial(endpoint.run, argument))
         return Response(content, media_type="text/html" if endpoint.page else "application/json")
 
-    taken: dict[str, type] = {"key": str} if "{key" in endpoint.path else {}
-    taken |= {} if endpoint.body is None else {"body": endpoint.body}
-    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in taken.items()]
+    inputs: dict[str, type] = {"key": str} if "{key" in endpoint.path else {}
+    inputs |= {} if endpoint.body is None else {"body": endpoint.body}
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in inputs.items()]
     answered.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it
     return answered
 

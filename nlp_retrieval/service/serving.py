@@ -57,21 +57,21 @@ class _Formatter(logging.Formatter):
         self._form = form
 
     def format(self, record: logging.LogRecord) -> str:
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "message": record.getMessage().strip(),
             "request_id": current_request.get().request_id,
         }
-        found |= {"logger": record.name, "pid": record.process} if self._form == "json" else {}
-        found |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        entry |= {"logger": record.name, "pid": record.process} if self._form == "json" else {}
+        entry |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         traceback = str(without_secrets(self.formatException(record.exc_info)))[-_LONGEST:] if record.exc_info else ""
-        found = {name: value for name, value in without_secrets(found).items() if value not in ("", None)}
-        message = found.pop("message", "")[:_LONGEST]
+        entry = {name: value for name, value in without_secrets(entry).items() if value not in ("", None)}
+        message = entry.pop("message", "")[:_LONGEST]
         if self._form == "json":
-            return json.dumps(found | {"message": message} | ({"traceback": traceback} if traceback else {}), default=repr)
-        begin = f"{found.pop('time')} {found.pop('level'):7} {message}"
-        line = printable(" ".join([begin, *(f"{name}={value}" for name, value in found.items())]))
+            return json.dumps(entry | {"message": message} | ({"traceback": traceback} if traceback else {}), default=repr)
+        begin = f"{entry.pop('time')} {entry.pop('level'):7} {message}"
+        line = printable(" ".join([begin, *(f"{name}={value}" for name, value in entry.items())]))
         return f"{line}\n{traceback}" if traceback else line
 
 
@@ -153,8 +153,8 @@ class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  #
 def _listen(settings: ServiceSettings) -> socket.socket:
     """Return a socket that listens on the configured address."""
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = addresses[0]
         # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's reply
         listener = socket.socket(family, kind, protocol)
         try:

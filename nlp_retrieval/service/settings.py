@@ -72,10 +72,10 @@ class ServiceSettings:
     def on_loopback(self) -> bool:
         """Whether the address, or every address of the name, belongs to this machine alone."""
         try:
-            found = socket.getaddrinfo(self.host or "(empty)", None, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(self.host or "(empty)", None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise ConfigurationError(f"host={self.host[:100]!r} is not an address to listen on ({error})") from None
-        return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in found)
+        return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses)
 
 
 def is_address(name: str) -> bool:

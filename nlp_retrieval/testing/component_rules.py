@@ -65,10 +65,10 @@ class ComponentRules(Generic[C]):
             self.kept["component"] = self.make()
         return cast(C, self.kept["component"])
 
-    def require(self, holds: object, rule: str, found: object) -> None:
+    def require(self, holds: object, rule: str, seen: object) -> None:
         """Report a broken rule, and what was found, unless it holds."""
         if not holds:
-            broken(rule, self.shared, str(found))
+            broken(rule, self.shared, str(seen))
 
     def test_the_component_is_of_the_class_that_is_checked(self) -> None:
         made = type(self.make())

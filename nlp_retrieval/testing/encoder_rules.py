@@ -84,9 +84,9 @@ class EncoderRules(AnyEncoderRules[BaseEncoder]):
         for n in (0, 1, 2, len(self.batch)):
             for how, vectors in self.encoded(self.batch[:n]).items():
                 is_array = isinstance(vectors, np.ndarray) and len(vectors) == n and (n == 0 or vectors.ndim == 2)
-                found = f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
+                seen = f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
                 rule = "an encoder returns float32 [texts, dimension]"
-                self.require(is_array and (n == 0 or vectors.dtype == np.float32), rule, f"{how} of {n} texts: {found}")
+                self.require(is_array and (n == 0 or vectors.dtype == np.float32), rule, f"{how} of {n} texts: {seen}")
                 self.require(np.isfinite(vectors).all(), "vectors are finite", f"{how} of {n} texts")
                 shapes |= {vectors.shape[1]} if n else set()
         self.require(len(shapes) == 1, "queries and passages have vectors of one dimension", sorted(shapes))

@@ -37,12 +37,12 @@ class LoaderRules(ComponentRules[BaseLoader]):
             self.require(isinstance(item, SearchableItem), "a loader gives SearchableItems", f"item {position}: {shown(item)}")
 
     def test_ids_are_unique_and_not_empty(self) -> None:
-        seen: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for position, item in enumerate(self.make().stream(), 1):
             self.require(item.item_id, "every item has an id", f"item {position} has the id {item.item_id!r}")
-            first = seen.setdefault(item.item_id, position)
-            found = f"{item.item_id!r} is the id of items {first} and {position}"
-            self.require(first == position, "ids are unique in a source", found)
+            first = positions.setdefault(item.item_id, position)
+            seen = f"{item.item_id!r} is the id of items {first} and {position}"
+            self.require(first == position, "ids are unique in a source", seen)
 
     def test_items_hold_text_and_json_metadata(self) -> None:
         loader = self.make()
@@ -97,8 +97,8 @@ class QueryLoaderRules(ComponentRules[BaseQueryLoader]):
     def test_gold_lines_up_with_the_queries(self) -> None:
         asked = [query.query_id for query in self.shared.queries()]
         expected = [gold.query_id for gold in self.shared.gold() if isinstance(gold, Gold)]
-        found = f"{shown(expected)} for {shown(asked)}"
-        self.require(expected == asked, "gold() covers exactly the queries, in their order", found)
+        seen = f"{shown(expected)} for {shown(asked)}"
+        self.require(expected == asked, "gold() covers exactly the queries, in their order", seen)
 
     def test_gold_names_items_of_the_source(self) -> None:
         loader = self.shared
@@ -108,8 +108,8 @@ class QueryLoaderRules(ComponentRules[BaseQueryLoader]):
         known = {"item_id": {item.item_id for item in items}, "title": {item.title for item in items}}
         for gold in loader.gold():
             unknown = sorted(gold.relevance.keys() - known[gold.by])
-            found = f"{gold.query_id!r} expects {unknown} by {gold.by}"
-            self.require(not unknown, "gold names items that are in the source", found)
+            seen = f"{gold.query_id!r} expects {unknown} by {gold.by}"
+            self.require(not unknown, "gold names items that are in the source", seen)
 
     def test_queries_are_the_same_every_time(self) -> None:
         loader = self.shared
@@ -140,13 +140,13 @@ class ProcessorRules(BatchRules[BaseUserQueryProcessor]):
     def test_sub_queries_are_texts_that_ask_something(self) -> None:
         for query, subqueries in zip(self.batch, self.whole, strict=True):
             are_texts = isinstance(subqueries, list) and all(isinstance(first, str) for first in subqueries)
-            found = f"{query!r}: {shown(subqueries)}"
-            self.require(are_texts, "the sub-queries of a query are a list of strings", found)
-            self.require(find_lone_surrogate(subqueries) is None, "sub-queries are valid Unicode text", found)
+            seen = f"{query!r}: {shown(subqueries)}"
+            self.require(are_texts, "the sub-queries of a query are a list of strings", seen)
+            self.require(find_lone_surrogate(subqueries) is None, "sub-queries are valid Unicode text", seen)
             is_lost = all(map(has_no_words, subqueries))
-            self.require(not is_lost, "no query that says something is lost, in any script", found)
+            self.require(not is_lost, "no query that says something is lost, in any script", seen)
             is_repeated = len(set(subqueries)) != len(subqueries)
-            self.require(not is_repeated, "the sub-queries of a query differ from one another", found)
+            self.require(not is_repeated, "the sub-queries of a query differ from one another", seen)
 
     def test_a_query_that_says_nothing_asks_nothing(self) -> None:
         for query, subqueries in zip(SILENT, self.answers(list(SILENT)), strict=True):
@@ -184,11 +184,11 @@ class AnswererRules(BatchRules[BaseAnswerer]):
     def test_citations_are_of_passages_that_were_given(self) -> None:
         for (question, passages), actual in zip(self.batch, self.whole, strict=True):
             is_answer = isinstance(actual, Answer) and set(actual.passages) <= {item.item_id for item in passages}
-            found = f"{question!r}: {shown(actual)}"
-            self.require(is_answer, "an answer is an Answer that cites passages it was given", found)
+            seen = f"{question!r}: {shown(actual)}"
+            self.require(is_answer, "an answer is an Answer that cites passages it was given", seen)
             counts = {title_of(item): len(item_sentence_spans(item)) for item in passages}
             are_given = all(0 <= number < counts.get(title, 0) for title, number in actual.facts)
-            self.require(are_given, "an answer cites sentences of passages that it was given", found)
+            self.require(are_given, "an answer cites sentences of passages that it was given", seen)
             is_silent = not actual.passages and not actual.facts
             rule = "no answer is the empty text, and cites nothing"
-            self.require((actual.text or is_silent) and not (actual.failed and actual.text), rule, found)
+            self.require((actual.text or is_silent) and not (actual.failed and actual.text), rule, seen)

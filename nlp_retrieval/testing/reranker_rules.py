@@ -58,22 +58,22 @@ class ListRerankerRules(BatchRules[BaseReranker]):
     def test_candidates_are_reordered_and_none_is_added_or_lost(self) -> None:
         for query, candidates, actual in self.each():
             before, after = ids_of(candidates), ids_of(actual)
-            found = f"{query!r}: lost {sorted({*before} - {*after})}, added {sorted({*after} - {*before})} of {len(before)}"
-            self.require(sorted(after) == sorted(before), "a reranker reorders and cuts: what comes in goes out, once", found)
+            seen = f"{query!r}: lost {sorted({*before} - {*after})}, added {sorted({*after} - {*before})} of {len(before)}"
+            self.require(sorted(after) == sorted(before), "a reranker reorders and cuts: what comes in goes out, once", seen)
 
     def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
         for k in (1, 2, 5):
             for (query, _, longer), actual in zip(self.each(), self.answers(self.batch, k), strict=True):
-                found = f"{query!r}, k={k}: {pairs_of(actual)}; of {pairs_of(longer)}"
-                self.require(ids_of(actual) == ids_of(longer)[:k], "the k best come back", found)
+                seen = f"{query!r}, k={k}: {pairs_of(actual)}; of {pairs_of(longer)}"
+                self.require(ids_of(actual) == ids_of(longer)[:k], "the k best come back", seen)
 
     def test_scores_are_finite_the_best_comes_first_and_ties_keep_the_incoming_order(self) -> None:
         for query, candidates, actual in self.each():
             incoming = ids_of(candidates)
-            found = f"{query!r}: {pairs_of(actual)}; in: {incoming}"
-            self.require(all(math.isfinite(result.score) for result in actual), "scores are finite", found)
+            seen = f"{query!r}: {pairs_of(actual)}; in: {incoming}"
+            self.require(all(math.isfinite(result.score) for result in actual), "scores are finite", seen)
             keys = [(-result.score, incoming.index(result.item.item_id)) for result in actual]
-            self.require(keys == sorted(keys), "best first; results with equal scores keep their order", found)
+            self.require(keys == sorted(keys), "best first; results with equal scores keep their order", seen)
 
     def test_signals_are_kept_and_the_own_score_joins_them(self) -> None:
         name = f"{self.shared.name}.score"
@@ -82,10 +82,10 @@ class ListRerankerRules(BatchRules[BaseReranker]):
             for result in actual:
                 was = before[result.item.item_id]
                 is_kept = result.item == was.item and was.signals.items() <= result.signals.items()
-                found = f"{query!r}: {shown(was)} {shown(was.signals)} became {shown(result)} {shown(result.signals)}"
-                self.require(is_kept, "item and signals of a candidate are kept", found)
+                seen = f"{query!r}: {shown(was)} {shown(was.signals)} became {shown(result)} {shown(result.signals)}"
+                self.require(is_kept, "item and signals of a candidate are kept", seen)
                 is_told = math.isfinite(result.signals.get(name, math.nan))
-                self.require(is_told, f"the reranker's own score is the signal {name!r}, and finite", found)
+                self.require(is_told, f"the reranker's own score is the signal {name!r}, and finite", seen)
 
     def test_empty_lists_stay_empty(self) -> None:
         first, (query, _), last = self.batch[:3]
@@ -117,8 +117,8 @@ class RerankerRules(ListRerankerRules):
             scores = {result.item.item_id: result.signals[name] for result in actual}
             for result in fewer:
                 wanted, score = scores[result.item.item_id], result.signals[name]
-                found = f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {score!r} among fewer candidates"
-                self.require(close(score, wanted, self.tolerance), "a pair of query and item has one score in any list", found)
+                seen = f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {score!r} among fewer candidates"
+                self.require(close(score, wanted, self.tolerance), "a pair of query and item has one score in any list", seen)
 
 
 def _ranked(items: list[SearchableItem]) -> list[RetrievalResult]:
@@ -162,12 +162,12 @@ class FusionRules(ComponentRules[BaseFusion]):
     def test_every_candidate_comes_once_the_best_first_and_ties_by_row(self) -> None:
         for name, actual in zip(LISTS, self.fused(list(LISTS)), strict=True):
             wanted = sorted({row for ranked in LISTS[name].values() for row, _ in ranked})
-            found = f"{name}: {actual}, not {wanted}"
+            seen = f"{name}: {actual}, not {wanted}"
             is_whole = sorted(row for row, _ in actual) == wanted
-            self.require(is_whole, "every candidate of every retriever is fused, once", found)
-            self.require(np.isfinite([score for _, score in actual]).all(), "fused scores are finite", found)
+            self.require(is_whole, "every candidate of every retriever is fused, once", seen)
+            self.require(np.isfinite([score for _, score in actual]).all(), "fused scores are finite", seen)
             is_sorted = actual == sorted(actual, key=lambda pair: (-pair[1], pair[0]))
-            self.require(is_sorted, "fused lists are best first, ties by row", found)
+            self.require(is_sorted, "fused lists are best first, ties by row", seen)
 
     def test_what_all_rank_first_comes_first(self) -> None:
         for name in ("the same list twice", "a list of one"):

@@ -174,35 +174,35 @@ class UpdateRules(RetrieverChecks):
         items = {item.item_id: item for item in self.left}
         wanted = {**QUERIES, _ASKED: _UPDATED.item_id}
         for query, actual in self._search(self.updated()).items():
-            item_id, found = wanted[query], f"{query!r}: {ids_of(actual)}, wanted {wanted[query]!r}"
+            item_id, seen = wanted[query], f"{query!r}: {ids_of(actual)}, wanted {wanted[query]!r}"
             is_left = item_id in items and (item_id != _UPDATED.item_id or query == _ASKED)
-            self.require(not is_left or item_id in ids_of(actual), "an item is found from when it was added", found)
+            self.require(not is_left or item_id in ids_of(actual), "an item is found from when it was added", seen)
             for result in actual:
-                found, is_new = f"{query!r}: {result.item!r}", result.item == items.get(result.item.item_id)
-                self.require(is_new, "a deleted item is never found, an updated one as it is now", found)
+                seen, is_new = f"{query!r}: {result.item!r}", result.item == items.get(result.item.item_id)
+                self.require(is_new, "a deleted item is never found, an updated one as it is now", seen)
                 is_match = self.may_match(query, result.item)
-                self.require(is_match, "an updated item is not found by what it said before", found)
+                self.require(is_match, "an updated item is not found by what it said before", seen)
 
     def test_no_item_comes_twice_and_none_fails_a_filter(self) -> None:
         whole = self._search(self.updated())
         for where, passes in FILTERS:
             for query, actual in self._search(self.updated(), where).items():
                 wanted = sorted(result.item.item_id for result in whole[query] if passes(result.item.metadata))
-                found = f"{query!r}, where={where}: {ids_of(actual)}, not {wanted}"
+                seen = f"{query!r}, where={where}: {ids_of(actual)}, not {wanted}"
                 rule = "filters hold over all segments, and a list holds an item once"
-                self.require(sorted(ids_of(actual)) == wanted, rule, found)
+                self.require(sorted(ids_of(actual)) == wanted, rule, seen)
 
     def test_items_that_are_alike_score_alike_in_every_segment(self) -> None:
         rows, first_two = {item.item_id: row for row, item in enumerate(self.left)}, self._search(self.updated(), k=2)
         for query, actual in self._search(self.updated()).items():
-            keys, found = [(-result.score, rows[result.item.item_id]) for result in actual], f"{query!r}: {pairs_of(actual)}"
-            self.require(keys == sorted(keys), "results of all segments come best first, ties by row", found)
+            keys, seen = [(-result.score, rows[result.item.item_id]) for result in actual], f"{query!r}: {pairs_of(actual)}"
+            self.require(keys == sorted(keys), "results of all segments come best first, ties by row", seen)
             first = ids_of(first_two[query])
-            self.require(first == ids_of(actual)[:2], "the k best of all segments come back", f"{first} of {found}")
+            self.require(first == ids_of(actual)[:2], "the k best of all segments come back", f"{first} of {seen}")
             twins = [score for item_id, score in pairs_of(actual) if item_id in TWINS]
             are_close = all(close(twins[0], score, self._apart) for score in twins)
             rule = "items that differ only in their ids get equal scores, in whatever segments they are"
-            self.require(len(twins) in (0, len(TWINS)) and are_close, rule, f"{found} (tolerance {self._apart:g})")
+            self.require(len(twins) in (0, len(TWINS)) and are_close, rule, f"{seen} (tolerance {self._apart:g})")
 
     def test_a_new_object_finds_the_updated_index(self) -> None:
         wanted = self._search(self.updated())
@@ -254,13 +254,13 @@ class AnswerRules(RetrieverChecks):
         rows, whole = {item.item_id: row for row, item in enumerate(ITEMS)}, self.ask_each()
         for k in (*range(1, 7), len(ITEMS), len(ITEMS) * 3 + 7):
             for query, actual in self.ask_each(k).items():
-                found = f"{query!r}, k={k}: {pairs_of(actual)}; the whole list begins {pairs_of(whole[query][: k + 3])}"
+                seen = f"{query!r}, k={k}: {pairs_of(actual)}; the whole list begins {pairs_of(whole[query][: k + 3])}"
                 is_short = len(actual) <= k and len(set(ids_of(actual))) == len(actual)
-                self.require(is_short, "at most k results come back, each item once", found)
+                self.require(is_short, "at most k results come back, each item once", seen)
                 keys = [(-result.score, rows[result.item.item_id]) for result in actual]
-                self.require(keys == sorted(keys), "results come best first, ties by row", found)
+                self.require(keys == sorted(keys), "results come best first, ties by row", seen)
                 is_beginning = ids_of(actual) == ids_of(whole[query])[:k]
-                self.require(is_beginning, "the k best come back, ties broken by row at the cut too", found)
+                self.require(is_beginning, "the k best come back, ties broken by row at the cut too", seen)
 
     def test_items_that_are_alike_come_together_and_by_row(self) -> None:
         for query, actual in self.ask_each().items():
@@ -277,22 +277,22 @@ class AnswerRules(RetrieverChecks):
             rule = "an item that holds the words of a query is found"
             self.require(is_found, rule, f"{query!r}: {ids_of(actual)}, no {wanted!r}")
             for result in actual:
-                item, found = by_id[result.item.item_id], f"{query!r}: {shown(result.item)}"
+                item, seen = by_id[result.item.item_id], f"{query!r}: {shown(result.item)}"
                 rule = "a list is not padded with items that do not match (may_match says which may), or say nothing"
-                self.require(self.may_match(query, item) and item.item_id not in WITHOUT_TEXT, rule, found)
-                self.require(result.item == item, "an item comes back as it was indexed, in any script", found)
+                self.require(self.may_match(query, item) and item.item_id not in WITHOUT_TEXT, rule, seen)
+                self.require(result.item == item, "an item comes back as it was indexed, in any script", seen)
 
     def test_queries_that_say_nothing_get_empty_lists_and_one_warning(self) -> None:
         speaking = list(QUERIES)[:2]
         processed = [[speaking[0]], *([query] for query in SILENT), [], [speaking[1]]]
         lists, warned = self.ask_warned(processed)
-        found = f"{[len(results) for results in lists]} for {processed}; warned of: {warned}"
-        self.require(not any(lists[1:-1]), "an empty query gets an empty list", found)
+        seen = f"{[len(results) for results in lists]} for {processed}; warned of: {warned}"
+        self.require(not any(lists[1:-1]), "an empty query gets an empty list", seen)
         n_empty = sum(not results for results in lists)
         is_counted = len(warned) == 1 and f"{n_empty} of {len(processed)}" in warned[0]
-        self.require(is_counted, "empty lists are counted in one warning per call", found)
+        self.require(is_counted, "empty lists are counted in one warning per call", seen)
         is_same = ids_of(lists[0]) == ids_of(self.ask([[speaking[0]]])[0])
-        self.require(is_same, "queries without content change no other list", found)
+        self.require(is_same, "queries without content change no other list", seen)
 
     def test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named(self) -> None:
         for query in STOP_WORDS_ALONE:
@@ -307,11 +307,11 @@ class AnswerRules(RetrieverChecks):
         left, other, both, repeated, silent = self.ask(
             [[first], [second], [first, second], [first, first, second], [first, ""]]
         )
-        found = f"{first!r}: {ids_of(left)}; {second!r}: {ids_of(other)}; both: {ids_of(both)}; repeated: {ids_of(repeated)}"
+        seen = f"{first!r}: {ids_of(left)}; {second!r}: {ids_of(other)}; both: {ids_of(both)}; repeated: {ids_of(repeated)}"
         is_union = sorted(ids_of(both)) == sorted({*ids_of(left), *ids_of(other)})
-        self.require(is_union, "a query finds what its sub-queries find, each item once", found)
+        self.require(is_union, "a query finds what its sub-queries find, each item once", seen)
         is_same = ids_of(repeated) == ids_of(both) and ids_of(silent) == ids_of(left)
-        self.require(is_same, "a sub-query that is repeated, or says nothing, changes no answer", found)
+        self.require(is_same, "a sub-query that is repeated, or says nothing, changes no answer", seen)
 
     def test_signals_tell_score_and_rank(self) -> None:
         name = self.shared.name
@@ -418,11 +418,11 @@ class FilterRules(RetrieverChecks):
             for k in (1, 2, 3, len(ITEMS)):
                 for query, actual in self.ask_each(k, where).items():
                     wanted = [result.item.item_id for result in whole[query] if passes(result.item.metadata)]
-                    found = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(actual)}; without a filter, {wanted} pass it"
+                    seen = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(actual)}; without a filter, {wanted} pass it"
                     is_full = len(actual) == min(k, len(wanted)) and set(ids_of(actual)) <= set(wanted)
-                    self.require(is_full, "k results come back wherever k items match query and filter", found)
+                    self.require(is_full, "k results come back wherever k items match query and filter", seen)
                     is_same = self.order_depends_on_filter or ids_of(actual) == wanted[:k]
-                    self.require(is_same, "a filter changes nothing in the order of what passes it", found)
+                    self.require(is_same, "a filter changes nothing in the order of what passes it", seen)
 
     def test_the_engine_returns_only_rows_that_the_mask_allows(self) -> None:
         n, queries = len(ITEMS), list(QUERIES)
@@ -432,8 +432,8 @@ class FilterRules(RetrieverChecks):
             for k in (1, n):
                 hits = self.searching().search_batch(queries, k, allowed.copy())
                 self._check_hits(hits, k)
-                found = f"k={k}: rows {np.unique(hits.rows).tolist()}; allowed: {np.flatnonzero(allowed).tolist()}"
-                self.require(allowed[hits.rows].all(), "search_batch returns only rows that are allowed", found)
+                seen = f"k={k}: rows {np.unique(hits.rows).tolist()}; allowed: {np.flatnonzero(allowed).tolist()}"
+                self.require(allowed[hits.rows].all(), "search_batch returns only rows that are allowed", seen)
 
     def test_a_mask_of_all_rows_changes_nothing(self) -> None:
         n, queries = len(ITEMS), list(QUERIES)
@@ -441,14 +441,14 @@ class FilterRules(RetrieverChecks):
             without = self.searching().search_batch(queries, k, None)
             everything = self.searching().search_batch(queries, k, np.ones(n, np.bool_))
             self._check_hits(without, k)
-            found = f"k={k}: {shown(_lists(without))} without, {shown(_lists(everything))} with"
-            self.require(_lists(without) == _lists(everything), "a mask that allows every row changes nothing", found)
+            seen = f"k={k}: {shown(_lists(without))} without, {shown(_lists(everything))} with"
+            self.require(_lists(without) == _lists(everything), "a mask that allows every row changes nothing", seen)
 
     def _check_hits(self, hits: Hits, k: int) -> None:
         counts = np.diff(hits.offsets)
         fits = len(counts) == len(QUERIES) and counts.max(initial=0) <= k
-        found = f"{len(QUERIES)} queries, k={k}: lists of {counts.tolist()}"
-        self.require(fits, "search_batch returns one list per query, of at most k rows", found)
+        seen = f"{len(QUERIES)} queries, k={k}: lists of {counts.tolist()}"
+        self.require(fits, "search_batch returns one list per query, of at most k rows", seen)
 
 
 def _lists(hits: Hits) -> list[list[int]]:

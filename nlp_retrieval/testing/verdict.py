@@ -25,19 +25,19 @@ class BrokenRuleError(AssertionError):
     """A component broke a rule; the message names the rule, the component and the values."""
 
 
-def broken(rule: str, component: object, found: str) -> NoReturn:
+def broken(rule: str, component: object, seen: str) -> NoReturn:
     """Report a broken rule.
 
     Args:
         rule: the expected behaviour, as one sentence.
         component: the component that broke it.
-        found: the actual behaviour, with the values.
+        seen: the actual behaviour, with the values.
 
     Raises:
         BrokenRuleError: always.
     """
     __tracebackhide__ = True
-    raise BrokenRuleError(f"rule broken: {rule}\n  component: {component!r}\n  found: {found}")
+    raise BrokenRuleError(f"rule broken: {rule}\n  component: {component!r}\n  found: {seen}")
 
 
 def shown(value: object) -> str:

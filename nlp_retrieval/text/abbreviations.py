@@ -19,7 +19,7 @@ _REACH = 120
 
 def abbreviations_of(text: str) -> list[tuple[str, str]]:
     """Return the abbreviations that a text defines, each as its short and its long form, in order; plurals in the singular."""
-    found = []
+    pairs = []
     for bracket in _BRACKETED.finditer(text):
         before, inside = text[max(0, bracket.start() - _REACH) : bracket.start()], bracket[1].strip()
         defined = re.split("[,;]", inside.removeprefix("the "))[0].strip(_QUOTES)
@@ -27,8 +27,8 @@ def abbreviations_of(text: str) -> list[tuple[str, str]]:
         if pair is None and (short := _SHORT_BEFORE.search(before)) is not None:
             pair = _defined(short[0].strip(), inside, whole=True)
         if pair is not None:
-            found.append(pair)
-    return found
+            pairs.append(pair)
+    return pairs
 
 
 def _defined(short: str, text: str, *, whole: bool = False) -> tuple[str, str] | None:

@@ -181,8 +181,8 @@ class SpacyMentions:
         stream = iter(texts)
         while part := list(islice(stream, 256)):
             with _reading:
-                found = [{normalize(entity.text) for entity in document.ents} - {""} for document in self._load().pipe(part)]
-            yield from found
+                names = [{normalize(entity.text) for entity in document.ents} - {""} for document in self._load().pipe(part)]
+            yield from names
 
     @property
     def files(self) -> ModelFiles:
@@ -208,7 +208,7 @@ def _folder_of(pipeline: str) -> Path:
         raise DependencyError(f"spacy_pipeline needs spaCy: {install('spacy')}")
     package = importlib.util.find_spec(pipeline) if pipeline.isidentifier() else None
     inside = (package and package.submodule_search_locations) or ()
-    folders = [found.parent for place in inside for found in Path(place).glob("*-*/config.cfg")] or [expanded(pipeline)]
+    folders = [config.parent for place in inside for config in Path(place).glob("*-*/config.cfg")] or [expanded(pipeline)]
     if not (folders[0] / "config.cfg").is_file():
         raise _does_not_load(pipeline, "it is neither an installed package nor the folder of a pipeline")
     return folders[0]

@@ -130,7 +130,7 @@ def years_of(text: str) -> list[Year]:
         >>> [(year.first, year.role) for year in years_of("40% below 1990 levels by 2030")]
         [(1990, 'baseline'), (2030, 'target')]
     """
-    found = []
+    years = []
     for match in islice(_YEAR.finditer(text), _MOST):
         first = int(match["first"])
         last = max(first, int(f"{first}"[: -len(match["last"])] + match["last"])) if match["last"] else first
@@ -140,8 +140,8 @@ def years_of(text: str) -> list[Year]:
             role = "baseline"
         elif _TARGET.search(before):
             role = "target"
-        found.append(Year(first, last, role, match.start(), match.end()))
-    return found
+        years.append(Year(first, last, role, match.start(), match.end()))
+    return years
 
 
 def quantities_of(text: str) -> list[Quantity]:
@@ -157,7 +157,7 @@ def quantities_of(text: str) -> list[Quantity]:
     years = years_of(text)
     scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
     begins = [begin for begin, _ in sentences_of(text)]
-    found = []
+    quantities = []
     for first, last in islice(_measured(text), _MOST):
         start, end = first.begin, max(last.until, last.end)
         sentence = bisect_right(begins, start)
@@ -170,12 +170,12 @@ def quantities_of(text: str) -> list[Quantity]:
         others = [(year.begin, year.end, year.last) for year in here if not year.role]
         against = [(year.begin, year.end, str(year.first)) for year in here if year.role == "baseline"]
         against += [(*span, "BAU") for span in scenarios if begin <= span[0] < stop]
-        found.append(Quantity(
+        quantities.append(Quantity(
             value, max(value, upper), "%" if first.percent else first.unit, first.exact * first.size,
             _ABOUT.search(before) is not None, bound, _nearest(start, end, targets or others, None),
             _nearest(start, end, against, ""), start, end, text[start:end],
         ))  # fmt: skip
-    return found
+    return quantities
 
 
 def same_value(one: Quantity, other: Quantity) -> bool:

@@ -54,8 +54,8 @@ def code_of(cls: type) -> dict[str, str] | None:
     foreign = [base for base in cls.__mro__ if base in _checksums]
     if not foreign:
         return None
-    told = "".join(f"{base.__module__}:{base.__qualname__}\0{_checksums[base]}\n" for base in foreign)
-    code = {"class": f"{cls.__module__}:{cls.__qualname__}", "checksum": hashlib.sha256(told.encode()).hexdigest()}
+    described = "".join(f"{base.__module__}:{base.__qualname__}\0{_checksums[base]}\n" for base in foreign)
+    code = {"class": f"{cls.__module__}:{cls.__qualname__}", "checksum": hashlib.sha256(described.encode()).hexdigest()}
     return code | _package(cls.__module__.partition(".")[0])
 
 
@@ -87,7 +87,7 @@ def _checksum(cls: type) -> str:
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if file is not None and Path(file).is_file() and (not codes or file in {code.co_filename for code in codes}):
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    return hashlib.sha256(f"{sys.implementation.cache_tag}\0{_told(tuple(codes))}".encode()).hexdigest()
+    return hashlib.sha256(f"{sys.implementation.cache_tag}\0{_in_words(tuple(codes))}".encode()).hexdigest()
 
 
 def _codes_in(value: Any) -> list[CodeType]:
@@ -97,12 +97,12 @@ def _codes_in(value: Any) -> list[CodeType]:
     return own + [code for part in inner if part is not None for code in _codes_in(part)]
 
 
-def _told(value: object) -> str:
+def _in_words(value: object) -> str:
     """Code, or one of its constants, as text; the order of a set is another in every process."""
     if isinstance(value, CodeType):
-        return f"{value.co_code.hex()} {value.co_names} {value.co_varnames} {_told(value.co_consts)}"
+        return f"{value.co_code.hex()} {value.co_names} {value.co_varnames} {_in_words(value.co_consts)}"
     if isinstance(value, tuple | frozenset):
-        return str(list(map(_told, value)) if isinstance(value, tuple) else sorted(map(_told, value)))
+        return str(list(map(_in_words, value)) if isinstance(value, tuple) else sorted(map(_in_words, value)))
     return repr(value)
 
 

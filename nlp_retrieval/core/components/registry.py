@@ -68,12 +68,12 @@ def require_distinct_names(component: Component) -> None:
 
 def numbered_names(names: Iterable[str]) -> list[str]:
     """Return names with a number from the second of each on, whatever their case: ``bm25``, ``bm25-2``."""
-    taken: dict[str, str] = {}
+    used: dict[str, str] = {}
     for name in names:
         labels = chain([name], (f"{name}-{number}" for number in count(2)))
-        label = next(label for label in labels if label.casefold() not in taken)
-        taken[label.casefold()] = label
-    return list(taken.values())
+        label = next(label for label in labels if label.casefold() not in used)
+        used[label.casefold()] = label
+    return list(used.values())
 
 
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}
@@ -163,8 +163,8 @@ def plan(
         by_model = _NAMED_BY_MODEL.get(kind, ())
         name = fields.pop("name", None) or fields.pop("loader" if kind == "loaders" else "model" if by_model else "", None)
         if not isinstance(name, str):
-            found = ", ".join(map(repr, settings)) or "nothing"
-            raise ConfigurationError(f"no 'name' that is text (found: {found}); {nearest('', names(kind))}")
+            given = ", ".join(map(repr, settings)) or "nothing"
+            raise ConfigurationError(f"no 'name' that is text (found: {given}); {nearest('', names(kind))}")
         if by_model and name not in registered(kind):
             model = fields.setdefault("model", name)
             if model != name and not str(model).startswith(f"{name}/"):

@@ -178,8 +178,8 @@ def _explained_output(path: Path) -> Iterator[None]:
 
 def _reason(error: OSError | ValueError) -> str:
     """What the operating system says, with a cure."""
-    told = f"{getattr(error, 'strerror', None) or error}; choose another path"
-    return _CURES.get(getattr(error, "errno", None) or 0, told)
+    reason = f"{getattr(error, 'strerror', None) or error}; choose another path"
+    return _CURES.get(getattr(error, "errno", None) or 0, reason)
 
 
 _LONGEST = 200

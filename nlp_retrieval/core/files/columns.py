@@ -57,8 +57,8 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     fits = column.ndim == len(shape) and all(wanted in (None, n) for wanted, n in zip(shape, column.shape, strict=True))
     if not fits or column.dtype != np.dtype(dtype) or not column.flags.c_contiguous:
         expected = " x ".join("any" if n is None else str(n) for n in shape)
-        found = f"{column.dtype.str} of shape {column.shape}{'' if column.flags.c_contiguous else ' by column'}"
-        raise damaged(path, f"it holds {found}, not {np.dtype(dtype).str} of {expected}")
+        held = f"{column.dtype.str} of shape {column.shape}{'' if column.flags.c_contiguous else ' by column'}"
+        raise damaged(path, f"it holds {held}, not {np.dtype(dtype).str} of {expected}")
     if size != column.offset + column.nbytes:
         raise damaged(path, f"it has {size} bytes, its header says {column.offset + column.nbytes}")
     return np.asarray(column)  # the same map without the slow indexing of np.memmap

@@ -216,7 +216,7 @@ def _made(location: str, position: int, entry: object, kind: _Kind) -> Searchabl
 @lru_cache(1024)
 def _columns(kind: _Kind, names: tuple[str, ...], has_id: bool) -> tuple[str, str, str]:
     """The columns of id, text and the third field; "" where there is none."""
-    found = []
+    columns = []
     for field, needed in zip(kind.fields, (not has_id, True, False), strict=True):
         there = [name for name in names if plain_name(name) in field.names]
         if field is kind.fields[0] and has_id:
@@ -228,8 +228,8 @@ def _columns(kind: _Kind, names: tuple[str, ...], has_id: bool) -> tuple[str, st
             meant = likely(wanted, names, field.hints)
             cure = f'rename "{meant}" to "{wanted}"' if meant else "rename the one that has it, or add it"
             raise SourceError(f'no column with {field.what}, such as "{wanted}" (found: {quoted(names)}); {cure}')
-        found += there or [""]
-    return found[0], found[1], found[2]
+        columns += there or [""]
+    return columns[0], columns[1], columns[2]
 
 
 def _entries(source: Any, what: str) -> Iterator[tuple[str, object]]:
@@ -273,9 +273,9 @@ def _arrow(frame: Any) -> pa.Table:
     try:
         table = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError, OverflowError) as error:
-        told = "; ".join(map(str, error.args))[:300]
+        reason = "; ".join(map(str, error.args))[:300]
         cure = "name each column once, and make it one type, such as df[name] = df[name].astype(str)"
-        raise SourceError(f"{kind}: {told}; {cure}") from None
+        raise SourceError(f"{kind}: {reason}; {cure}") from None
     if (repeated := first_repeated(table.column_names)) is not None:
         raise SourceError(f'{kind}: two columns are called "{repeated}"; rename one')
     return table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])

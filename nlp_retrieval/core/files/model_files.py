@@ -93,8 +93,8 @@ def _listed(folder: Path) -> dict[str, Path]:
         here = Path(place).resolve()
         # a link back to a folder above it, whose files are listed already, is not followed
         folders[:] = sorted(name for name in {*folders} - _NO_PART if not here.is_relative_to((here / name).resolve()))
-        found = (Path(place, name) for name in names)
-        files |= {file.relative_to(folder).as_posix(): file for file in found if file.exists()}
+        paths = (Path(place, name) for name in names)
+        files |= {file.relative_to(folder).as_posix(): file for file in paths if file.exists()}
         if len(files) > _MOST_FILES:
             raise ModelError(f"{folder} and what it links to hold more than {_MOST_FILES:,} files; pass a model's own folder")
     return dict(sorted(files.items()))

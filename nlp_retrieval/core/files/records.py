@@ -73,9 +73,9 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
-def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | None:
+def likely(wanted: str, present: Iterable[str], aliases: Iterable[str]) -> str | None:
     """Return which of the existing names was probably meant by one that is missing: a usual name, or a similar one."""
-    plain = {plain_name(name): name for name in found}
+    plain = {plain_name(name): name for name in present}
     close = next(([alias] for alias in (plain_name(wanted), *aliases) if alias in plain), None)
     close = close or get_close_matches(plain_name(wanted), plain, n=1, cutoff=0.7)
     return plain[close[0]] if close else None
@@ -114,14 +114,14 @@ def as_title(location: str, field: str, value: JsonValue) -> str:
     return "" if value is None else as_text(location, field, value)
 
 
-def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
+def metadata_of(location: str, row: JsonObject, used: Collection[str]) -> JsonObject:
     """Return the fields of a row that are not taken, and those of an object named ``metadata``; SourceError if they differ.
 
     Examples:
         >>> metadata_of("line 1", {"id": "1", "year": 2021, "metadata": {"lang": "en"}}, {"id"})
         {'year': 2021, 'lang': 'en'}
     """
-    metadata = {key: value for key, value in row.items() if key not in taken and key != "metadata"}
+    metadata = {key: value for key, value in row.items() if key not in used and key != "metadata"}
     nested = row.get("metadata")
     if not isinstance(nested, dict):
         return metadata if nested is None else metadata | {"metadata": nested}

@@ -67,16 +67,16 @@ class _Values:
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             return [self.of(inner, depth + 1) for inner in node.value]
         if isinstance(node, yaml.MappingNode) and kind == "map":
-            found: dict[str, Any] = {}
+            mapping: dict[str, Any] = {}
             for key, value in node.value:
                 if isinstance(self.of(key, depth + 1), list | dict):
                     _refuse(key, "a key is text, not a list or a mapping")
                 if key.value == "<<" and not key.style:
                     _refuse(key, "merge keys (<<) are not read; write the settings out")
-                if key.value in found:
+                if key.value in mapping:
                     _refuse(key, f"{key.value!r} appears twice")
-                found[key.value] = self.of(value, depth + 1)
-            return found
+                mapping[key.value] = self.of(value, depth + 1)
+            return mapping
         if not isinstance(node, yaml.ScalarNode) or kind not in _SCALARS:
             _refuse(node, f"the tag {node.tag!r} is refused: only plain values are read")
         form, make = _SCALARS[kind]

@@ -127,7 +127,7 @@ def resumed_batches(
     if writer is None:
         yield from (batch for _, batch in encode(batches))
         return
-    found: EncodedBatch | None = None
+    stored: EncodedBatch | None = None
 
     def path_of(texts: list[str]) -> Path:
         decided = digest_of_key([__version__, "npz", settings, np.dtype(dtype).str, texts])
@@ -135,21 +135,21 @@ def resumed_batches(
 
     def missing() -> Iterator[list[str]]:
         """The batches up to the next one that is stored, which is found."""
-        nonlocal found
+        nonlocal stored
         for texts in batches:
-            if (found := writer.find_batch(path_of(texts))) is not None:
+            if (stored := writer.find_batch(path_of(texts))) is not None:
                 return
             yield texts
 
     while True:
-        begin, found = time.perf_counter(), None
+        begin, stored = time.perf_counter(), None
         for texts, batch in encode(missing()):
             writer.keep_batch(path_of(texts), batch, dtype, time.perf_counter() - begin)
             yield batch
             begin = time.perf_counter()
-        if found is None:
+        if stored is None:
             return
-        yield found
+        yield stored
 
 
 class IndexWriter:
@@ -354,13 +354,13 @@ class IndexReport:
     path: Path
     n_items: int
     built: list[str]
-    found: list[str]
+    reused: list[str]
     seconds: float
     fingerprints: frozenset[str] = frozenset()
     resumed: int = 0
 
     def __repr__(self) -> str:
-        done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.found)) if names]
+        done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.reused)) if names]
         return f"<{self.n_items:,} items in {self.path}; {'; '.join(done)}; {self.seconds:.1f} s>"
 
 
@@ -395,12 +395,12 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         rows = corpus.segments[0]
         table = ItemTable(directory / rows.folder / ITEMS_FILE)
         built: dict[str, str] = {}
-        found: list[str] = []
+        reused: list[str] = []
         for builder, identity, own in zip(builders, identities, owns, strict=True):
             config = without_secrets(builder.recorded_config)
             record = next((record for record in retrievers if record.fingerprint == own), None)
             if record is not None:
-                found.append(builder.name)
+                reused.append(builder.name)
             else:
                 built[own] = builder.name
                 segment, took = writer.write_segment(builder, identity, corpus, rows, partial(builder.build, table))
@@ -417,7 +417,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         writer.remove_checkpoints()
         writer.builders = builders  # a server that a failed build did not reach is not asked again
     seconds = time.perf_counter() - begin
-    return IndexReport(directory, n_items, [*built.values()], found, seconds, frozenset(built), writer.resumed)
+    return IndexReport(directory, n_items, [*built.values()], reused, seconds, frozenset(built), writer.resumed)
 
 
 def _is_whole(directory: Path, replace: bool, folders: Sequence[FolderRecord], builder: Builder | None = None) -> bool:

@@ -238,13 +238,13 @@ class _Part:
 
     def metadata(self, keys: Collection[str] | None = None, rows: Rows | None = None) -> list[dict[str, Any]]:
         """The metadata with these keys; None for all."""
-        found: list[dict[str, Any]] = [{} for _ in range(len(self) if rows is None else len(rows))]
+        rows_of: list[dict[str, Any]] = [{} for _ in range(len(self) if rows is None else len(rows))]
         for position, (key, kind) in enumerate(self.kinds.items(), start=len(_FIXED)):
             if keys is None or key in keys:
-                for one, value in zip(found, self.values(position, rows), strict=True):
+                for one, value in zip(rows_of, self.values(position, rows), strict=True):
                     if value is not None:
                         one[key] = json.loads(value) if kind == "json" else value
-        return found
+        return rows_of
 
     def meets(self, condition: Condition) -> Mask:
         """Which rows meet a condition on values of one kind, with the result of ``holds``."""
@@ -457,10 +457,10 @@ class ItemTable:
         ids = pa.chunked_array([part.column(0).cast(pa.binary()) for part in self._parts], pa.binary())
         positions = pc.index_in(ids, value_set=wanted)
         here = np.flatnonzero(positions.is_valid().to_numpy())
-        found = positions.drop_null().to_numpy()
+        hits = positions.drop_null().to_numpy()
         is_live = slice(None) if self.live is None else self.live[here]
         rows = np.full(len(places), -1, np.int64)
-        rows[found[is_live]] = here[is_live]
+        rows[hits[is_live]] = here[is_live]
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
@@ -536,9 +536,9 @@ class ItemTable:
     def items(self, rows: Rows) -> list[SearchableItem]:
         """Return the items in these rows, in this order; equal rows give the same object."""
         wanted, inverse = np.unique(rows, return_inverse=True)
-        found: list[SearchableItem] = []
-        while len(found) < len(wanted):
-            position = bisect_right(self._starts, int(wanted[len(found)])) - 1
+        read: list[SearchableItem] = []
+        while len(read) < len(wanted):
+            position = bisect_right(self._starts, int(wanted[len(read)])) - 1
             end = int(np.searchsorted(wanted, self._starts[position + 1]))
-            found += self._parts[position].items(rows=wanted[len(found) : end] - self._starts[position])
-        return [found[place] for place in inverse.tolist()]
+            read += self._parts[position].items(rows=wanted[len(read) : end] - self._starts[position])
+        return [read[place] for place in inverse.tolist()]

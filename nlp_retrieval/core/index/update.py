@@ -233,8 +233,8 @@ def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
         try:
             writer.builders = resolve(directory, manifest.model_copy(update={"retrievers": [dropped]}))
         except RetrievalError as error:
-            told = f"{name} was dropped, and tables that it may have in a server were not: {error}"
-            warnings.warn(told, RetrievalWarning, stacklevel=2)
+            warning = f"{name} was dropped, and tables that it may have in a server were not: {error}"
+            warnings.warn(warning, RetrievalWarning, stacklevel=2)
     return left
 
 

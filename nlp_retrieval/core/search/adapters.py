@@ -71,8 +71,8 @@ def _read_hit(entry: object, said: str) -> tuple[str, float | None]:
             return entry.item_id, None
         case str():
             return entry, None
-        case (found, Real() as score):
-            return _read_hit(found, said)[0], float(score)
+        case (item, Real() as score):
+            return _read_hit(item, said)[0], float(score)
     raise EngineError(f"{said} returned {entry!r:.80} ({type(entry).__name__}) as a hit; {_HIT}")
 
 
@@ -87,7 +87,7 @@ class AdaptedIndex:
 
     def search(self, groups: list[list[str]], k: int, allowed: Mask | None) -> Hits:
         """Return the best ``k`` hits of each group of sub-queries; more are asked for until ties and filter leave no doubt."""
-        found: list[Found] = [(np.zeros(0, np.int64), np.zeros(0))] * len(groups)
+        answers: list[Found] = [(np.zeros(0, np.int64), np.zeros(0))] * len(groups)
         n_items, said = len(self.row_of), f"{type(self.retriever).__name__}.retrieve"
         pending, depth = (list(range(len(groups))) if n_items else []), min(k + 1, n_items)
         while pending:
@@ -104,8 +104,8 @@ class AdaptedIndex:
                     )
                 kept = np.arange(len(rows)) if allowed is None else np.flatnonzero(allowed[rows])
                 best = kept[np.lexsort((rows[kept], -scores[kept]))[:k]]
-                found[number] = rows[best], scores[best]
+                answers[number] = rows[best], scores[best]
                 if len(rows) == depth < n_items and (len(kept) < k or scores[best[-1]] <= scores[-1]):
                     unsure.append(number)
             pending, depth = unsure, min(4 * depth, n_items)
-        return Hits.from_lists(found)
+        return Hits.from_lists(answers)

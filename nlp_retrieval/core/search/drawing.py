@@ -69,11 +69,11 @@ def _stages(config: Config) -> list[_Step]:
         for label, part in labels.items()
     }
     steps = [("", _box(config["processor"], "processors"))] if config.get("processor") else []
-    arrow, found = "sub-queries" if steps else "", ""
+    arrow, candidates = "sub-queries" if steps else "", ""
     if len(labels) == 1 and fusion["name"] == "raw":
         ((label, shape),) = shapes.items()
         steps.append((arrow, shape))
-        found = shown[label]
+        candidates = shown[label]
     else:
         weights = fusion.get("weights")
         if isinstance(weights, Mapping | list):
@@ -81,8 +81,8 @@ def _stages(config: Config) -> list[_Step]:
             shown = {label: f"{value:g} · {shown[label]}" for label, value in zip(labels, values, strict=False)}
         steps.append((arrow, _branches([(shown[label], shape) for label, shape in shapes.items()], _box(fusion, "fusions"))))
     for number, (label, part) in enumerate(rerankers.items()):
-        first = f"first {depths[label]}" if depths.get(label) and (number or str(depths[label]) != found) else ""
-        steps.append((", ".join(filter(None, ("" if number else found, first))), _box(part, "rerankers")))
+        first = f"first {depths[label]}" if depths.get(label) and (number or str(depths[label]) != candidates) else ""
+        steps.append((", ".join(filter(None, ("" if number else candidates, first))), _box(part, "rerankers")))
     if is_apart:
         quota = f", quota={config['quota']}" if config.get("quota") else ""
         steps.append(("", _titled(f"interleave{quota}")))

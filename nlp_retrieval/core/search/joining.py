@@ -36,22 +36,22 @@ def interleave(batch: Hits, counts: Sequence[int], k: int, quota: int | None) ->
 
 def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]) -> list[int]:
     """Positions taken: those of every list up to the first limit, then up to the next."""
-    taken: list[int] = []
+    chosen: list[int] = []
     seen: set[int] = set()
     counts, cursors = [0] * len(lists), list(map(iter, lists))
     for limit in limits:
         turns = deque(range(len(lists)))
-        while turns and len(taken) < k:
+        while turns and len(chosen) < k:
             owner = turns.popleft()
             if counts[owner] == limit:
                 continue
             position = next((at for at in cursors[owner] if rows[at] not in seen), None)
             if position is not None:
                 seen.add(rows[position])
-                taken.append(position)
+                chosen.append(position)
                 counts[owner] += 1
                 turns.append(owner)
-    return taken
+    return chosen
 
 
 # Merging the hits of several sub-queries into one ranked list per query, without duplicates.

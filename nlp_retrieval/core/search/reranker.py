@@ -194,5 +194,5 @@ class AdaptedReranker(BaseReranker):
             counts[number] = len(places)
             positions.append(places)
             scores.append(given if is_sorted else 1.0 / np.arange(1.0, len(places) + 1.0))
-        taken = batch.take(np.concatenate(positions), offsets_of(counts))
-        return self.reordered(taken, {"score": np.concatenate(scores)}, label)
+        chosen = batch.take(np.concatenate(positions), offsets_of(counts))
+        return self.reordered(chosen, {"score": np.concatenate(scores)}, label)

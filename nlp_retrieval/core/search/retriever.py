@@ -315,7 +315,7 @@ class BaseRetriever(Builder, Expression, ABC):
             if notes:
                 reason = "no item that may be found matches" if None in notes else str(notes[0])
             counted.setdefault(reason, []).append(repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries")
-        reasons = "; ".join(f"{len(found)}: {reason} (the first: {found[0]})" for reason, found in counted.items())
+        reasons = "; ".join(f"{len(noted)}: {reason} (the first: {noted[0]})" for reason, noted in counted.items())
         add_note(f"{self.name} found nothing for {len(empty)} of {n_queries} queries: {reasons}")
 
     def _searches(self, subqueries: list[str]) -> list[Any]:

@@ -107,8 +107,8 @@ class Searcher(BaseSearcher, Expression):
         if quota is not None and scope != "per_subquery":
             raise ConfigurationError(f"Searcher: quota={quota} has a meaning only with scope='per_subquery'")
         reserved = {"process", "fuse", "fusion", "items"} if isinstance(resolved["retrievers"], Mapping) else set()
-        if taken := self.retrievers.keys() & (reserved | self.rerankers.keys()):
-            raise ConfigurationError(f"Searcher: {min(taken)!r} is the name of another stage; give the retriever another label")
+        if twice := self.retrievers.keys() & (reserved | self.rerankers.keys()):
+            raise ConfigurationError(f"Searcher: {min(twice)!r} is the name of another stage; give the retriever another label")
         require_distinct_names(self)
         # equal configurations are equal, however they are written
         settled = {"reranker": self.reranker, "depth": self.depth} | ({"fusion": self.fusion} if several else {})
@@ -189,14 +189,14 @@ class Searcher(BaseSearcher, Expression):
             allowed = items.allowed(where)
             if allowed is not None and not allowed.any():
                 return RankedLists(nlqs, ([] for _ in nlqs), ids)
-            batch = self.found(opened, nlqs, cut, allowed, subqueries)
+            batch = self.candidates(opened, nlqs, cut, allowed, subqueries)
             with search_context().stage("items"):
                 ranked = RankedLists(nlqs, batch.results(items.items), ids)
             for number, step in enumerate(steps):
                 step["results"] = [result.item.item_id for result in ranked[number]]
             return ranked
 
-    def found(
+    def candidates(
         self,
         opened: OpenedRetrievers,
         nlqs: list[str],
@@ -267,8 +267,8 @@ class Searcher(BaseSearcher, Expression):
             for subquery in subqueries:
                 if has_no_words(subquery):
                     continue
-                found = retriever.explain(subquery, rows, opened.generation.items)
-                for by_label, explanation in zip(explanations, found, strict=True):
+                explained = retriever.explain(subquery, rows, opened.generation.items)
+                for by_label, explanation in zip(explanations, explained, strict=True):
                     if explanation and (label not in by_label or explanation.strength > by_label[label].strength):
                         by_label[label] = explanation
         return explanations
@@ -342,7 +342,7 @@ class SearcherRetriever(BaseRetriever):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         # it is one stage of the outer search, which notes what finds nothing
         with changed_context(seconds=None, notes_empty=False):
-            return self.searcher.found(self._inner, queries, k, allowed)
+            return self.searcher.candidates(self._inner, queries, k, allowed)
 
     def check_opened(self) -> None:
         for retriever in self._inner.retrievers.values():

@@ -143,10 +143,10 @@ def over_coverage(report: BenchmarkReport, lists: RunLists, per_query: Mapping[s
         curves[result.name] = []
         if values is None or listing is None or place >= _CURVES:
             continue
-        found = np.flatnonzero(np.isfinite(values) & (np.diff(listing.offsets) > 0))
-        if len(found) < _FEWEST:
+        answered = np.flatnonzero(np.isfinite(values) & (np.diff(listing.offsets) > 0))
+        if len(answered) < _FEWEST:
             continue
-        curve = risk_coverage(listing.scores[listing.offsets[:-1][found]], values[found])
+        curve = risk_coverage(listing.scores[listing.offsets[:-1][answered]], values[answered])
         curves[result.name] = [(float(share), curve.at(share / 100)) for share in range(10, 101, 10)]
         said = said or (
             f"{printable(result.name)}: {label} is {1 - curve.at(0.5):.3f} over the half of the queries whose first hit scores "

@@ -100,14 +100,14 @@ def _answers(view: ReportView) -> list[tuple[str, str, list[str]]]:
     cells, label = rows[best.name].cells, Measure.parse(main).label
     tied = tied_with_best(report) if best is ranked[0] else []
     among = f"{counted(len(tied), 'other')} not distinguishable" if tied else ""
-    found = [("Which is best?", best.name, [f"{label}: {cells[main].text}", among])]
+    answers = [("Which is best?", best.name, [f"{label}: {cells[main].text}", among])]
     test, over = tests.get(best.name), f"over {report.baseline}"
     if test is None and tests:
         test = turned(tests[next(result.name for result in ranked if result.name in tests)])
         over = f"over {test.baseline}, the next"
     if test is not None:
-        found += [("By how much?", f"{signed(test.difference)} {label}", [f"{interval_text(test)} {over}"])]
-        found += [("Is it real?", *_certainty(test))]
+        answers += [("By how much?", f"{signed(test.difference)} {label}", [f"{interval_text(test)} {over}"])]
+        answers += [("Is it real?", *_certainty(test))]
     base = rows[report.baseline].cells if report.baseline in rows and report.baseline != best.name else {}
     latency, *others = [column for column in view.columns if column.key in (*_COSTS, "price_per_1000_queries")]
     if cells[latency.key].value is not None:
@@ -118,8 +118,8 @@ def _answers(view: ReportView) -> list[tuple[str, str, list[str]]]:
             for before, after in [_COSTS.get(column.key, ("", f" {column.label}"))]
             if cells[column.key].value is not None
         ]
-        found += [("What does it cost?", f"{cells[latency.key].text} ms per query", [beside, ", ".join(more)])]
-    return [(question, answer, [detail for detail in details if detail]) for question, answer, details in found]
+        answers += [("What does it cost?", f"{cells[latency.key].text} ms per query", [beside, ", ".join(more)])]
+    return [(question, answer, [detail for detail in details if detail]) for question, answer, details in answers]
 
 
 def _certainty(test: Comparison) -> tuple[str, list[str]]:

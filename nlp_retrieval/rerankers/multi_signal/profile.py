@@ -159,17 +159,17 @@ class Profile(BaseModel):
             if first["type"] == "extra_forbidden":
                 cure = f"; {nearest(location, cls.model_fields)}" if len(first["loc"]) == 1 else ""
                 raise ConfigurationError(f"{where}: unknown key {location!r}{cure}") from None
-            told = "" if first["type"] in ("value_error", "missing") else f", not {str(first['input'])[:40]!r}"
-            fault = printable(first["msg"].removeprefix("Value error, ")) + told
+            given = "" if first["type"] in ("value_error", "missing") else f", not {str(first['input'])[:40]!r}"
+            fault = printable(first["msg"].removeprefix("Value error, ")) + given
             raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {fault}") from None
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from None
 
     def question(self, number: int) -> ProfileQuestion:
         """Return a question by its number; a ConfigurationError lists those there are."""
-        found = next((question for question in self.questions if question.number == number), None)
-        if found is not None:
-            return found
+        numbered = next((question for question in self.questions if question.number == number), None)
+        if numbered is not None:
+            return numbered
         valid = f"they are numbered 1 to {len(self.questions)}" if self.questions else "it has none"
         raise ConfigurationError(f"the profile {self.name!r} has no question {number!r}; {valid}")
 

@@ -136,8 +136,8 @@ class KnownTexts:
                     self.numbers[stem] = len(self.vocabulary)
                     self.vocabulary.append(stem)
             words = np.array([self.numbers[stem] for stem in stems], np.int64)
-            found = {} if self._features is None else self._features.find(stems, text)
-            features, counts = (np.array(list(column), np.int64) for column in (found, found.values()))
+            counted = {} if self._features is None else self._features.find(stems, text)
+            features, counts = (np.array(list(column), np.int64) for column in (counted, counted.values()))
             read = self._by_text[text] = KnownText(text, words, features, counts)
         return read
 

@@ -118,16 +118,16 @@ def maxsim(
 
 
 @njit(nogil=True)
-def _look_up(table: NDArray[np.uint64], residuals: NDArray[np.uint8], found: NDArray[np.uint64]) -> None:
+def _look_up(table: NDArray[np.uint64], residuals: NDArray[np.uint8], looked_up: NDArray[np.uint64]) -> None:
     """Write the residuals encoded in each byte; two float32 are copied as one uint64, which is quicker."""
     for place in range(len(residuals)):
         for column in range(residuals.shape[1]):
             byte = residuals[place, column]
             if table.shape[1] == 2:
-                found[place, 2 * column] = table[byte, 0]
-                found[place, 2 * column + 1] = table[byte, 1]
+                looked_up[place, 2 * column] = table[byte, 0]
+                looked_up[place, 2 * column + 1] = table[byte, 1]
             else:
-                found[place, column] = table[byte, 0]
+                looked_up[place, column] = table[byte, 0]
 
 
 @njit(nogil=True, fastmath=_FAST)

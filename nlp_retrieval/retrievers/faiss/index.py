@@ -90,7 +90,7 @@ class AnnIndex:
         selector = None if allowed is None else faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
 
         def search(wanted: Rows, depth: int) -> Matrix:
-            return self._found(queries[wanted], depth, selector)
+            return self._nearest(queries[wanted], depth, selector)
 
         def score(owner: Rows, rows: Rows) -> NDArray[np.floating]:
             return products_of(queries, self._vectors.at, owner, rows)
@@ -108,7 +108,7 @@ class AnnIndex:
     def vectors_of(self, rows: Rows) -> Vectors:
         return self._vectors.at(rows)
 
-    def _found(self, queries: Vectors, depth: int, selector: Any) -> Matrix:
+    def _nearest(self, queries: Vectors, depth: int, selector: Any) -> Matrix:
         def search(selected: Any) -> Matrix:
             with threads_for(len(queries)):
                 scores, rows = self._index.search(queries, depth, params=self._type.search_parameters(depth, selected))

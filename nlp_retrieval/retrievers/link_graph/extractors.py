@@ -286,5 +286,5 @@ class SharedEntities(BaseLinkExtractor):
         """Return the sentence that first mentions the longest entity that both name."""
         mine, theirs = self._finder.find([source.text, target.text])
         names = sorted(mine & theirs, key=lambda name: (-len(name), name))
-        found = (mention_of(source.text, [Surface(words_of(name), lower=True)]) for name in names)
-        return next((sentence for sentence in found if sentence is not None), None)
+        sentences = (mention_of(source.text, [Surface(words_of(name), lower=True)]) for name in names)
+        return next((sentence for sentence in sentences if sentence is not None), None)

@@ -420,11 +420,11 @@ class LinkGraphRetriever(BaseRetriever):
             return []
         vectors = dense.encode([clause.inner for clause in clauses])
         hits = _searched(dense, vectors, min(_ANSWERS, self._n_live), self._live)
-        found = [hits.of(number) for number in range(len(clauses))]
-        best = sorted(range(len(clauses)), key=lambda number: -max(found[number][1], default=0.0))[:_CLAUSES]
+        lists = [hits.of(number) for number in range(len(clauses))]
+        best = sorted(range(len(clauses)), key=lambda number: -max(lists[number][1], default=0.0))[:_CLAUSES]
         sources: dict[str, list[int]] = {}
         for number in best:
-            rows, _ = found[number]
+            rows, _ = lists[number]
             for row, item in zip(rows.tolist(), self._items.items(rows), strict=True):
                 for name in names_in(item, clauses[number].inner, _NAMES):
                     sources.setdefault(clauses[number].answered_by(name), []).append(row)
@@ -446,8 +446,8 @@ class LinkGraphRetriever(BaseRetriever):
     def _walk(self, restarts: Restarts) -> tuple[Rows, Scores]:
         """The nodes that a walk reaches, ascending, and their shares of it."""
         if self.pagerank == "local":
-            found = local_pagerank(self._graph, restarts, self.damping)
-            return found.rows, found.ranks
+            walked = local_pagerank(self._graph, restarts, self.damping)
+            return walked.rows, walked.ranks
         ranks = pagerank(self._graph, restarts, self.damping)
         rows = np.flatnonzero(ranks)
         return rows, ranks[rows]
@@ -496,8 +496,8 @@ class LinkGraphRetriever(BaseRetriever):
         pointing = np.flatnonzero(pairs.points & named[pairs.ones] & ~named[pairs.others])
         if len(pointing) == 0:
             return np.zeros(len(pooled))
-        found = [mention for mention in self._title_table.find(query) if np.isin(mention.rows, pooled[titles >= _NAMED]).any()]
-        asked = asked_relations(query, [(mention.start, mention.end) for mention in found])
+        titled = [mention for mention in self._title_table.find(query) if np.isin(mention.rows, pooled[titles >= _NAMED]).any()]
+        asked = asked_relations(query, [(mention.start, mention.end) for mention in titled])
         sources, targets = pairs.ones[pointing].tolist(), pairs.others[pointing].tolist()
         places = sorted({*sources, *targets})
         item_of = dict(zip(places, self._items.items(pooled[places]), strict=True))

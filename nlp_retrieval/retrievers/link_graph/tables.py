@@ -500,11 +500,11 @@ class TitleTable:
         return matches
 
 
-def _without_overlaps(text: str, found: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+def _without_overlaps(text: str, mentions: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     """Choose the mentions that do not overlap, from left to right."""
     spans: list[tuple[int, int]] = []
     free = 0
-    for first, last, number in found:
+    for first, last, number in mentions:
         spans = spans or spans_of(text)
         if first >= free:
             free = last

@@ -237,8 +237,8 @@ class LuceneIndex:
         # a few rows left out (deleted items) cost few hits; if many are left out, fetch twice the average need
         depth = min(len(self), int((1.25 if share > 0.9 else 2.0) * k / share) + 10)
         lists = []
-        for query, found in zip(queries, find(queries, depth), strict=True):
-            (rows, scores), wider = found, depth
+        for query, hits in zip(queries, find(queries, depth), strict=True):
+            (rows, scores), wider = hits, depth
             while np.count_nonzero(allowed[rows]) < k and len(rows) == wider < len(self):
                 wider = min(len(self), 4 * wider)
                 ((rows, scores),) = find([query], wider)
@@ -251,11 +251,11 @@ class LuceneIndex:
         lists: list[_List] = []
         size = max(1, _HITS_AT_ONCE // k)
         for first in range(0, len(queries), size):
-            found = java_class("java.util.ArrayList")()
+            answers = java_class("java.util.ArrayList")()
             for query in queries[first : first + size]:
                 words = self._query(query)
-                found.add(searcher.search(words if only is None else _restricted(words, only), k))
-            lists += [_columns(hits["scoreDocs"]) for hits in json.loads(_hits_as_json().writeValueAsString(found))]
+                answers.add(searcher.search(words if only is None else _restricted(words, only), k))
+            lists += [_columns(hits["scoreDocs"]) for hits in json.loads(_hits_as_json().writeValueAsString(answers))]
         return lists
 
     def _with_feedback(self, searcher: Java, rm3: Rm3, queries: list[str], k: int) -> list[_List]:
@@ -270,8 +270,8 @@ class LuceneIndex:
         for query in queries:
             first = scored.fromTopDocs(searcher.search(self._query(query), min(_FEEDBACK_POOL, len(self))), searcher)
             settings = searcher, None, None, None, query, self._terms(query), None, arguments
-            found = expander.rerank(first, java_class("io.anserini.rerank.RerankerContext")(*settings))
-            lists.append((np.array(found.lucene_docids, np.int64), np.array(found.scores, np.float32)))
+            reranked = expander.rerank(first, java_class("io.anserini.rerank.RerankerContext")(*settings))
+            lists.append((np.array(reranked.lucene_docids, np.int64), np.array(reranked.scores, np.float32)))
         return lists
 
     def _query(self, text: str) -> Java:

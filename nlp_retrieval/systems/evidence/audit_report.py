@@ -58,8 +58,8 @@ def summary_sentence(rows: Sequence[AuditRow]) -> str:
     parts = [f"{sum(row.passes for row in rows):,} of {counted(len(rows), 'citation')} pass"]
     if weak := sum(row.is_weak for row in rows):
         parts.append(f"{weak:,} weak")
-    if found := Counter(row.result for row in by_severity(rows) if row.to_review):
-        parts.append(f"{found.total():,} to review: {listed([f'{count:,} {result}' for result, count in found.items()])}")
+    if counts := Counter(row.result for row in by_severity(rows) if row.to_review):
+        parts.append(f"{counts.total():,} to review: {listed([f'{count:,} {result}' for result, count in counts.items()])}")
     return "; ".join(parts) + "."
 
 
@@ -159,13 +159,13 @@ def print_audit(console: Console, audit: CitationAudit, rule: str = "", shown: S
         style = "green" if row.passes else "cyan" if row.is_weak else "yellow"
         heading = Text.assemble(f"\n{row.citation.number}  ", (row.result, style))
         console.print(heading.append(f"  {report.unit} {row.citation.line}{support}", "dim"))
-        for text in _told(row):
+        for text in _lines_of(row):
             console.print(Padding(Text(visible(text)), (0, 0, 0, 3)))
     if rule:
         console.print(Text(f"\n{rule}", style="dim"))
 
 
-def _told(row: AuditRow) -> Iterable[str]:
+def _lines_of(row: AuditRow) -> Iterable[str]:
     """Yield the claim, the detail, the source with what it says, and the review."""
     yield row.citation.sentence or "There is no sentence at this mark."
     yield from filter(None, (row.detail, row.other_source and f"see {row.other_source}"))

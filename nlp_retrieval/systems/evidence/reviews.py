@@ -100,16 +100,16 @@ class Reviews:
 
     def of(self, citation: Citation) -> Review | None:
         """Return the last review of a citation; None if there is none, or it was withdrawn."""
-        found = self._database.rows(
+        stored = self._database.rows(
             "SELECT decision, note, reviewer, moment FROM reviews WHERE sentence = ? AND cited = ? AND version = ? "
             "ORDER BY id DESC LIMIT 1",
             self._key(citation),
         )
-        if not found:
+        if not stored:
             return None
-        if not all(isinstance(value, str) for value in found[0]) or found[0][0] not in get_args(ReviewDecision):
+        if not all(isinstance(value, str) for value in stored[0]) or stored[0][0] not in get_args(ReviewDecision):
             raise IndexDamagedError("the file of reviews holds one that this package did not write; it was tampered with")
-        review = Review(*found[0])
+        review = Review(*stored[0])
         return None if review.decision == "withdrawn" else review
 
     def close(self) -> None:

@@ -138,8 +138,8 @@ def _tell(done: ExtractionSummary) -> None:
         f"{failed}{not_asked}; extraction {done.extraction_id[:8]} by {done.model}{cut}"
     )
     if new:
-        told = f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} unusable, dropped)"
-        say(f"{told} in {done.seconds:,.1f} s")
+        summary = f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} unusable, dropped)"
+        say(f"{summary} in {done.seconds:,.1f} s")
     say(str(done.calls))
     if done.stopped:
         say(f"stopped early: {done.stopped}")

@@ -124,12 +124,12 @@ class KnowledgeExtractor:
 def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
     """Return the knowledge in an answer, by passage from 0, for those with readable entries; None if there is none."""
     value = read_object(answer) if isinstance(answer, str) else answer
-    found = {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
-    if n_passages == 1 and "triples" in found:
-        found = {"1": found}
+    entries = {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
+    if n_passages == 1 and "triples" in entries:
+        entries = {"1": entries}
     knowledge_of: dict[int, ReadKnowledge] = {}
     for position in range(n_passages):
-        entry = found.get(str(position + 1))
+        entry = entries.get(str(position + 1))
         if isinstance(entry, Mapping) and "triples" in entry:  # entities alone may be part of a truncated answer
             try:
                 read = knowledge_from_json(entry.get("entities", []), entry["triples"])

@@ -469,8 +469,8 @@ class HippoRagRetriever(BaseRetriever):
         visited = self._visited(ranked, rows)
         for row, item, names in zip(rows.tolist(), items.items(rows), visited, strict=True):
             walk = f"the query is near {' and '.join(near)}, and the walk from there visits {' and '.join(map(repr, names))}"
-            found = walk if names else f"similarity ranks it {np.flatnonzero(dense.rows == row)[0] + 1} of {len(dense.rows)}"
-            explained.append(Explanation(item, found, (), float(ranked.ranks[row])))
+            reason = walk if names else f"similarity ranks it {np.flatnonzero(dense.rows == row)[0] + 1} of {len(dense.rows)}"
+            explained.append(Explanation(item, reason, (), float(ranked.ranks[row])))
         return explained
 
     def supporting_entities(self, query: str, rows: Rows) -> list[list[str]]:

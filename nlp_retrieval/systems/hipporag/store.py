@@ -262,17 +262,17 @@ class KnowledgeStore:
         def columns(connection: Connection) -> list[set[str]]:
             inspector = inspect(connection)
             schema = tables[0].schema
-            found = [inspector.get_columns(one.name, schema) if inspector.has_table(one.name, schema) else [] for one in tables]
-            return [{column["name"].lower() for column in of_table} for of_table in found]
+            held = [inspector.get_columns(one.name, schema) if inspector.has_table(one.name, schema) else [] for one in tables]
+            return [{column["name"].lower() for column in of_table} for of_table in held]
 
-        found = self._read(columns, tries=1)
-        wrong = [table.name for table, names in zip(tables, found, strict=True) if names != set(table.c.keys())]
-        if any(found) and wrong:
+        held = self._read(columns, tries=1)
+        wrong = [table.name for table, names in zip(tables, held, strict=True) if names != set(table.c.keys())]
+        if any(held) and wrong:
             raise SourceError(
                 f"{self._shown}: these tables are missing, of another version, or of another program: {', '.join(wrong)}; name "
                 "another database or schema, and extract again"
             )
-        return any(found)
+        return any(held)
 
     def _read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
         try:

@@ -144,7 +144,7 @@ def retrieve_chunks(
     """
     chosen = _study(study)
     searcher = _with_vectors(chosen.searcher, prompt, embedded_prompts)
-    return _found(chosen, searcher, None, prompt, top_k, country, min_similarity)
+    return _searched(chosen, searcher, None, prompt, top_k, country, min_similarity)
 
 
 def retrieve_chunks_with_hop(
@@ -169,7 +169,7 @@ def retrieve_chunks_with_hop(
         ['Wind supplies 30% of the power.', 'Wind supplies 12% of the power.']
     """
     chosen = _study(study)
-    return _found(chosen, chosen.opened_hop(), chosen.searcher, prompt, top_k, country, None)
+    return _searched(chosen, chosen.opened_hop(), chosen.searcher, prompt, top_k, country, None)
 
 
 def evaluate_chunks(
@@ -228,7 +228,7 @@ def _study(study: PolicyStudy | None) -> PolicyStudy:
     return chosen
 
 
-def _found(
+def _searched(
     study: PolicyStudy,
     searcher: BaseSearcher,
     scorer: BaseSearcher | None,

@@ -195,25 +195,25 @@ def _subject_in(name: str) -> str:
             begin, end = (begin if end else match.start()), match.end()
         elif end and re.search(r"[(,]", name[begin : match.start()]):  # Korea, Republic of
             end = match.end()
-    found = " ".join(re.sub(r"['\u2019]s\Z", "", name[begin:end]).replace("_", " ").split())
-    found += ")" * ("(" in found and ")" not in found)
-    if found.islower() or (found.isupper() and len(found) > 3):
-        found = found.replace("\u0130", "I").lower()  # of TÜRKİYE, whose dot would stay
-        found = re.sub(r"[^\W\d_]{2,}", lambda word: word[0] if word[0] in _BETWEEN else word[0].capitalize(), found)
-    return _HYPHENED.get(found, found)
+    place = " ".join(re.sub(r"['\u2019]s\Z", "", name[begin:end]).replace("_", " ").split())
+    place += ")" * ("(" in place and ")" not in place)
+    if place.islower() or (place.isupper() and len(place) > 3):
+        place = place.replace("\u0130", "I").lower()  # of TÜRKİYE, whose dot would stay
+        place = re.sub(r"[^\W\d_]{2,}", lambda word: word[0] if word[0] in _BETWEEN else word[0].capitalize(), place)
+    return _HYPHENED.get(place, place)
 
 
 def _edition(metadata: Mapping[str, object], named: Named) -> dict[str, int]:
     """Return year and edition as numbers, where they are known."""
-    found = {}
+    dated = {}
     for key, own in (("year", named.years[0] if named.years else None), ("edition", named.edition)):
         value = metadata.get(key)
         if isinstance(value, str) and re.fullmatch("[0-9]{1,4}", value):
-            found[key] = int(value)
+            dated[key] = int(value)
         elif isinstance(value, str) and value.casefold() in _ORDINALS:
-            found[key] = _ORDINALS[value.casefold()]
+            dated[key] = _ORDINALS[value.casefold()]
         elif value is None and own is not None:
-            found[key] = own
-    if "year" not in found and isinstance(metadata.get("date"), str) and (year := _YEAR.match(str(metadata["date"]))):
-        found["year"] = int(year[0])
-    return found
+            dated[key] = own
+    if "year" not in dated and isinstance(metadata.get("date"), str) and (year := _YEAR.match(str(metadata["date"]))):
+        dated["year"] = int(year[0])
+    return dated

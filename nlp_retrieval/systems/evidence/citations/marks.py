@@ -184,7 +184,7 @@ def surnames_of(authors: str) -> tuple[str, ...]:
         name = re.sub(rf" \[[A-Z]{{2,10}}\]\Z|{_ET_AL}\Z", "", without_article(authors)).casefold()
         first = re.match(r"[^\W\d_]+", name)
         return () if first is None or first[0] in _NO_SURNAMES else (name,)
-    names = [found[0].casefold() for found in re.finditer(_SURNAME, re.sub(_ET_AL, "", re.sub(r"[A-ZÀ-Þ]\.", "", authors)))]
+    names = [surname[0].casefold() for surname in re.finditer(_SURNAME, re.sub(_ET_AL, "", re.sub(r"[A-ZÀ-Þ]\.", "", authors)))]
     if not names or names[0] in _NO_SURNAMES:
         return ()
     return (*names, "...") if re.search(_ET_AL, authors) else tuple(names)
@@ -408,11 +408,11 @@ class MarkReader:
         names: list[str] = []
         last = ""
         for part in content.split(";"):
-            found, last = self._works(part.strip(), last)
-            found = found or [name for name in self._numbers(part.strip()) if self._known(name)]  # [Frisch, 1965; 2]
-            if not found:
+            works, last = self._works(part.strip(), last)
+            works = works or [name for name in self._numbers(part.strip()) if self._known(name)]  # [Frisch, 1965; 2]
+            if not works:
                 return ()
-            names += found
+            names += works
         return self._sure(names)
 
     def _sure(self, names: list[str]) -> tuple[str, ...]:

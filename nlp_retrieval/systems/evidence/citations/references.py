@@ -147,7 +147,7 @@ class References:
                 if re.match(r"\W*(?:ibid|ebd|ebenda)", note.title[:20], re.IGNORECASE):
                     work = last
                 else:
-                    names = [name for _, _, found in reader.find(note.title[:2000]) for name in found]
+                    names = [name for _, _, mark_names in reader.find(note.title[:2000]) for name in mark_names]
                     works = filter(None, map(self.find, [*names, note.title[:_BEGINNING]]))
                     work = next((work for work in works if work.url), None) or self.of_short_note(note.title)
                 if work is not None and work.url:
@@ -309,7 +309,7 @@ def _numbers_cited(blocks: Iterable[TextBlock]) -> Counter[str]:
     return Counter(key_of(name[1]) for block in blocks for cell in block.pieces for name in _CITES.finditer(_plain(cell)))
 
 
-def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextBlock]:
+def _without_notes(blocks: Sequence[TextBlock], references: References) -> list[TextBlock]:
     kept: list[TextBlock] = []
     note: TextBlock | None = None
     pieces: list[Piece] = []
@@ -318,7 +318,7 @@ def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextB
             pieces += [*([Piece("break", " ", block.line)] if pieces else []), *block.pieces[0]]
             continue
         if note is not None:
-            found.add(found.notes, _reference(note.name, pieces, note.line))
+            references.add(references.notes, _reference(note.name, pieces, note.line))
         note, pieces = (block, []) if block is not None and block.kind == "note" else (None, [])
         if block is not None and note is None:
             kept.append(block)
@@ -339,8 +339,8 @@ def _before_closing_list(blocks: Sequence[TextBlock]) -> int:
 class _OpenEntry:
     """An entry that may continue in the next line or block."""
 
-    def __init__(self, found: References) -> None:
-        self._found = found
+    def __init__(self, references: References) -> None:
+        self._references = references
         self._mark = ""
         self._line = 0
         self._depth = 0
@@ -411,9 +411,9 @@ class _OpenEntry:
         if self._mark or _plain(self._pieces).strip() or _url(self._pieces):
             entry = _reference(self._mark, self._pieces, self._line)
             if entry.mark:
-                self._found.add(self._found.listed, entry)
+                self._references.add(self._references.listed, entry)
             else:
-                self._found.unmarked.append(entry)
+                self._references.unmarked.append(entry)
         self._mark, self._line, self._depth, self._pieces = "", 0, 0, []
 
 
@@ -561,16 +561,16 @@ def _blocks_of(report: Document) -> list[TextBlock]:
 
 
 def _with_entries(blocks: Sequence[TextBlock]) -> Iterator[TextBlock]:
-    found = next((at for at in range(len(blocks) - 1, -1, -1) if _heads_list(blocks, at) is not None), None)
-    if found is None:
+    heading = next((at for at in range(len(blocks) - 1, -1, -1) if _heads_list(blocks, at) is not None), None)
+    if heading is None:
         yield from blocks
         return
-    lines, *others = map(_filled_lines, blocks[found:])
-    begin = _heads_list(blocks, found) or 0
-    yield from blocks[:found]
+    lines, *others = map(_filled_lines, blocks[heading:])
+    begin = _heads_list(blocks, heading) or 0
+    yield from blocks[:heading]
     if begin:
         before = [piece for line in lines[:begin] for piece in (*line, Piece("break", " ", line[0].line))]
-        yield TextBlock("paragraph", blocks[found].line, [before])
+        yield TextBlock("paragraph", blocks[heading].line, [before])
     yield TextBlock("heading", lines[begin][0].line, [lines[begin]], level=1)
     yield from _entries([*lines[begin + 1 :], *chain.from_iterable(others)])
 

@@ -294,7 +294,7 @@ def _in_brackets(draft: _Draft) -> set[int]:
 
 def _named_sources(draft: _Draft, sources: set[int]) -> set[int]:
     """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     texts = [stretch.text for stretch in draft.stretches]
     for number in range(len(draft.marks) - 1, -1, -1):
         if not draft.marks[number].text:
@@ -302,19 +302,19 @@ def _named_sources(draft: _Draft, sources: set[int]) -> set[int]:
         after, is_last = texts[number + 1], number + 1 == len(draft.marks)
         follows = not is_last and bool(_NEXT.fullmatch(after))
         ends = bool(_SENTENCE_ENDS.match(after)) or (is_last and not after.strip())
-        ends = ends or (follows and number + 1 in sources | found)
+        ends = ends or (follows and number + 1 in sources | numbers)
         first = number
         while first and number - first < _MOST_TOGETHER and _NEXT.fullmatch(texts[first]):
             first -= 1
         before = texts[first][-60:]
         if _STOPS.search(before):
             if ends or _BEGINS_SENTENCE.match(after):
-                found.add(number)
+                numbers.add(number)
         elif ends and _names_source(draft.marks[number]):
             word = _WORD_BEFORE.search(before)
             if word is None or word[1].casefold() not in _LEADS_ON:
-                found.add(number)
-    return found
+                numbers.add(number)
+    return numbers
 
 
 def _names_source(mark: Mark) -> bool:
@@ -484,11 +484,11 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
 
 def _not_understood(reader: MarkReader) -> list[str]:
     """Return what to say of what looks like a citation and was not taken for one."""
-    found = list({**reader.unsure, **reader.unread})
-    if not found:
+    marks = list({**reader.unsure, **reader.unread})
+    if not marks:
         return []
-    more = f"; and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
-    return [f"no reference fits these, so they are not taken for citations: {'; '.join(found[:_MOST_LISTED])}{more}"]
+    more = f"; and {len(marks) - _MOST_LISTED:,} more" if len(marks) > _MOST_LISTED else ""
+    return [f"no reference fits these, so they are not taken for citations: {'; '.join(marks[:_MOST_LISTED])}{more}"]
 
 
 def _problem(name: str, references: References) -> str:

@@ -163,13 +163,13 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     read = counted(len(verdict.neutral_evidence), "passage")
     to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
     status = verdict.verification_status
-    for words, found in (
+    for words, items in (
         ("supports", verdict.supporting_evidence),
         ("weakly supports", verdict.weak_evidence if status == "WEAK" else []),
         ("contradicts", verdict.contradicting_evidence),
         (f"inconclusive, the nearest of {read}", verdict.neutral_evidence[:1] if status == "UNVERIFIED" else []),
     ):
-        for item in found:
+        for item in items:
             scores = f"{item.judgement.support:.2f} for, {item.judgement.contradict:.2f} against"
             print_passage(to, f"  {words} ({scores})  ", item.passage, item.quote)
     for evidence, origins in (

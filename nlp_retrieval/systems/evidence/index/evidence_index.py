@@ -242,10 +242,10 @@ class EvidenceIndex:
 
         step_of = {"kind": "search", "k": k, "where": joined}
         with record_steps({**step_of, "query": query} for query in queries) as steps:
-            found = self._found(queries, k, by_source, wanted, texts.__getitem__)
-            for step, passages in zip(steps, found, strict=False):
+            lists = self._searched_passages(queries, k, by_source, wanted, texts.__getitem__)
+            for step, passages in zip(steps, lists, strict=False):
                 step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
-        return found
+        return lists
 
     def search_for_claim(self, claim: str, min_quality: str = "D") -> list[EvidencePassage]:
         """Return the five passages that are most about a claim; a verifier says whether they support it."""
@@ -256,7 +256,7 @@ class EvidenceIndex:
         newest = self.source(url)
         if newest is None:
             return []
-        (passages,) = self._found([query], k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
+        (passages,) = self._searched_passages([query], k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
         return passages
 
     def metadata(self) -> dict[str, Any]:
@@ -392,7 +392,7 @@ class EvidenceIndex:
             raise QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
         return stored
 
-    def _found(
+    def _searched_passages(
         self,
         queries: Sequence[str],
         k: int,
@@ -410,13 +410,13 @@ class EvidenceIndex:
                 if stored is not None and number in range(len(stored.spans)):  # not deleted meanwhile
                     yield stored.passage(shown(sha256), stored.spans[number], result.score, result.signals)
 
-        found = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
+        lists = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
         self._store.count_searches(
             (len(passages), relevance_of(query, join_title(passages[0].title, passages[0].content)) if passages else 0.0)
-            for query, passages in zip(asked, found, strict=True)
+            for query, passages in zip(asked, lists, strict=True)
         )
         self._searched = True
-        return found
+        return lists
 
 
 def relevance_of(query: str, passage: str) -> float:

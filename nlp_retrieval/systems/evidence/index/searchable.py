@@ -93,7 +93,7 @@ class SearchablePassages:
     ) -> list[list[RetrievalResult]]:
         """Return the best passages that are still wanted; the index may hold some of sources that have changed since."""
         searcher = self.current()
-        found: dict[int, list[RetrievalResult]] = {}
+        answered: dict[int, list[RetrievalResult]] = {}
         mask = None if searcher is None else searcher.opened.items.mask(where)
         if searcher is None or (mask is not None and not mask.any()):
             return [[] for _ in queries]
@@ -103,14 +103,14 @@ class SearchablePassages:
                 batch = searcher.search([queries[number] for number in open_queries], depth, where)
             kept = [[result for result in results if wanted(result)] for results in batch]
             whole = [len(results) < depth for results in batch]
-            found |= {number: results[:k] for number, results in zip(open_queries, kept, strict=True)}
+            answered |= {number: results[:k] for number, results in zip(open_queries, kept, strict=True)}
             open_queries = [
                 number
                 for number, results, is_whole in zip(open_queries, kept, whole, strict=True)
                 if len(results) < k and not is_whole
             ]
             depth *= 4
-        return [found[number] for number in range(len(queries))]
+        return [answered[number] for number in range(len(queries))]
 
     def bring_up(self, store: EvidenceStore) -> None:
         """Make the index hold the passages of all live texts, and no others; by one process at a time."""

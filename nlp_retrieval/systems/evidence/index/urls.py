@@ -59,8 +59,8 @@ def registrable_domain(url: str) -> str:
 def resolved_doi(url: str) -> str:
     """Return the URL at doi.org of a DOI (``doi:10.1000/182``, ``10.1000/182``), and anything else stripped of white space."""
     text = url.strip()
-    found = _DOI.fullmatch(text)
-    return f"https://doi.org/{quote(unquote(found[1]), safe=_SAFE_IN_FILES)}" if found else text
+    match = _DOI.fullmatch(text)
+    return f"https://doi.org/{quote(unquote(match[1]), safe=_SAFE_IN_FILES)}" if match else text
 
 
 def _split(url: str) -> SplitResult:

@@ -118,8 +118,8 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
     checks = check(claim, read)
     figures = checks.figures
     if figures.numbers or figures.dates:
-        found = missing_figures(claim, whole)
-        figures = found._replace(computed=figures.computed or found.computed)
+        in_whole = missing_figures(claim, whole)
+        figures = in_whole._replace(computed=figures.computed or in_whole.computed)
     names = checks.names and missing_names(claim, whole)
     things = replaced_things(claim, read) and replaced_things(claim, whole)
     all_names = (*names, *things)

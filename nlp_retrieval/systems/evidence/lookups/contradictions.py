@@ -124,11 +124,11 @@ def negated(text: str) -> set[str]:
     """Return what a text denies: the content word after each "not" or "failed to", stemmed; empty for "it is false that"."""
     latin = _NO_DENIAL.sub(" ", as_latin(text))
     compares = _WITH.search(latin) is not None
-    found = set()
+    words = set()
     for match in _NOT.finditer(latin.replace("\u2019", "'")):
         if not (compares and match[0].lower() == "without"):
-            found.add(next(iter(stemmed(latin[match.end() : match.end() + _NEXT])), ""))
-    return found | ({""} if _DENYING.search(latin) else set())
+            words.add(next(iter(stemmed(latin[match.end() : match.end() + _NEXT])), ""))
+    return words | ({""} if _DENYING.search(latin) else set())
 
 
 # Words of a claim of which a source has the opposite in their place.
@@ -157,13 +157,13 @@ _ENGLISH = stems_of_language("english")
 
 def _opposites() -> dict[str, set[str]]:
     """Return the stems of the opposites of each word, by its stem."""
-    found: dict[str, set[str]] = {}
+    pairs: dict[str, set[str]] = {}
     for line in lines_of("opposites.txt"):
         left, right = ([_ENGLISH.stem(word) for word in side.split()] for side in line.split("/"))
         for one, other in product(left, right):
-            found.setdefault(one, set()).add(other)
-            found.setdefault(other, set()).add(one)
-    return {word: others - {word} for word, others in found.items()}
+            pairs.setdefault(one, set()).add(other)
+            pairs.setdefault(other, set()).add(one)
+    return {word: others - {word} for word, others in pairs.items()}
 
 
 OPPOSITES = _opposites()
@@ -288,7 +288,7 @@ def _other_speaker(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence,
 
 def _speakers(text: str) -> list[str]:
     """Return who says something in a text: before or after a word of saying, or after "according to"."""
-    found = [_CLAUSE.split(text[match.end() :])[0] for match in _ACCORDING.finditer(text)]
+    parts = [_CLAUSE.split(text[match.end() :])[0] for match in _ACCORDING.finditer(text)]
     for match in _SAYING.finditer(text):
-        found += [_CLAUSE.split(text[: match.start()])[-1], _CLAUSE.split(text[match.end() :])[0] if match[0] == "said" else ""]
-    return [agent for part in found if (agent := _agent(part)) and len(agent.split()) <= 8]
+        parts += [_CLAUSE.split(text[: match.start()])[-1], _CLAUSE.split(text[match.end() :])[0] if match[0] == "said" else ""]
+    return [agent for part in parts if (agent := _agent(part)) and len(agent.split()) <= 8]

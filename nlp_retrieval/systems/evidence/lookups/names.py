@@ -165,14 +165,14 @@ def replaced_things(claim: str, passage: str) -> list[str]:
     """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
     numbered, others_there = numbered_things(claim), numbered_things(passage)
     kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()} - _OF_TEXTS
-    found = [claim[begin:end] for (kind, _), (begin, end) in numbered.items() if kind in kinds]
+    replaced = [claim[begin:end] for (kind, _), (begin, end) in numbered.items() if kind in kinds]
     words = [word for word in words_of(claim) if word not in FUNCTION_WORDS]
     stems, there = stemmed(claim), content(passage)
     for word, stem in zip(words, stems, strict=True):
         thing, others = _THINGS.get(stem, (frozenset[str](), frozenset[str]()))
         if others & there and others.isdisjoint(stems) and thing.isdisjoint(there):
-            found.append(word)
-    return list(dict.fromkeys(found))
+            replaced.append(word)
+    return list(dict.fromkeys(replaced))
 
 
 @lru_cache(64)

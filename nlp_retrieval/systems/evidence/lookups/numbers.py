@@ -93,26 +93,26 @@ def _is_of_other(claim: str, number: Number, passage: str) -> bool:
 def _qualifiers(text: str, number: Number) -> dict[str, str]:
     """Return what qualifies a number, by kind: what it is per, the case of its symbol, a bound, a direction, a version."""
     end, before = number.until or number.end, text[max(0, number.begin - _REACH) : number.begin]
-    found = {}
+    marks = {}
     if match := _PER.match(text, end):
-        found["per"] = next((f"{one.unit} {one.size}" for one in numbers_of(f"1 {match[1]}") if one.unit), match[1].lower())
+        marks["per"] = next((f"{one.unit} {one.size}" for one in numbers_of(f"1 {match[1]}") if one.unit), match[1].lower())
     if match := _SYMBOL.match(text, number.end):
-        found[f"symbol {match[1].lower()}"] = match[1]
+        marks[f"symbol {match[1].lower()}"] = match[1]
     if match := _COMPASS.match(text, end):
         way = (match[1] or match[2])[0].upper()
-        found["latitude" if way in "NS" else "longitude"] = way
+        marks["latitude" if way in "NS" else "longitude"] = way
     if match := _NOON.match(text, number.end):
-        found["noon"] = "a" if match[2] else (match[1] or "p").lower()
+        marks["noon"] = "a" if match[2] else (match[1] or "p").lower()
     bounds = {}  # "no fewer than" begins before "fewer than"
     for bound, sign, after in (("at most", _LESS, _OR_LESS), ("at least", _MORE, _OR_MORE)):
         words = _BEFORE[f"{bound} a year" if is_year(number) else bound]
         if match := sign.search(before) or words.search(before) or after.match(text, number.end):
             bounds[bound] = match.start()
     if bounds:
-        found["bound"] = min(bounds, key=bounds.__getitem__)
+        marks["bound"] = min(bounds, key=bounds.__getitem__)
     if "." in number.written and not (number.unit or number.percent or number.value < 0) and (match := _NAMED.search(before)):
-        found[f"version of {match[1]}"] = number.written
-    return found
+        marks[f"version of {match[1]}"] = number.written
+    return marks
 
 
 def _conflict(mine: dict[str, str], other: dict[str, str], *, known: bool) -> bool:
@@ -275,12 +275,12 @@ def _converted(number: Number, other: Number) -> float:
 
 def _pairs(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
     """Yield figures near each other, in order; at most 60 pairs."""
-    found = 0
+    near = 0
     for first, one in enumerate(figures):
         for other in figures[first + 1 : first + 5]:
-            if other.begin - one.end > (2 * _NEAR if one.unit and one.unit == other.unit else _NEAR) or found == _MOST:
+            if other.begin - one.end > (2 * _NEAR if one.unit and one.unit == other.unit else _NEAR) or near == _MOST:
                 break
-            found += 1
+            near += 1
             yield one, other
 
 
@@ -353,7 +353,7 @@ def misplaced(claim: str, passage: str) -> list[Misplaced]:
         if _TO.fullmatch(claim[one.number.end : other.number.begin])
         for number in (one, other)
     }
-    found: dict[Misplaced, None] = {}
+    wrong: dict[Misplaced, None] = {}
     for mine in claimed:
         agreed = [other for other in there if agreeing(mine.number, other.number)]
         rivals = [other for other in there if agreed and are_of_one_kind(mine.number, other.number)]
@@ -362,8 +362,8 @@ def misplaced(claim: str, passage: str) -> list[Misplaced]:
         rivals = [other for other in rivals if not other.number.unit.isupper() or any(own.number.unit for own in agreed)]
         instead = [_best(mine, [rival for rival in rivals if _is_said_of(mine, rival, own)]) for own in agreed]
         if instead and instead[0] and all(instead) and mine not in in_range:
-            found[Misplaced(mine.number.written, instead[0].number.written)] = None
-    return list(found)
+            wrong[Misplaced(mine.number.written, instead[0].number.written)] = None
+    return list(wrong)
 
 
 def _best(mine: Bound, rivals: Sequence[Bound]) -> Bound | None:
@@ -401,16 +401,16 @@ def bound_numbers(text: str) -> list[Bound]:
     dates = [(date.begin, date.end) for date in dates_of(text) if date.is_full]
     heads = [number for number in numbers_of(text) if _is_quantity(text, number)]
     heads = [number for number in heads if not any(begin <= number.begin < end for begin, end in dates)]
-    found = [bound for number, bound in _in_tables(text, heads)] if "|" in text or "\t" in text else []
-    in_tables = {bound.number for bound in found}
+    bounds = [bound for number, bound in _in_tables(text, heads)] if "|" in text or "\t" in text else []
+    in_tables = {bound.number for bound in bounds}
     rest = [number for number in heads if number not in in_tables]
     begins = [number.begin for number in rest]
     for begin, end in sentences_of(text):
         here = rest[bisect_left(begins, begin) : bisect_left(begins, end)]
         for kind in (False, True):  # years part other years, not quantities
             if heads := [number for number in here if is_year(number) == kind]:
-                found += _in_sentence(text, begin, end, heads)
-    return found
+                bounds += _in_sentence(text, begin, end, heads)
+    return bounds
 
 
 def _is_quantity(text: str, number: Number) -> bool:
@@ -426,7 +426,7 @@ def _in_sentence(text: str, begin: int, end: int, heads: Sequence[Number]) -> It
     starts, stops = [begin], list[int]()
     for one, other in pairwise(heads):
         start = max(one.end, one.until)
-        places = next((found for ends in _ENDS if (found := list(ends.finditer(text, start, other.begin)))), None)
+        places = next((matches for ends in _ENDS if (matches := list(ends.finditer(text, start, other.begin)))), None)
         starts.append(places[-1].start() if places else start)
         stops.append(places[-1].start() if places else other.begin)
     listed = _listed_names(text, begin, end, heads) if len(heads) > 1 else []

@@ -50,10 +50,10 @@ def _quotations(sentence: str) -> Iterator[str]:
     for written, mark in _WRITTEN_AS:
         sentence = sentence.replace(written, mark)
     ended = _ENDED.match(sentence)
-    found = [ended[1]] if ended else []
+    quoted = [ended[1]] if ended else []
     for match in _QUOTED.finditer(sentence, ended.end() if ended else 0):
-        found += filter(None, match.groups())
-    yield from (words.strip() for words in found if 0 < len(words.strip()) <= _LONGEST)
+        quoted += filter(None, match.groups())
+    yield from (words.strip() for words in quoted if 0 < len(words.strip()) <= _LONGEST)
 
 
 def _is_quotation(text: str) -> bool:

@@ -255,8 +255,8 @@ class ClaimVerifier:
         """
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
-        found = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
-        judged = judge_passages(self._decider, self.index, claim, found)
+        passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
+        judged = judge_passages(self._decider, self.index, claim, passages)
         texts = {key: stored_text(self.index, key) for key in {item.passage.key for item in judged}}
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         judged.sort(key=lambda item: -item.judgement.support)

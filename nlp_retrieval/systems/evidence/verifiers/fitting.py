@@ -100,8 +100,8 @@ def _fitted_weights(
 
     start = np.zeros(2 * design.shape[1])
     options = {"maxiter": 2000, "ftol": 1e-12}
-    found: NDArray[np.float64] = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
-    return found.reshape(2, -1)
+    fitted_weights: NDArray[np.float64] = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    return fitted_weights.reshape(2, -1)
 
 
 def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -75,9 +75,9 @@ class LanguageModelVerifier(CalibratedVerifier):
         questions = [self._question(*pairs[number]) for number in asked]
         otherwise, predict = "are claims beside passages, and count as neutral", dspy.Predict(JudgeClaim)
         answers = ask_all(self.lm, predict, questions, "judgement", _read, self.name, otherwise) if asked else []
-        found = {n: (a, _quoted(a.quote, passages[n])) for n, a in zip(asked, answers, strict=True) if a is not None}
-        judgements = [self._judgement(*pair, *found.get(number, (None, None))) for number, pair in enumerate(pairs)]
-        if invented := sum(bool(a.quote.strip()) and sentence is None for a, sentence in found.values()):
+        answered = {n: (a, _quoted(a.quote, passages[n])) for n, a in zip(asked, answers, strict=True) if a is not None}
+        judgements = [self._judgement(*pair, *answered.get(number, (None, None))) for number, pair in enumerate(pairs)]
+        if invented := sum(bool(a.quote.strip()) and sentence is None for a, sentence in answered.values()):
             add_note(
                 f"{self.name}: {self.lm.model} gave a quote that is not in the passage for {invented:,} of {len(asked):,} "
                 "claims beside passages, which count as neutral"

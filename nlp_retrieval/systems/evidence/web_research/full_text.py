@@ -209,8 +209,8 @@ class Quote(_TextReading):
     def quote_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[Quotation | None]:
         """Return a quotation of each text for its claim; all are asked in one batch."""
         answered = self._asked(claims, texts, "QuotePassages", ("claim", "quote"), _quoted)
-        found = [(text.text, next((span for (span,) in answers), None)) for text, answers in answered]
-        return [span and Quotation(span[0], span[1], text[slice(*span)], sentences_around(span, text)) for text, span in found]
+        quoted = [(text.text, next((span for (span,) in answers), None)) for text, answers in answered]
+        return [span and Quotation(span[0], span[1], text[slice(*span)], sentences_around(span, text)) for text, span in quoted]
 
 
 def _quoted(answer: object, text: _NumberedText, part: range) -> list[Span] | None:

@@ -152,11 +152,11 @@ def research(
     expansion = hyde.expand([subquestion])[0] if hyde is not None else None
     hypothetical = [_cut(expansion.hypothetical)] if expansion is not None else []
     lists, queries = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, *hypothetical)))))
-    found = merged_by_rank(lists, lambda result: canonical_url(result.url))
+    merged = merged_by_rank(lists, lambda result: canonical_url(result.url))
     done: list[ResearchedPage] = []
     fetched = 0
-    with progress("reading", min(pages, len(found))) as advance:
-        for result in found:
+    with progress("reading", min(pages, len(merged))) as advance:
+        for result in merged:
             if fetched == pages:
                 break
             known = _known(index, result)
@@ -166,7 +166,7 @@ def research(
     index.build_index()
     asked = dict.fromkeys([subquestion, *([expansion.expanded] if expansion is not None else [])])
     passages = merged_by_rank(index.search_all(list(asked), k), lambda passage: (passage.key, passage.start, passage.end))
-    return ResearchReport(subquestion, expansion, queries, done, len(found) - len(done), passages[:k])
+    return ResearchReport(subquestion, expansion, queries, done, len(merged) - len(done), passages[:k])
 
 
 def _cut(text: str) -> str:

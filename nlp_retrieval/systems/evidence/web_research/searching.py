@@ -80,11 +80,11 @@ Search = Callable[[str, int], Sequence[WebResult | str | Mapping[str, str]]]
 def find_pages(engine: BaseWebSearch | Search, query: str, k: int = 10) -> list[WebResult]:
     """Search the web, by a component or a function that does the same; each address once, and only addresses of the web."""
     (asked,), cut = check_queries([query]), check_k(k)
-    found = (engine.search if isinstance(engine, BaseWebSearch) else engine)(asked, cut) if asked.strip() else []
-    if not isinstance(found, list | tuple):
-        raise EngineError(f"a search engine returned a {type(found).__name__}; it must return a list of WebResult")
+    results = (engine.search if isinstance(engine, BaseWebSearch) else engine)(asked, cut) if asked.strip() else []
+    if not isinstance(results, list | tuple):
+        raise EngineError(f"a search engine returned a {type(results).__name__}; it must return a list of WebResult")
     kept: dict[str | None, WebResult] = {}
-    for each in found:
+    for each in results:
         result = WebResult(each) if isinstance(each, str) else each
         if isinstance(result, Mapping):
             result = WebResult(result.get("url", ""), str(result.get("title", "")))

@@ -128,10 +128,10 @@ class ChunkVectorRetriever(BaseRetriever):
         whole = self.index_type == "hnsw" and len(rows) == self._tables.n_chunks  # an index serves no list of ids
         with stage(f"{self.name}.search"):
             near = self._compared(vectors, self.column, None if whole else rows, k, exact=self.index_type == "exact")
-            lists = [_padded(*found, rows, k) if len(queries) and k > len(found[0]) else found for found in near]
+            lists = [_padded(*pair, rows, k) if len(queries) and k > len(pair[0]) else pair for pair in near]
             signals = {"transformer": np.concatenate([_known(scores) for _, scores in lists] or [np.zeros(0)])}
             if words is not None:
-                signals["word_vectors"] = self._signal(words, [found for found, _ in lists])
+                signals["word_vectors"] = self._signal(words, [pair for pair, _ in lists])
         return replace(Hits.from_lists(lists), signals=signals)
 
     def _signal(self, vectors: Vectors, lists: list[Rows]) -> Scores:
@@ -139,10 +139,10 @@ class ChunkVectorRetriever(BaseRetriever):
         wanted = np.unique(np.concatenate(lists)) if lists else np.zeros(0, np.int64)
         near = self._compared(vectors, "word2vec_embedding", wanted, None, exact=True) if len(wanted) else []
         columns = []
-        for found, (rows, scores) in zip(lists, near, strict=False):
+        for rows_of_query, (rows, scores) in zip(lists, near, strict=False):
             cosines = np.full(len(self._ids), np.nan)
             cosines[rows] = scores
-            columns.append(cosines[found])
+            columns.append(cosines[rows_of_query])
         return np.concatenate(columns) if columns else np.zeros(0)
 
     def _compared(
@@ -151,13 +151,13 @@ class ChunkVectorRetriever(BaseRetriever):
         """Return for each query the nearest rows of the index and their cosines; none for a query without a vector."""
         has_vector = np.logical_and(np.isfinite(vectors).all(axis=1), vectors.any(axis=1))
         ids = None if rows is None else [self._ids[row] for row in rows.tolist()]
-        found = iter(self._tables.nearest(vectors[has_vector], column, ids, k, exact=exact) if has_vector.any() else [])
+        near = iter(self._tables.nearest(vectors[has_vector], column, ids, k, exact=exact) if has_vector.any() else [])
         lists = []
         for known in has_vector.tolist():
             if not known:
                 lists.append((np.zeros(0, np.int64), np.zeros(0)))
                 continue
-            similar = next(found)
+            similar = next(near)
             pairs = zip(similar.item_ids, similar.similarities, strict=True)
             kept = [(self._rows[item_id], value) for item_id, value in pairs if item_id in self._rows]
             lists.append((np.array([row for row, _ in kept], np.int64), np.array([value for _, value in kept], np.float64)))
@@ -167,10 +167,10 @@ class ChunkVectorRetriever(BaseRetriever):
         return [self.column, *([] if self.word_vectors is None else ["word2vec_embedding"])]
 
 
-def _padded(found: Rows, scores: Scores, rows: Rows, k: int) -> tuple[Rows, Scores]:
+def _padded(near: Rows, scores: Scores, rows: Rows, k: int) -> tuple[Rows, Scores]:
     """Add passages without a vector after the others."""
-    rest = np.setdiff1d(rows, found)[: k - len(found)]
-    return np.concatenate([found, rest]), np.concatenate([scores, np.full(len(rest), _LAST)])
+    rest = np.setdiff1d(rows, near)[: k - len(near)]
+    return np.concatenate([near, rest]), np.concatenate([scores, np.full(len(rest), _LAST)])
 
 
 def _known(scores: Scores) -> Scores:

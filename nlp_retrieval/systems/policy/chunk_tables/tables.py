@@ -187,13 +187,13 @@ class ChunkTables:
         self._shown = hide_secrets(str(url))
         self._url = resolve(str(url))
         self._words = _words_of(self._url, self._shown)
-        self._found: _Layout | None = None
+        self._opened: _Layout | None = None
         if create:
             with self._connected(write=True) as connection:
                 _create(connection, schema, _DIMENSIONS | dict(dimensions or {}))
         with self._connected() as connection:
             self._layout = _layout_of(connection, schema)
-        self._found = self._layout
+        self._opened = self._layout
         where = f'{self._shown}, schema "{self._layout.schema}"'
         if missing := [table for table in (_DOCUMENTS, _CHUNKS) if table not in self._layout.tables]:
             raise SourceError(f"{where}: there is no table {' and no table '.join(missing)}; pass create=True to create them")
@@ -225,8 +225,8 @@ class ChunkTables:
                     connection.execute("SELECT pg_advisory_xact_lock(hashtext('nlp_retrieval.chunk_tables'))")
                 else:
                     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-                if self._found is not None:
-                    _look_in(connection, self._found)
+                if self._opened is not None:
+                    _look_in(connection, self._opened)
                 yield connection
         except RetrievalError:
             raise
@@ -432,7 +432,7 @@ class ChunkTables:
         for number, key, kept, similarity in connection.execute(statement, values):
             lists[number - 1][0].append(own_id(key, kept))
             lists[number - 1][1].append(similarity)
-        return [ChunkSimilarities(ids, np.array(found, np.float64)) for ids, found in lists]
+        return [ChunkSimilarities(ids, np.array(similarities, np.float64)) for ids, similarities in lists]
 
     def _require_pgvector(self) -> bool:
         """Return whether an index of pgvector finds k chunks whenever k pass a filter."""

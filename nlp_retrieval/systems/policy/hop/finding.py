@@ -95,10 +95,10 @@ def _between_editions(items: Sequence[SearchableItem], editions: np.ndarray, sha
     for number in range(1, int(editions.max(initial=0)) + 1):
         old, young = np.flatnonzero(editions == number - 1), np.flatnonzero(editions == number)
         before, now = ([items[place].content for place in side.tolist()] for side in (old, young))
-        found = aligned(before, now)
-        new[young], gone[old] = found.new, found.gone
-        closest = {pair.later: pair for pair in sorted(found.counterparts, key=lambda pair: (pair.carried, -pair.earlier))}
-        for pair in found.counterparts:
+        alignment = aligned(before, now)
+        new[young], gone[old] = alignment.new, alignment.gone
+        closest = {pair.later: pair for pair in sorted(alignment.counterparts, key=lambda pair: (pair.carried, -pair.earlier))}
+        for pair in alignment.counterparts:
             later, earlier = int(young[pair.later]), int(old[pair.earlier])
             if closest[pair.later] is pair and changed_quantities(before[pair.earlier], now[pair.later]):
                 new[later], gone[earlier] = max(new[later], 2 * EDITED), max(gone[earlier], 2 * EDITED)

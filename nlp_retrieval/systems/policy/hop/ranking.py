@@ -128,12 +128,12 @@ def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float
     """Rank found passages, and those reached from them."""
     reached = np.array([path.row for path in paths], np.int64)
     every = np.union1d(rows, reached)
-    found, walked, hops = np.zeros(len(every)), np.zeros(len(every)), np.full(len(every), np.nan)
-    found[np.searchsorted(every, rows)] = own
+    searched, walked, hops = np.zeros(len(every)), np.zeros(len(every)), np.full(len(every), np.nan)
+    searched[np.searchsorted(every, rows)] = own
     places = np.searchsorted(every, reached)
     walked[places] = [path.strength for path in paths]
     hops[places] = [len(path.relations) for path in paths]
-    scores = (found + hop_weight * walked).round(9)
+    scores = (searched + hop_weight * walked).round(9)
     order = np.lexsort((every, -scores))[:k]
     return RankedPassages(every[order], scores[order], {"path": walked[order], "hops": hops[order]})
 

@@ -242,7 +242,7 @@ class HopRetriever(BaseRetriever):
     def _change_in_words(self, row: int, asked: ChangeQuestion, items: ItemTable) -> str:
         """Return what an edition changed in a passage, in words."""
         share, when = _SIDES[asked.kind]
-        told = f"{getattr(self._known, share)[row]:.0%} of its words are {when}"
+        change = f"{getattr(self._known, share)[row]:.0%} of its words are {when}"
         own, others = (self.relations.sources, self.relations.targets)[:: 1 if asked.kind == "added" else -1]
         numbers = np.flatnonzero((own == row) & (self.relations.types == TEMPORAL_FOLLOWS))
         counterpart = "it has no counterpart there"
@@ -252,7 +252,7 @@ class HopRetriever(BaseRetriever):
             counterpart = f"its counterpart there keeps {self.relations.confidences[best]:.0%} of the words"
             if figures := len(changed_quantities(there.content, here.content)):
                 counterpart += f", with {figures} changed quantit{'y' if figures == 1 else 'ies'}"
-        return f'{told}; {counterpart}; ranked by the rest of the question: "{asked.rest}"'
+        return f'{change}; {counterpart}; ranked by the rest of the question: "{asked.rest}"'
 
     def _tables(self, everything: ItemTable, live: Mask, before: RelationTables | None, folder: Path) -> RelationTables:
         """Return the tables of a whole index; of stored relations a checksum is written too."""
