@@ -15,9 +15,9 @@ from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.grid import labels_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
+from nlp_retrieval.core.files.frames import items_of
 from nlp_retrieval.core.files.opening import expanded
-from nlp_retrieval.core.index.build import checked_items
-from nlp_retrieval.core.index.generation import Manifest, fingerprint_of, read_manifest
+from nlp_retrieval.core.index.generation import Manifest, read_manifest
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -60,7 +60,7 @@ class Plan:
 
 def plan_of(settings: BenchmarkSettings) -> Plan:
     """Return the plan of a benchmark."""
-    if next(checked_items(settings.loader), None) is None:
+    if next(items_of(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
     searchers = [one for one in settings.searchers.values() if isinstance(one, Component) and not isinstance(one, TrecRun)]
     retrievers: dict[str, BaseRetriever] = {}
@@ -125,7 +125,7 @@ def _state(retriever: BaseRetriever, manifest: Manifest | None) -> IndexState:
     identity = _identity(retriever)
     if identity is None:
         return "not known"
-    return "found" if manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity)) is not None else "to build"
+    return "found" if manifest.retriever(identity) is not None else "to build"
 
 
 def _parts_of(component: Component) -> Iterator[Component]:

@@ -103,9 +103,10 @@ def add(
     Existing items are not indexed again; a search sees all of the new items or none.
     """
     from nlp_retrieval.core.index.update import add_items
-    from nlp_retrieval.core.search.base_searcher import resolver
+    from nlp_retrieval.core.search.base_searcher import builders_of
 
-    report = add_items(index, corpus_loader(corpus, loader, option).stream(), resolver(trust=trust), replace=update)
+    source = corpus_loader(corpus, loader, option).stream()
+    report = add_items(index, source, builders_of(index, trust=trust), replace=update)
     replaced = f", {report.replaced:,} replaced" if update else ""
     say(f"{report.added:,} items added{replaced}; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")
 
@@ -121,22 +122,21 @@ def delete(
 
     An unknown id is an error, and then nothing is deleted.
     """
-    from nlp_retrieval.core.index.update import delete_items, drop_retriever
-    from nlp_retrieval.core.search.base_searcher import resolver
+    from nlp_retrieval.core.index.update import delete_items
+    from nlp_retrieval.core.search.base_searcher import builders_of, drop_retriever
     from nlp_retrieval.loaders.files import read_lines
 
     if retriever is not None:
         if item_id or file is not None:
             raise ConfigurationError("ids and --retriever are two things; give one of them")
-        left = drop_retriever(index, retriever, resolver(trust=trust))
-        say(f"{retriever} dropped; {index} has {', '.join(str(record.config['name']) for record in left.retrievers)}")
+        say(f"{retriever} dropped; {index} has {', '.join(drop_retriever(index, retriever, trust=trust))}")
         return
     ids = list(item_id or [])
     if file is not None:
         ids += [line for _, line in read_lines("/dev/stdin" if file == Path("-") else file) if line.strip()]
     if not ids:
         raise ConfigurationError("no ids were given; name them, or a file of them with --file")
-    report = delete_items(index, ids, resolver(trust=trust))
+    report = delete_items(index, ids, builders_of(index, trust=trust))
     say(f"{report.deleted:,} items deleted; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")
 
 
@@ -147,9 +147,9 @@ def compact(index: Annotated[Path, typer.Argument(help="An index directory.")], 
     required.
     """
     from nlp_retrieval.core.index.update import compact_index
-    from nlp_retrieval.core.search.base_searcher import resolver
+    from nlp_retrieval.core.search.base_searcher import builders_of
 
-    report = compact_index(index, resolver(trust=trust))
+    report = compact_index(index, builders_of(index, trust=trust))
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")
 
 

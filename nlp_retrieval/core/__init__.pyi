@@ -13,6 +13,7 @@ from nlp_retrieval.core.components.component import Component as Component
 from nlp_retrieval.core.components.component import Config as Config
 from nlp_retrieval.core.components.component import canonical_json as canonical_json
 from nlp_retrieval.core.components.component import codes_in as codes_in
+from nlp_retrieval.core.components.component import digest_of_key as digest_of_key
 from nlp_retrieval.core.components.registry import ByName as ByName
 from nlp_retrieval.core.components.registry import build as build
 from nlp_retrieval.core.components.registry import build_as as build_as
@@ -39,7 +40,6 @@ from nlp_retrieval.core.files.atomic import write_atomically as write_atomically
 from nlp_retrieval.core.files.atomic import write_output as write_output
 from nlp_retrieval.core.files.cache import ContentCache as ContentCache
 from nlp_retrieval.core.files.cache import cache_folder as cache_folder
-from nlp_retrieval.core.files.cache import digest_of_key as digest_of_key
 from nlp_retrieval.core.files.columns import CURE as CURE
 from nlp_retrieval.core.files.columns import Stream as Stream
 from nlp_retrieval.core.files.columns import check_numbers as check_numbers

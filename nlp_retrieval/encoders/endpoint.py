@@ -12,8 +12,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
+from nlp_retrieval.core.components.component import digest_of_key
 from nlp_retrieval.core.components.trust_rules import given, may_set
-from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.queries import check_queries

@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
+from nlp_retrieval.core.components.component import digest_of_key
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder
 from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.lm.counting import CallCounts, count
 from nlp_retrieval.lm.endpoint import FailedCallError, LimitedCalls

@@ -344,6 +344,16 @@ def canonical_json(value: Any) -> str:
         ) from None
 
 
+def digest_of_key(key: object) -> bytes:
+    """Return the SHA-256 of a key: everything that decides a content, in values of JSON.
+
+    Examples:
+        >>> len(digest_of_key(["model", {"temperature": 0}]))
+        32
+    """
+    return hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).digest()
+
+
 @cache
 def hints_of(init: Callable[..., None]) -> dict[str, Any]:
     """Return the type hints of a constructor."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import warnings
 from pathlib import Path
 
-from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.errors import RetrievalWarning
@@ -41,16 +39,6 @@ def read_own(path: Path) -> bytes:
         if status.st_uid not in (os.getuid(), 0) or status.st_mode & stat.S_IWOTH:  # a group is often of one user
             raise PermissionError(f"{path} could have been written by another user")
         return file.read()
-
-
-def digest_of_key(key: object) -> bytes:
-    """Return the SHA-256 of a key: everything that decides a content, in values of JSON.
-
-    Examples:
-        >>> len(digest_of_key(["model", {"temperature": 0}]))
-        32
-    """
-    return hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).digest()
 
 
 class ContentCache:

@@ -76,13 +76,18 @@ Queries: TypeAlias = str | Iterable[Query | Record] | Mapping[str, Any] | ArrowS
 def items_of(source: Items) -> Iterator[SearchableItem]:
     """Yield the items of a loader, a table, records, or texts, which is read once; ItemError for anything else.
 
+    What cannot be read is a SourceError, to distinguish it from errors of writing.
+
     Examples:
         >>> [item.item_id for item in items_of({"whale": "It eats krill.", "fox": "It hunts."})]
         ['whale', 'fox']
     """
     if isinstance(source, SearchableItem):
         raise ItemError("one item is given and a list is expected; write [item]")
-    yield from source.stream() if isinstance(source, BaseLoader) else _read(source, _ITEM)
+    try:
+        yield from source.stream() if isinstance(source, BaseLoader) else _read(source, _ITEM)
+    except OSError as error:
+        raise SourceError(f"the items cannot be read: {error}") from error
 
 
 def queries_of(source: Queries) -> list[Query]:

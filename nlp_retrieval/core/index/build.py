@@ -27,15 +27,16 @@ from filelock import FileLock, Timeout
 from numpy.typing import DTypeLike, NDArray
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.components.component import Component, Config
+from nlp_retrieval.core.components.component import Component, Config, digest_of_key
 from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make_folder, publish_folder, sync, write_atomically
-from nlp_retrieval.core.files.cache import digest_of_key, read_own
+from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.core.files.frames import Items, items_of
+from nlp_retrieval.core.files.opening import sha256_of
 from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
     CorpusRecord,
+    FileRecord,
     FolderRecord,
-    Manifest,
     RetrieverRecord,
     Segment,
     SegmentFolder,
@@ -43,12 +44,10 @@ from nlp_retrieval.core.index.generation import (
     fingerprint_of,
     index_directory,
     manifest_state,
+    publish_manifest,
     read_manifest,
-    record_folder,
-    write_manifest,
 )
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
@@ -177,7 +176,7 @@ class IndexWriter:
 
     def publish(self, scratch: Path, name: str, fingerprint: str) -> FolderRecord:
         """Publish a scratch folder under a name with its fingerprint; a name in use (by a reader, say) gets a suffix."""
-        files = record_folder(scratch)
+        files = {file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file)) for file in sorted(scratch.iterdir())}
         (scratch / _MARK).touch()
         folder = f"{name}-{fingerprint[:16]}"
         if (self.directory / folder).exists():
@@ -202,13 +201,6 @@ class IndexWriter:
         fingerprint = fingerprint_of(corpus.fingerprint, identity)
         segment = self.publish_segment(scratch, builder.name, fingerprint, rows.first_row, rows.end_row)
         return segment, round(seconds, 3)
-
-    def publish_manifest(self, before: Manifest | None, corpus: CorpusRecord, retrievers: list[RetrieverRecord]) -> Manifest:
-        """Replace the manifest, which makes all of this the state of the index."""
-        generation = 1 if before is None else before.generation + 1
-        manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=retrievers)
-        write_manifest(self.directory, manifest)
-        return manifest
 
     def remove_unused(self) -> None:
         """Remove published folders that the manifest does not name and no reader holds, and the engines' data elsewhere."""
@@ -329,14 +321,6 @@ def tidy(directory: Path) -> None:
         pass
 
 
-def checked_items(items: Items) -> Iterator[SearchableItem]:
-    """Yield the items of a source; its errors become SourceErrors, to distinguish them from errors of writing the index."""
-    try:
-        yield from items_of(items)
-    except OSError as error:
-        raise SourceError(f"the items cannot be read: {error}") from error
-
-
 @dataclass(frozen=True, repr=False)
 class IndexReport:
     """Result of an indexing run: names of the retrievers that were built, and of those that were found.
@@ -371,7 +355,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
     is_whole = partial(_is_whole, directory, replace)
     with writing(directory) as writer:
         scratch = writer.new_scratch()
-        n_items, fingerprint = write_items(checked_items(items), scratch)
+        n_items, fingerprint = write_items(items_of(items), scratch)
         owns = [fingerprint_of(fingerprint, identity) for identity in identities]
         of_builder = dict(zip(owns, builders, strict=True))
         before, corpus = None, None
@@ -413,7 +397,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             place = same[0] if same else len(others)
             retrievers = [*others[:place], record.model_copy(update={"config": config}), *others[place:]]
         if before is None or (before.corpus, before.retrievers) != (corpus, retrievers):
-            writer.publish_manifest(before, corpus, retrievers)
+            publish_manifest(directory, before, corpus, retrievers)
         writer.remove_checkpoints()
         writer.builders = builders  # a server that a failed build did not reach is not asked again
     seconds = time.perf_counter() - begin

@@ -20,12 +20,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Mask, Rows
-from nlp_retrieval.core.components.component import Config, canonical_json
+from nlp_retrieval.core.components.component import Config, canonical_json, digest_of_key
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import explain_file_limit, open_regular, sha256_of
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
@@ -139,27 +140,29 @@ class Manifest(_Record):
         """Names of all folders in use."""
         return [record.folder for record in self.records]
 
-    def retriever(self, fingerprint: str) -> RetrieverRecord | None:
-        """The retriever with this fingerprint."""
+    def retriever(self, identity: Config) -> RetrieverRecord | None:
+        """The retriever with this identity."""
+        fingerprint = fingerprint_of(self.corpus.fingerprint, identity)
         return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
 
 
 def fingerprint_of(corpus: str, identity: Config) -> str:
     """Return the fingerprint of a retriever's index over the corpus with this fingerprint."""
-    return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
+    return digest_of_key({"corpus": corpus, "retriever": identity}).hex()
 
 
-def _checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
-
-
-def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a directory atomically; ConfigurationError if it would be too large to be read again."""
+def publish_manifest(
+    directory: Path, before: Manifest | None, corpus: CorpusRecord, retrievers: list[RetrieverRecord]
+) -> Manifest:
+    """Replace the manifest, which makes these the state of the index; ConfigurationError if it would be too large to read."""
+    generation = 1 if before is None else before.generation + 1
+    manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=retrievers)
     content = manifest.model_dump(mode="json")
-    stated = f"{canonical_json(content | {'checksum': _checksum(content)})}\n".encode()
+    stated = f"{canonical_json(content | {'checksum': digest_of_key(content).hex()})}\n".encode()
     if len(stated) > _MOST_BYTES:
         raise ConfigurationError(f"the manifest of {directory} would have {len(stated):,} bytes; shorten the settings")
     write_atomically(directory / MANIFEST_FILE, stated)
+    return manifest
 
 
 def manifest_state(directory: Path) -> tuple[int, int, int] | None:
@@ -197,7 +200,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     try:
         content = parse_json(raw, max_bytes=_MOST_BYTES)
         stated, written = content.pop("checksum"), content["format"]
-        actual = _checksum(content)
+        actual = digest_of_key(content).hex()
     except (ValueError, KeyError, AttributeError, TypeError):
         raise damaged(path, "it is not a manifest") from None
     if isinstance(written, int) and written != FORMAT:
@@ -247,11 +250,6 @@ class SegmentFolder:
     def rows(self) -> slice:
         """Its rows in the index."""
         return slice(self.first_row, self.end_row)
-
-
-def record_folder(folder: Path) -> dict[str, FileRecord]:
-    """Record every file of a flat folder."""
-    return {file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file)) for file in sorted(folder.iterdir())}
 
 
 def check_file(path: Path, record: FileRecord, *, content: bool = False) -> None:

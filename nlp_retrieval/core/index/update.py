@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -19,45 +18,41 @@ from pathlib import Path
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.components.registry import numbered_names
-from nlp_retrieval.core.files.cache import digest_of_key
-from nlp_retrieval.core.files.frames import Items
-from nlp_retrieval.core.index.build import Builder, IndexWriter, checked_items, writing
+from nlp_retrieval.core.components.component import digest_of_key
+from nlp_retrieval.core.files.frames import Items, items_of
+from nlp_retrieval.core.index.build import Builder, IndexWriter, writing
 from nlp_retrieval.core.index.generation import (
     DELETED_FILE,
     CorpusRecord,
     FolderRecord,
-    Manifest,
     Segment,
     check_folder,
     checked_segments,
     fingerprint_of,
     index_directory,
     open_items,
+    publish_manifest,
     require_manifest,
 )
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, RetrievalWarning, nearest
+from nlp_retrieval.errors import IndexConflictError, ItemError, RetrievalWarning
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
-
-Resolve = Callable[[Path, Manifest], Sequence[Builder]]
-"""Returns a builder for each retriever in the manifest of a directory, in its order."""
 
 
 class IndexChange:
     """One writer's work on an index: each change is published before the next begins."""
 
-    def __init__(self, writer: IndexWriter, manifest: Manifest, begin: float) -> None:
-        self._begin = begin
-        self.writer = writer
-        self.identities = [builder.identity for builder in writer.builders]
-        self.directory = writer.directory
-        self.manifest = manifest
-        self.items = open_items(self.directory, manifest.corpus)
-        self.added = self.replaced = self.deleted = 0
+    def __init__(self, writer: IndexWriter, builders: Sequence[Builder]) -> None:
+        self._begin = time.perf_counter()
+        self.writer, self.directory = writer, writer.directory
+        self.manifest = require_manifest(self.directory)
+        self.items = open_items(self.directory, self.manifest.corpus)
+        self.identities = [builder.identity for builder in builders]
+        if [self.manifest.retriever(identity) for identity in self.identities] != self.manifest.retrievers:
+            raise IndexConflictError(f"another process changed the retrievers of {self.directory} just now; try again")
+        writer.builders = builders
 
     def change(self, gone: Rows, added: Segment | None = None, of_added: str = "") -> None:
         """Publish the index with some rows deleted, ascending and not deleted yet, and a segment of new items appended."""
@@ -65,7 +60,7 @@ class IndexChange:
         n_items = corpus.n_items - len(gone) + (0 if added is None else added.end_row - added.first_row)
         if n_items == 0:
             raise ItemError(f"no item would be left in {self.directory}; remove the folder instead, or keep one")
-        fingerprint = _fingerprint(corpus.fingerprint, of_added, gone.tobytes().hex())
+        fingerprint = digest_of_key([corpus.fingerprint, of_added, gone.tobytes().hex()]).hex()
         segments = [*corpus.segments, *([] if added is None else [added])]
         deleted = self._written(np.union1d(self._deleted(), gone), fingerprint) if len(gone) else corpus.deleted
         changed = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=segments, deleted=deleted)
@@ -80,7 +75,7 @@ class IndexChange:
         begin, deleted = tail[0].first_row, self._deleted()
         n_live = corpus.n_rows - begin - int((deleted >= begin).sum())
         deleted = deleted[deleted < begin]
-        segments, fingerprint = list(kept), _fingerprint(corpus.fingerprint, f"joined from {first}")
+        segments, fingerprint = list(kept), digest_of_key([corpus.fingerprint, f"joined from {first}"]).hex()
         if n_live:
             scratch = self.writer.new_scratch()
             _, of_items = write_items(self.items.stream_live(begin), scratch)
@@ -90,7 +85,7 @@ class IndexChange:
         changed = CorpusRecord(fingerprint=fingerprint, n_items=corpus.n_items, segments=segments, deleted=record)
         self._publish(changed, first, joined=True)
 
-    def join_where_due(self) -> None:
+    def finish(self, auto_compact: bool, *, added: int = 0, replaced: int = 0, deleted: int = 0) -> UpdateReport:
         """Join segments if there are many, or if many items were deleted; the change is published, so a failure only warns."""
         corpus = self.manifest.corpus
         sizes = [segment.end_row - segment.first_row for segment in corpus.segments]
@@ -98,7 +93,7 @@ class IndexChange:
         if corpus.n_rows - corpus.n_items > _DELETED_AT * corpus.n_rows:
             due = [0]
         try:
-            if due:
+            if due and auto_compact:
                 self.join(due[0])
         except Exception as error:  # engines may raise anything
             warnings.warn(
@@ -107,12 +102,9 @@ class IndexChange:
                 RetrievalWarning,
                 stacklevel=2,
             )
-
-    def report(self) -> UpdateReport:
-        """Return what was done so far."""
+        self.writer.remove_checkpoints()
         corpus, seconds = self.manifest.corpus, time.perf_counter() - self._begin
-        changes = self.added, self.replaced, self.deleted
-        return UpdateReport(self.directory, corpus.n_items, *changes, len(corpus.segments), seconds)
+        return UpdateReport(self.directory, corpus.n_items, added, replaced, deleted, len(corpus.segments), seconds)
 
     def _deleted(self) -> Rows:
         live = self.items.live
@@ -141,12 +133,8 @@ class IndexChange:
                 segments, seconds = [*segments, segment], round(seconds + more, 3)
             fingerprint = fingerprint_of(corpus.fingerprint, identity)
             retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "seconds": seconds}))
-        self.manifest = self.writer.publish_manifest(self.manifest, corpus, retrievers)
+        self.manifest = publish_manifest(self.directory, self.manifest, corpus, retrievers)
         self.items = items
-
-
-def _fingerprint(*parts: str) -> str:
-    return digest_of_key(parts).hex()
 
 
 @dataclass(frozen=True)
@@ -169,91 +157,51 @@ class UpdateReport:
     seconds: float
 
 
-def add_items(path: str | Path, items: Items, resolve: Resolve, *, replace: bool, auto_compact: bool = True) -> UpdateReport:
+def add_items(
+    path: str | Path, items: Items, builders: Sequence[Builder], *, replace: bool, auto_compact: bool = True
+) -> UpdateReport:
     """Add items to an index; with ``replace``, an item may take the place of one with the same id."""
-    with _updating(path, resolve, auto_compact) as update:
-        source = checked_items(items)
+    with writing(index_directory(path)) as writer:
+        change, source, n_new, n_there = IndexChange(writer, builders), items_of(items), 0, 0
         if first := list(islice(source, 1)):
-            scratch = update.writer.new_scratch()
+            scratch = writer.new_scratch()
             n_new, fingerprint = write_items(chain(first, source), scratch)
             ids = ItemTable(scratch / ITEMS_FILE).ids()
-            there = update.items.find(ids)
-            if not replace and (there >= 0).any():
+            there = change.items.find(ids)
+            n_there = int((there >= 0).sum())
+            if n_there and not replace:
                 existing_id = ids[int(np.flatnonzero(there >= 0)[0])]
-                raise ItemError(f"item {existing_id!r} is in {update.directory} already; update it, or leave it out")
-            end = update.manifest.corpus.n_rows
-            segment = update.writer.publish_segment(scratch, "items", fingerprint, end, end + n_new)
-            update.change(np.sort(there[there >= 0]), segment, fingerprint)
-            update.replaced = int((there >= 0).sum())
-            update.added = n_new - update.replaced
-    return update.report()
+                raise ItemError(f"item {existing_id!r} is in {writer.directory} already; update it, or leave it out")
+            end = change.manifest.corpus.n_rows
+            segment = writer.publish_segment(scratch, "items", fingerprint, end, end + n_new)
+            change.change(np.sort(there[there >= 0]), segment, fingerprint)
+        return change.finish(auto_compact, added=n_new - n_there, replaced=n_there)
 
 
-def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *, auto_compact: bool = True) -> UpdateReport:
+def delete_items(
+    path: str | Path, item_ids: Iterable[str], builders: Sequence[Builder], *, auto_compact: bool = True
+) -> UpdateReport:
     """Delete items from an index; if one does not exist, or none would be left, nothing is deleted."""
     if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
         raise ItemError(f"item ids come as a list, not as {item_ids!r}")
     ids = list(dict.fromkeys(item_ids))
     if wrong := [item_id for item_id in ids if not isinstance(item_id, str)]:
         raise ItemError(f"an item id is a string; found {wrong[0]!r}")
-    with _updating(path, resolve, auto_compact) as update:
+    with writing(index_directory(path)) as writer:
+        change = IndexChange(writer, builders)
         if ids:
-            rows = update.items.find(ids)
+            rows = change.items.find(ids)
             if (rows < 0).any():
                 missing = ids[int(np.flatnonzero(rows < 0)[0])]
-                raise ItemError(f"no item of {update.directory} has the id {missing!r}; nothing was deleted")
-            update.change(np.sort(rows))
-            update.deleted = len(ids)
-    return update.report()
+                raise ItemError(f"no item of {writer.directory} has the id {missing!r}; nothing was deleted")
+            change.change(np.sort(rows))
+        return change.finish(auto_compact, deleted=len(ids))
 
 
-def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
+def compact_index(path: str | Path, builders: Sequence[Builder]) -> UpdateReport:
     """Join all segments of an index without deleted items; one segment without deleted items stays as it is."""
-    with _updating(path, resolve, auto_compact=False) as update:
-        if update.manifest.corpus.updated:
-            update.join(0)
-    return update.report()
-
-
-def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
-    """Remove one retriever of an index with its files and tables, and return what is left; the second bm25 is ``bm25-2``."""
-    with _writing(path) as (writer, manifest):
-        directory = writer.directory
-        labels = numbered_names(record.config["name"] for record in manifest.retrievers)
-        by_name = dict(zip(labels, manifest.retrievers, strict=True))
-        if name not in by_name:
-            raise ConfigurationError(f"{directory} has no retriever {name!r}; {nearest(name, by_name)}")
-        dropped = by_name.pop(name)
-        identity = canonical_json(dropped.identity)
-        users = [other for other, record in by_name.items() if identity in canonical_json(record.identity)]
-        if users or not by_name:
-            why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
-            raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
-        left = writer.publish_manifest(manifest, manifest.corpus, list(by_name.values()))
-        try:
-            writer.builders = resolve(directory, manifest.model_copy(update={"retrievers": [dropped]}))
-        except RetrievalError as error:
-            warning = f"{name} was dropped, and tables that it may have in a server were not: {error}"
-            warnings.warn(warning, RetrievalWarning, stacklevel=2)
-    return left
-
-
-@contextmanager
-def _writing(path: str | Path) -> Iterator[tuple[IndexWriter, Manifest]]:
-    """Be the only writer to an existing index; no folder is made where there is none."""
-    directory = index_directory(path)
-    require_manifest(directory)
-    with writing(directory) as writer:
-        yield writer, require_manifest(directory)
-
-
-@contextmanager
-def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
-    begin = time.perf_counter()
-    with _writing(path) as (writer, manifest):
-        writer.builders = resolve(writer.directory, manifest)
-        update = IndexChange(writer, manifest, begin)
-        yield update
-        if auto_compact:
-            update.join_where_due()
-        writer.remove_checkpoints()
+    with writing(index_directory(path)) as writer:
+        change = IndexChange(writer, builders)
+        if change.manifest.corpus.updated:
+            change.join(0)
+        return change.finish(auto_compact=False)

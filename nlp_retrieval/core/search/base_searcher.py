@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from nlp_retrieval.core.components.component import Component, Config, refuse_secrets, with_held
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import (
     asked_for,
     build_as,
@@ -22,19 +23,28 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.build import IndexReport, build_index, tidy
+from nlp_retrieval.core.index.build import IndexReport, build_index, tidy, writing
 from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
     Generation,
-    Manifest,
     RetrieverRecord,
     fingerprint_of,
+    index_directory,
     open_generation,
+    publish_manifest,
+    require_manifest,
 )
-from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
+from nlp_retrieval.core.index.update import UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    IndexMismatchError,
+    IndexMissingError,
+    RetrievalError,
+    RetrievalWarning,
+    nearest,
+)
 
 # The retrievers of a composition: their labels, under which their signals appear.
 
@@ -56,28 +66,53 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
 # The retrievers of an index, made from its manifest.
 
 
-def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> Resolve:
-    """Return a function that returns all retrievers of an index: these, and others made from its manifest."""
-    at_hand = with_parts(retrievers)
-    cure = "; or update it in Python by a searcher that holds it, or index again without it"
-
-    def resolve(directory: Path, manifest: Manifest) -> list[BaseRetriever]:
-        corpus = manifest.corpus.fingerprint
-        known = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
-        others = [record for record in manifest.retrievers if record.fingerprint not in known]
+def builders_of(
+    index: str | Path, retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False, only: str = ""
+) -> list[BaseRetriever]:
+    """Return all retrievers of an index, in its order, or ``only`` one: those given, and others made from its manifest."""
+    directory = index_directory(index)
+    manifest = require_manifest(directory)
+    records = [record for record in manifest.retrievers if only in ("", record.fingerprint)]
+    made = with_parts(retrievers)
+    known = {fingerprint_of(manifest.corpus.fingerprint, retriever.identity): retriever for retriever in made}
+    if others := [record for record in records if record.fingerprint not in known]:
+        cure = "; or update it in Python by a searcher that holds it, or index again without it"
         try:
             made = _made_of(others, directory, cure, trust=trust)
         except ConfigurationError as error:
             raise IndexMismatchError(f"the index also holds what cannot be kept up to date: {error}{cure}") from error
-        known |= {fingerprint_of(corpus, retriever.identity): retriever for retriever in made}
+        known |= {fingerprint_of(manifest.corpus.fingerprint, retriever.identity): retriever for retriever in made}
         if changed := [record.config for record in others if record.fingerprint not in known]:
             raise IndexMismatchError(
                 f"the index also holds {changed[0]}, which cannot be kept up to date: made from these settings, it is "
                 f"another one (another model, or a setting that is a secret){cure}"
             )
-        return [known[record.fingerprint] for record in manifest.retrievers]
+    return [known[record.fingerprint] for record in records]
 
-    return resolve
+
+def drop_retriever(index: str | Path, name: str, retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> list[str]:
+    """Remove one retriever of an index with its files and tables, and return what is left; the second bm25 is ``bm25-2``."""
+    directory = index_directory(index)
+    require_manifest(directory)  # no folder is made where there is none
+    with writing(directory) as writer:
+        manifest = require_manifest(directory)
+        labels = numbered_names(record.config["name"] for record in manifest.retrievers)
+        by_name = dict(zip(labels, manifest.retrievers, strict=True))
+        if name not in by_name:
+            raise ConfigurationError(f"{directory} has no retriever {name!r}; {nearest(name, by_name)}")
+        dropped = by_name.pop(name)
+        identity = canonical_json(dropped.identity)
+        users = [other for other, record in by_name.items() if identity in canonical_json(record.identity)]
+        if users or not by_name:
+            why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
+            raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
+        try:
+            writer.builders = builders_of(directory, retrievers, trust=trust, only=dropped.fingerprint)
+        except RetrievalError as error:
+            warning = f"{name} is dropped, and tables that it may have in a server are not: {error}"
+            warnings.warn(warning, RetrievalWarning, stacklevel=2)
+        publish_manifest(directory, manifest, manifest.corpus, list(by_name.values()))
+    return list(by_name)
 
 
 def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriever]:
@@ -256,23 +291,23 @@ class BaseSearcher(Component, ABC):
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=False, auto_compact=auto_compact))
+        return self._reopen(add_items(self.opened.path, items, self._builders(trust), replace=False, auto_compact=auto_compact))
 
     def update(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end."""
-        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=True, auto_compact=auto_compact))
+        return self._reopen(add_items(self.opened.path, items, self._builders(trust), replace=True, auto_compact=auto_compact))
 
     def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Delete items from the opened index by their ids, as :meth:`add` adds them; an ItemError if none would be left."""
         ids = [item_ids] if isinstance(item_ids, str) else item_ids
-        return self._reopen(delete_items(self.opened.path, ids, self._resolver(trust), auto_compact=auto_compact))
+        return self._reopen(delete_items(self.opened.path, ids, self._builders(trust), auto_compact=auto_compact))
 
     def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items; trained quantisers and centroids may be kept."""
-        return self._reopen(compact_index(self.opened.path, self._resolver(trust)))
+        return self._reopen(compact_index(self.opened.path, self._builders(trust)))
 
-    def _resolver(self, trust: bool) -> Resolve:
-        return resolver(self.retrievers.values(), trust=trust)
+    def _builders(self, trust: bool) -> list[BaseRetriever]:
+        return builders_of(self.opened.path, self.retrievers.values(), trust=trust)
 
     def _reopen(self, report: UpdateReport) -> UpdateReport:
         self.open(report.path)

@@ -32,7 +32,7 @@ from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
-from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, index_directory, open_generation
+from nlp_retrieval.core.index.generation import Generation, SegmentFolder, index_directory, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
@@ -252,10 +252,10 @@ class BaseRetriever(Builder, Expression, ABC):
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation, or raise an IndexStateError."""
-        identity = self.identity
-        record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
+        record = generation.manifest.retriever(self.identity)
         if record is None:
             raise self._no_index_of(generation)
+        segments = generation.checked_segments(record)
         use_one_thread_after_fork()
         opened = copy.copy(self)
         opened._process = os.getpid()
@@ -265,7 +265,7 @@ class BaseRetriever(Builder, Expression, ABC):
         opened._live = generation.items.live if self.by_words else generation.items.findable
         opened._segments = ()
         with explain_file_limit(generation.path):
-            opened.load_segments(generation.checked_segments(record))
+            opened.load_segments(segments)
         return opened
 
     def _no_index_of(self, generation: Generation) -> IndexMissingError | IndexMismatchError:

@@ -189,9 +189,9 @@ def rewrite(path: Path, change) -> None:
     content = json.loads((path / MANIFEST_FILE).read_text())
     content.pop("checksum")
     change(content)
-    from nlp_retrieval.core.index.generation import _checksum
+    from nlp_retrieval.core.components.component import digest_of_key
 
-    content["checksum"] = _checksum(content)
+    content["checksum"] = digest_of_key(content).hex()
     (path / MANIFEST_FILE).write_text(json.dumps(content))
 
 

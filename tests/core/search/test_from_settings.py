@@ -170,13 +170,13 @@ def test_an_index_of_a_stranger_loads_no_model_from_a_folder(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     searcher = Searcher([TermCount()])
     searcher.index(documents(TEXTS), tmp_path / "index")
-    from nlp_retrieval.core.index.generation import read_manifest, write_manifest
+    from nlp_retrieval.core.index.generation import publish_manifest, read_manifest
 
     manifest = read_manifest(tmp_path / "index")
     assert manifest is not None
     config = {"name": "faiss", "encoder": "./models/theirs"}
     theirs = manifest.retrievers[0].model_copy(update={"config": config})
-    write_manifest(tmp_path / "index", manifest.model_copy(update={"retrievers": [theirs]}))
+    publish_manifest(tmp_path / "index", manifest, manifest.corpus, [theirs])
     with pytest.raises(UntrustedError, match=r"read the model at '\./models/theirs'"):
         Searcher.open(tmp_path / "index")
     Searcher([TermCount(), Bm25Retriever()]).index(documents(TEXTS), tmp_path / "index", replace=True)
@@ -186,7 +186,7 @@ def test_an_index_of_a_stranger_loads_no_model_from_a_folder(tmp_path, monkeypat
         record if record.config["name"] == TermCount.name else record.model_copy(update={"config": config})
         for record in manifest.retrievers
     ]
-    write_manifest(tmp_path / "index", manifest.model_copy(update={"retrievers": both}))
+    publish_manifest(tmp_path / "index", manifest, manifest.corpus, both)
     searcher.open(tmp_path / "index")
     with pytest.raises(UntrustedError, match="in Python: trust=True"):
         searcher.delete(["0"])
