@@ -12,8 +12,6 @@ import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
-from itertools import islice
 from os.path import expanduser
 from pathlib import Path
 
@@ -97,7 +95,7 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
             raw = file.open("rb")
             head = raw.peek(16)
     except FileNotFoundError:
-        raise SourceError(f"{path}: no such file{_hint(file)}") from None
+        raise SourceError(f"{path}: no such file in {str(file.parent.absolute())!r}; check the path") from None
     except (OSError, ValueError) as error:
         cure = "pass the path of a file in it" if isinstance(error, IsADirectoryError) else "check the path"
         raise SourceError(f"{path}: cannot be opened: {getattr(error, 'strerror', None) or error}; {cure}") from error
@@ -110,16 +108,6 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
                 yield io.BufferedReader(unpacked)
         else:
             yield raw
-
-
-def _hint(file: Path) -> str:
-    """Return likely reasons why a file is missing, and a similar path."""
-    folder = file.parent.absolute()
-    if not folder.is_dir():
-        return f", nor a folder {str(folder)!r}; check the path"
-    names = [other.name for other in islice(folder.iterdir(), 1000)] if os.access(folder, os.R_OK) else []
-    close = get_close_matches(file.name, names, n=1)
-    return f" in {str(folder)!r}; " + (f"did you mean {close[0]!r}?" if close else "check the path")
 
 
 def read_error(place: str, error: Exception) -> SourceError:

@@ -74,10 +74,9 @@ class Builder(Component, ABC):
     def build(self, items: ItemTable, folder: Path) -> None:
         """Write this engine's index of ``items`` into an empty folder, flat files only; it is published when this returns."""
 
+    @abstractmethod
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         """Write the index of items added to these segments, rows from 0; ``everything`` are the items of all and these."""
-        del segments, everything
-        self.build(items, folder)
 
     @property
     def joins_by_extending(self) -> bool:

@@ -87,11 +87,6 @@ class CorpusRecord(_Record):
         return self.segments[-1].end_row
 
     @property
-    def updated(self) -> bool:
-        """Return whether items were added or deleted since the segments were last joined."""
-        return len(self.segments) > 1 or self.deleted is not None
-
-    @property
     def records(self) -> list[FolderRecord]:
         """All folders of the items."""
         return [*self.segments, *([] if self.deleted is None else [self.deleted])]

@@ -202,6 +202,6 @@ def compact_index(path: str | Path, builders: Sequence[Builder]) -> UpdateReport
     """Join all segments of an index without deleted items; one segment without deleted items stays as it is."""
     with writing(index_directory(path)) as writer:
         change = IndexChange(writer, builders)
-        if change.manifest.corpus.updated:
+        if len(change.manifest.corpus.records) > 1:
             change.join(0)
         return change.finish(auto_compact=False)

@@ -70,10 +70,9 @@ def builders_of(
     index: str | Path, retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False, only: str = ""
 ) -> list[BaseRetriever]:
     """Return all retrievers of an index, in its order, or ``only`` one: those given, and others made from its manifest."""
-    directory = index_directory(index)
+    made, directory = with_parts(retrievers), index_directory(index)
     manifest = require_manifest(directory)
     records = [record for record in manifest.retrievers if only in ("", record.fingerprint)]
-    made = with_parts(retrievers)
     known = {fingerprint_of(manifest.corpus.fingerprint, retriever.identity): retriever for retriever in made}
     if others := [record for record in records if record.fingerprint not in known]:
         cure = "; or update it in Python by a searcher that holds it, or index again without it"
@@ -310,7 +309,7 @@ class BaseSearcher(Component, ABC):
         return builders_of(self.opened.path, self.retrievers.values(), trust=trust)
 
     def _reopen(self, report: UpdateReport) -> UpdateReport:
-        self.open(report.path)
+        self._open(report.path)
         tidy(report.path)  # the previous generation was held until now
         return report
 

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
-from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import add_note, changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
@@ -158,7 +157,8 @@ class BaseRetriever(Builder, Expression, ABC):
                 f"{self.name} searches with other retrievers, whose rows are numbered across the whole index; "
                 "override load_segments, so that items can be added to its index"
             )
-        super().extend(items, folder, segments, everything)
+        del segments, everything
+        self.build(items, folder)
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are merged by score.
@@ -226,7 +226,6 @@ class BaseRetriever(Builder, Expression, ABC):
 
     def index(self, items: Items, output_path: str | Path, *, replace: bool = False) -> IndexReport:
         """Index items into a directory, which retrievers of the same items share; see :meth:`BaseSearcher.index`."""
-        require_distinct_names(self)
         return build_index(items, output_path, with_parts([self]), replace=replace)
 
     def retrieve(
