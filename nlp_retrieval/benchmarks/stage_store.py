@@ -13,6 +13,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, own_code, with_held
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, write_atomically
 from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.core.index.generation import Generation, fingerprint_of
@@ -122,11 +123,18 @@ def _read(path: Path) -> Entry | None:
 # they may change the last bit), the files of their models, the corpus, the input, and the versions of the packages.
 
 
+@cache
+def _own_code() -> str:
+    """Return the checksum of this package's own files."""
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+
+
 def key_of(stage: str, content: Mapping[str, Any]) -> str:
     """Return the key of a stage, in hexadecimal, from everything that determines its result, as plain values."""
     # wandb only records runs
     versions = {name: version for name, version in describe_environment()["versions"].items() if name != "wandb"}
-    whole = {"stage": stage, "format": FORMAT, "versions": versions | {"own code": own_code()}, "content": dict(content)}
+    whole = {"stage": stage, "format": FORMAT, "versions": versions | {"own code": _own_code()}, "content": dict(content)}
     return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -122,28 +120,6 @@ class Lock:
 
 
 _locks: WeakSet[Lock] = WeakSet()
-
-
-FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
-"""Signals of a fault of the processor."""
-_sigaction = ctypes.CDLL(None).sigaction
-
-SignalActions = dict[int, ctypes.Array[ctypes.c_char]]
-"""For each signal a ``struct sigaction``, in more bytes than it has on any platform."""
-
-
-def signal_actions(signals: Iterable[signal.Signals]) -> SignalActions:
-    """Return what this process does at these signals, also where a library has set it without Python's knowledge."""
-    actions = {int(number): ctypes.create_string_buffer(512) for number in signals}
-    for number, action in actions.items():
-        _sigaction(number, None, action)
-    return actions
-
-
-def set_signal_actions(actions: SignalActions) -> None:
-    """Let this process do at signals what :func:`signal_actions` returned."""
-    for number, action in actions.items():
-        _sigaction(number, action, None)
 
 
 def inherited(module: str) -> bool:

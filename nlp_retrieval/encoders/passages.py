@@ -39,7 +39,7 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.build import EncodedBatch, resumed_batches
-from nlp_retrieval.core.processes import FAULTS, Lock, limit_cores, set_signal_actions, signal_actions, threads_of
+from nlp_retrieval.core.processes import Lock, limit_cores, threads_of
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.encoders.base import (
     BaseEncoder,
@@ -216,8 +216,7 @@ class ClusterPool(WorkerPool):
             if self._connected_here and address != "auto":  # or Ray would try for minutes, and then end this process
                 socket.create_connection((host, int(port)), 5.0).close()
             if self._connected_here:
-                with _handlers_kept():
-                    self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+                self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:  # a RuntimeError for other versions, and undocumented exceptions
             raise WorkerError(
                 f"the Ray cluster at {address} cannot be used ({first_line(error)}); start one with 'ray start --head'"
@@ -241,18 +240,7 @@ class ClusterPool(WorkerPool):
 
     def close(self) -> None:
         if self._connected_here:
-            with _handlers_kept():
-                self._ray.shutdown()
-
-
-@contextmanager
-def _handlers_kept() -> Iterator[None]:
-    """Keep the handlers of signals that end a process, which Ray replaces."""
-    actions = signal_actions((*FAULTS, signal.SIGABRT, signal.SIGTERM))
-    try:
-        yield
-    finally:
-        set_signal_actions(actions)
+            self._ray.shutdown()
 
 
 def pool_at_hand() -> WorkerPool | None:

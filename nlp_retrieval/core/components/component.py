@@ -67,16 +67,6 @@ def _package(name: str) -> dict[str, str]:
         return {}
 
 
-@cache
-def own_code() -> str:
-    """Return the checksum of this package's own files."""
-    folder = Path(__file__).parents[2]
-    digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
-        digest.update(f"{file.relative_to(folder).as_posix()}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
-
-
 def is_own_module(name: str) -> bool:
     """Return whether a module belongs to this package."""
     return name.partition(".")[0] == _OWN_PACKAGE

@@ -113,20 +113,19 @@ class PlannedComponent:
             return component
 
 
-def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component) -> Component:
+def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Component:
     """Build a component, and the components inside it, from plain values.
 
     Args:
         kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
         settings: a registry name, or a mapping with ``name`` and parameters; ConfigurationError if they fit no component.
         where: path in a configuration, for messages.
-        wanted: the expected class; it decides the class of a component given as the name of a model.
 
     Examples:
         >>> build("retrievers", {"name": "bm25", "k1": 1.2})
         Bm25Retriever(k1=1.2)
     """
-    return plan(kind, settings, where, wanted).make(Component)
+    return plan(kind, settings, where).make(Component)
 
 
 @contextmanager

@@ -9,9 +9,11 @@ changes it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.core.processes import FAULTS, Lock, SignalActions, forked, inherited, set_signal_actions, signal_actions
+from nlp_retrieval.core.processes import Lock, forked, inherited
 from nlp_retrieval.errors import DependencyError, JavaError, RetrievalError, install
 
 Java = Any
@@ -33,7 +35,8 @@ _MACHINES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.
 
 _calling = Lock()  # pyjnius stores the object of a method call where all threads share it
 _started = False
-_actions: SignalActions = {}  # Java's own at faults, by which it finds null pointers; Ray, for example, replaces them
+_sigaction = ctypes.CDLL(None).sigaction
+_actions: dict[int, Any] = {}  # Java's own at faults, by which it finds null pointers; Ray, for example, replaces them
 _kept: list[Java] = []  # java.util.logging forgets the level of a logger without a reference to it
 
 
@@ -42,7 +45,8 @@ def calling(error: type[RetrievalError], what: str) -> Iterator[None]:
     """Call Java, alone; its exceptions become an error that begins with ``what``."""
     start()
     with _calling:
-        set_signal_actions(_actions)
+        for number, action in _actions.items():
+            _sigaction(number, action, None)
         try:
             yield
         except import_module("jnius").JavaException as raised:
@@ -101,7 +105,9 @@ def start() -> None:
         logger = java_class("java.util.logging.Logger").getLogger("org.apache.lucene")
         logger.setLevel(java_class("java.util.logging.Level").SEVERE)
         _kept.append(logger)
-        _actions.update(signal_actions(FAULTS))
+        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE):
+            _actions[number] = ctypes.create_string_buffer(512)  # more bytes than the struct has on any platform
+            _sigaction(number, None, _actions[number])
         _started = True
 
 
