@@ -23,7 +23,7 @@ from nlp_retrieval.agents.transcripts import (
 )
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
+from nlp_retrieval.core.files.opening import open_bytes
 from nlp_retrieval.core.files.records import kind, quoted
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
@@ -153,11 +153,8 @@ def _files(place: Path) -> list[Path]:
 
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
     """Yield the objects of a file with their locations; a file with a message each is one transcript."""
-    try:
-        with open_bytes(file) as stream:
-            content = stream.read()
-    except READ_ERRORS as error:
-        raise read_error(str(file), error) from error
+    with open_bytes(file) as stream:
+        content = stream.read()
     rows = list((_lines if ".jsonl" in file.name else _objects)(file, content))
     for location, row in rows:
         if not isinstance(row, dict):

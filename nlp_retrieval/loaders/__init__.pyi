@@ -1,16 +1,12 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.core.files.opening import READ_ERRORS as READ_ERRORS
 from nlp_retrieval.core.files.opening import open_bytes as open_bytes
-from nlp_retrieval.core.files.opening import read_error as read_error
 from nlp_retrieval.core.files.records import MAX_ENTRY as MAX_ENTRY
 from nlp_retrieval.core.files.records import JsonObject as JsonObject
 from nlp_retrieval.core.files.records import as_id as as_id
 from nlp_retrieval.core.files.records import as_text as as_text
 from nlp_retrieval.core.files.records import kind as kind
 from nlp_retrieval.core.files.records import make_item as make_item
-from nlp_retrieval.core.files.records import make_query as make_query
-from nlp_retrieval.core.files.records import metadata_of as metadata_of
 from nlp_retrieval.core.files.records import quoted as quoted
 from nlp_retrieval.loaders.arrow import HuggingFaceLoader as HuggingFaceLoader
 from nlp_retrieval.loaders.arrow import ParquetLoader as ParquetLoader

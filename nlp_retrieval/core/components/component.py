@@ -335,12 +335,7 @@ def canonical_json(value: Any) -> str:
 
 
 def digest_of_key(key: object) -> bytes:
-    """Return the SHA-256 of a key: everything that decides a content, in values of JSON.
-
-    Examples:
-        >>> len(digest_of_key(["model", {"temperature": 0}]))
-        32
-    """
+    """Return the SHA-256 of a key: everything that decides a content, in values of JSON."""
     return hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).digest()
 
 

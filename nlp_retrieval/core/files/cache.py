@@ -47,9 +47,9 @@ class ContentCache:
     ``what`` is their name in the warning, in the plural; without ``durable``, a power failure may lose some.
 
     Examples:
-        >>> cache, key = ContentCache(Path("answers"), ".json", "answers", durable=False), digest_of_key("krill")
-        >>> cache.keep(key, b"{}")
-        >>> cache.find(key)
+        >>> cache, digest = ContentCache(Path("answers"), ".json", "answers", durable=False), bytes(32)
+        >>> cache.keep(digest, b"{}")
+        >>> cache.find(digest)
         b'{}'
     """
 

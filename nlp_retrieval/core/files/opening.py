@@ -82,7 +82,7 @@ def explain_file_limit(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
-    """Open a file for reading; gzip is decompressed. SourceError if it cannot be read, or is of another kind.
+    """Open a file for reading; gzip is decompressed. SourceError if it is of another kind, or cannot be opened or read.
 
     Examples:
         >>> with open_bytes("animals.jsonl") as file:
@@ -103,20 +103,14 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
     with raw:
         if foreign is not None:
             raise SourceError(f"{path}: this is {foreign}")
-        if head.startswith(_GZIP):
-            with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
-                yield io.BufferedReader(unpacked)
-        else:
-            yield raw
+        try:
+            yield io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb")) if head.startswith(_GZIP) else raw
+        except READ_ERRORS as error:
+            raise read_error(str(path), error) from error
 
 
 def read_error(place: str, error: Exception) -> SourceError:
-    """Return the error to raise for one of ``READ_ERRORS``, at a place in a file.
-
-    Examples:
-        >>> read_error("corpus.jsonl", UnicodeDecodeError("utf-8", bytes([255]), 0, 1, "invalid start byte"))
-        SourceError("corpus.jsonl: reading failed: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte")
-    """
+    """Return the error to raise for one of ``READ_ERRORS``, at a place in a file."""
     if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
         return SourceError(f"{place}: the gzip data is cut off or damaged ({error}); fetch or compress the file again")
     return SourceError(f"{place}: reading failed: {error}")

@@ -115,12 +115,7 @@ def as_title(location: str, field: str, value: JsonValue) -> str:
 
 
 def metadata_of(location: str, row: JsonObject, used: Collection[str]) -> JsonObject:
-    """Return the fields of a row that are not taken, and those of an object named ``metadata``; SourceError if they differ.
-
-    Examples:
-        >>> metadata_of("line 1", {"id": "1", "year": 2021, "metadata": {"lang": "en"}}, {"id"})
-        {'year': 2021, 'lang': 'en'}
-    """
+    """Return the fields of a row that are not used, and those of an object named ``metadata``; SourceError if they differ."""
     metadata = {key: value for key, value in row.items() if key not in used and key != "metadata"}
     nested = row.get("metadata")
     if not isinstance(nested, dict):
@@ -159,12 +154,7 @@ def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -
 
 
 def make_query(location: str, query_id: str, text: str, family: str | None = None, metadata: JsonObject | None = None) -> Query:
-    """Build a query; SourceError as :func:`make_item`.
-
-    Examples:
-        >>> make_query("queries.tsv, line 1", "q1", "who eats krill").text
-        'who eats krill'
-    """
+    """Build a query; SourceError as :func:`make_item`."""
     try:
         return Query(query_id=query_id, text=text, family=family, metadata=metadata or {})
     except (ValidationError, RecursionError) as error:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import yaml
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
+from nlp_retrieval.core.files.opening import open_bytes
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
@@ -136,8 +136,6 @@ def read_yaml(path: str | Path) -> Config:
     try:
         with open_bytes(path) as file:
             text = file.read(_LONGEST + 1).decode("utf-8-sig")
-    except READ_ERRORS as error:
-        raise read_error(str(path), error) from error
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8") from None
     if str(path).endswith(".json"):

@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -125,29 +126,21 @@ def resumed_batches(
     if writer is None:
         yield from (batch for _, batch in encode(batches))
         return
-    stored: EncodedBatch | None = None
 
     def path_of(texts: list[str]) -> Path:
         decided = digest_of_key([__version__, "npz", settings, np.dtype(dtype).str, texts])
         return writer.directory / f"{PREFIX}{decided.hex()[:32]}"
 
-    def missing() -> Iterator[list[str]]:
-        """The batches up to the next one that is stored, which is found."""
-        nonlocal stored
-        for texts in batches:
-            if (stored := writer.find_batch(path_of(texts))) is not None:
-                return
-            yield texts
-
-    while True:
-        begin, stored = time.perf_counter(), None
-        for texts, batch in encode(missing()):
+    known = ((texts, writer.find_batch(path_of(texts))) for texts in batches)
+    for is_stored, group in groupby(known, lambda pair: pair[1] is not None):
+        if is_stored:
+            yield from (stored for _, stored in group if stored is not None)
+            continue
+        begin = time.perf_counter()
+        for texts, batch in encode(texts for texts, _ in group):
             writer.keep_batch(path_of(texts), batch, dtype, time.perf_counter() - begin)
             yield batch
             begin = time.perf_counter()
-        if stored is None:
-            return
-        yield stored
 
 
 class IndexWriter:

@@ -21,17 +21,7 @@ from pydantic import JsonValue
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import MAX_BYTES, expanded, parse_json, sha256_of
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.loaders import (
-    MAX_ENTRY,
-    READ_ERRORS,
-    JsonObject,
-    as_id,
-    as_text,
-    kind,
-    open_bytes,
-    read_error,
-    read_json_lines,
-)
+from nlp_retrieval.loaders import MAX_ENTRY, JsonObject, as_id, as_text, kind, open_bytes, read_json_lines
 from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, knowledge_from_json, passage_hash
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore, StoredKnowledge
 from nlp_retrieval.text import normalize_title
@@ -123,11 +113,8 @@ class OpenIeFile:
 def _is_json_lines(path: str | Path) -> bool:
     """Return whether the first line is an object by itself, and not the one that holds all passages."""
     with open_bytes(path) as stream:
-        try:
-            while (line := stream.readline(MAX_ENTRY)).isspace():
-                pass
-        except READ_ERRORS as error:
-            raise read_error(str(path), error) from error
+        while (line := stream.readline(MAX_ENTRY)).isspace():
+            pass
     try:
         row = parse_json(line)
     except ValueError:
@@ -138,10 +125,7 @@ def _is_json_lines(path: str | Path) -> bool:
 
 def _docs(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     with open_bytes(path) as stream:
-        try:
-            raw = stream.read(MAX_BYTES + 1)
-        except READ_ERRORS as error:
-            raise read_error(str(path), error) from error
+        raw = stream.read(MAX_BYTES + 1)
     try:
         whole: JsonValue = parse_json(raw)
     except ValueError as error:

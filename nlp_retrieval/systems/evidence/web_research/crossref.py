@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 import time
@@ -12,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import ContentCache, cache_folder, digest_of_key, given, may_set, parse_json, without_secrets
+from nlp_retrieval.core import ContentCache, cache_folder, canonical_json, given, may_set, parse_json, without_secrets
 from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, PublishedWork
@@ -88,7 +89,8 @@ class Crossref(BaseWorkRegister):
 
     def _message(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """Return what the service says; None if it has no such work."""
-        digest = digest_of_key([self.url, path, query, list(date.today().isocalendar()[:2])])
+        asked = canonical_json([self.url, path, query, list(date.today().isocalendar()[:2])])
+        digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()
         kept = self._cache.find(digest)
         body = self._answer(path, query) if kept is None else kept
         try:
