@@ -61,6 +61,7 @@ class SearchContext:
     notes_empty: bool = True
     seconds: dict[str, float] | None = None
     workers: Workers | None = None
+    writer: Any = None
     abandoned: Event | None = None
     spans: Callable[[str, Mapping[str, str]], AbstractContextManager[object]] | None = None
     record: Callable[[Mapping[str, Any]], None] | None = None

@@ -101,14 +101,6 @@ class Lock:
         self._lock.acquire()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.free()
-
-    def try_acquire(self) -> bool:
-        """Take the lock if no other thread holds it, and return whether it was taken; release it with :meth:`free`."""
-        return self._lock.acquire(blocking=False)
-
-    def free(self) -> None:
-        """Release the lock."""
         self._lock.release()
 
     def reset_in_child(self) -> None:

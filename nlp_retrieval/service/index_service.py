@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar, Self
@@ -14,7 +15,6 @@ from nlp_retrieval.core.context import collected_notes, record_steps, search_ste
 from nlp_retrieval.core.filters import keys_of, parse_filter
 from nlp_retrieval.core.index.generation import MANIFEST_FILE, verify_index
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, retrievers_of
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
@@ -100,7 +100,7 @@ class IndexService(BaseService):
     def __init__(self, searcher: BaseSearcher) -> None:
         self.searcher = searcher
         self._path: Path = searcher.opened.path
-        self._refreshing = Lock()
+        self._refreshing = threading.Lock()
 
     @classmethod
     def damage_in(cls, path: Path) -> list[str]:
@@ -176,8 +176,8 @@ class IndexService(BaseService):
 
     def _refresh(self) -> None:
         """Switch to a newer generation; while one thread opens it, the others search the old one."""
-        if self._refreshing.try_acquire():
+        if self._refreshing.acquire(blocking=False):
             try:
                 self.searcher.refresh()
             finally:
-                self._refreshing.free()
+                self._refreshing.release()

@@ -14,7 +14,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -29,6 +28,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.components.component import Component, Config, digest_of_key
+from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make_folder, publish_folder, sync, write_atomically
 from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.core.files.frames import Items, items_of
@@ -112,8 +112,6 @@ class EncodedBatch:
     n_cut: int = 0
 
 
-_current: ContextVar[IndexWriter | None] = ContextVar("nlp_retrieval_writer", default=None)
-
 EncodeAll = Callable[[Iterator[list[str]]], Iterator[tuple[list[str], EncodedBatch]]]
 """Encodes batch by batch, here or elsewhere; yields the results in the order of the batches, with their texts."""
 
@@ -122,7 +120,7 @@ def resumed_batches(
     settings: Config, batches: Iterator[list[str]], encode: EncodeAll, dtype: DTypeLike
 ) -> Iterator[EncodedBatch]:
     """Yield the result of ``encode`` for each batch, reused where it is stored as ``dtype``; ``settings`` decides the rest."""
-    writer = _current.get()
+    writer: IndexWriter | None = search_context().writer
     if writer is None:
         yield from (batch for _, batch in encode(batches))
         return
@@ -278,15 +276,14 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
         except Timeout:
             raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
         before, writer = manifest_state(directory), IndexWriter(directory)
-        token = _current.set(writer)
         try:
             writer.clear_scratch()
-            yield writer
+            with changed_context(writer=writer):
+                yield writer
         except KeyboardInterrupt as error:
             error.args = error.args or (_state_left(directory, before, sum(writer.checkpoints.values())),)
             raise
         finally:
-            _current.reset(token)
             try:
                 writer.clear_scratch()
                 writer.remove_unused()

@@ -24,7 +24,6 @@ from nlp_retrieval.core.index.build import Builder, IndexWriter, writing
 from nlp_retrieval.core.index.generation import (
     DELETED_FILE,
     CorpusRecord,
-    FolderRecord,
     Segment,
     check_folder,
     checked_segments,
@@ -56,15 +55,12 @@ class IndexChange:
 
     def change(self, gone: Rows, added: Segment | None = None, of_added: str = "") -> None:
         """Publish the index with some rows deleted, ascending and not deleted yet, and a segment of new items appended."""
-        corpus = self.manifest.corpus
-        n_items = corpus.n_items - len(gone) + (0 if added is None else added.end_row - added.first_row)
-        if n_items == 0:
+        corpus, deleted = self.manifest.corpus, np.union1d(self._deleted(), gone)
+        segments = [*corpus.segments, *([] if added is None else [added])]
+        if segments[-1].end_row == len(deleted):
             raise ItemError(f"no item would be left in {self.directory}; remove the folder instead, or keep one")
         fingerprint = digest_of_key([corpus.fingerprint, of_added, gone.tobytes().hex()]).hex()
-        segments = [*corpus.segments, *([] if added is None else [added])]
-        deleted = self._written(np.union1d(self._deleted(), gone), fingerprint) if len(gone) else corpus.deleted
-        changed = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=segments, deleted=deleted)
-        self._publish(changed, len(corpus.segments), joined=False)
+        self._publish(fingerprint, segments, deleted, len(corpus.segments), joined=False)
 
     def join(self, first: int) -> None:
         """Publish the index with the segments from ``first`` on replaced by one without deleted items."""
@@ -74,16 +70,13 @@ class IndexChange:
             check_folder(self.directory, segment, contents=True)
         begin, deleted = tail[0].first_row, self._deleted()
         n_live = corpus.n_rows - begin - int((deleted >= begin).sum())
-        deleted = deleted[deleted < begin]
         segments, fingerprint = list(kept), digest_of_key([corpus.fingerprint, f"joined from {first}"]).hex()
         if n_live:
             scratch = self.writer.new_scratch()
             _, of_items = write_items(self.items.stream_live(begin), scratch)
             fingerprint = fingerprint if kept else of_items  # with all joined, the same as if indexed at once
             segments.append(self.writer.publish_segment(scratch, "items", fingerprint, begin, begin + n_live))
-        record = self._written(deleted, fingerprint) if len(deleted) else None
-        changed = CorpusRecord(fingerprint=fingerprint, n_items=corpus.n_items, segments=segments, deleted=record)
-        self._publish(changed, first, joined=True)
+        self._publish(fingerprint, segments, deleted[deleted < begin], first, joined=True)
 
     def finish(self, auto_compact: bool, *, added: int = 0, replaced: int = 0, deleted: int = 0) -> UpdateReport:
         """Join segments if there are many, or if many items were deleted; the change is published, so a failure only warns."""
@@ -110,29 +103,31 @@ class IndexChange:
         live = self.items.live
         return np.zeros(0, np.int64) if live is None else np.flatnonzero(~live)
 
-    def _written(self, deleted: Rows, fingerprint: str) -> FolderRecord:
-        scratch = self.writer.new_scratch()
-        np.save(scratch / DELETED_FILE, deleted.astype(np.int64), allow_pickle=False)
-        return self.writer.publish(scratch, "deleted", fingerprint)
-
-    def _publish(self, corpus: CorpusRecord, n_kept: int, *, joined: bool) -> None:
+    def _publish(self, fingerprint: str, segments: list[Segment], deleted: Rows, n_kept: int, *, joined: bool) -> None:
         """Publish the index of these items: each retriever keeps ``n_kept`` segments, and writes one more if the items do."""
+        record = None
+        if len(deleted):
+            scratch = self.writer.new_scratch()
+            np.save(scratch / DELETED_FILE, deleted.astype(np.int64), allow_pickle=False)
+            record = self.writer.publish(scratch, "deleted", fingerprint)
+        n_items = segments[-1].end_row - len(deleted)
+        corpus = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=segments, deleted=record)
         items = open_items(self.directory, corpus)
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
         for builder, identity, old in zip(self.writer.builders, self.identities, self.manifest.retrievers, strict=True):
-            segments, seconds = old.segments[:n_kept], old.seconds
+            own, seconds = old.segments[:n_kept], old.seconds
             for rows, new_items in new:
                 if joined and not (builder.joins_by_extending and n_kept):  # which says what cannot be joined
                     parts = checked_segments(self.directory, old.segments[n_kept:], self.items, contents=True)
                     write = partial(builder.join, parts, new_items)
                 else:
-                    before = checked_segments(self.directory, segments, items)
+                    before = checked_segments(self.directory, own, items)
                     write = partial(builder.extend, new_items, segments=before, everything=items)
                 segment, more = self.writer.write_segment(builder, identity, corpus, rows, write)
-                segments, seconds = [*segments, segment], round(seconds + more, 3)
+                own, seconds = [*own, segment], round(seconds + more, 3)
             fingerprint = fingerprint_of(corpus.fingerprint, identity)
-            retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "seconds": seconds}))
+            retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": own, "seconds": seconds}))
         self.manifest = publish_manifest(self.directory, self.manifest, corpus, retrievers)
         self.items = items
 
