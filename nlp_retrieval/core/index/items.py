@@ -333,14 +333,8 @@ def _explained(path: Path) -> Iterator[None]:
             raise IndexDamagedError(f"{path} is not an items file ({str(error)[:200]}); {CURE}") from error
 
 
-def _mapped(path: Path) -> list[_Part]:
-    """The batches of a file, mapped to memory."""
-    with _explained(path):
-        return list(_parts(path, pa.memory_map(str(path))))
-
-
 def _read(path: Path) -> Iterator[_Part]:
-    """The same in short parts, read and not mapped, so that reading all of them does not fill the memory of the process."""
+    """The batches of a file in short parts, read and not mapped, so that reading all of them does not fill the memory."""
     with _explained(path), pa.OSFile(str(path), "rb") as source:
         for part in _parts(path, source):
             for start in range(0, len(part), _STREAMED):
@@ -397,7 +391,10 @@ class ItemTable:
 
     def __init__(self, paths: Path | Sequence[Path]) -> None:
         self._paths = [paths] if isinstance(paths, Path) else paths
-        self._parts = [part for path in self._paths for part in _mapped(path)]
+        self._parts: list[_Part] = []
+        for path in self._paths:
+            with _explained(path):
+                self._parts += _parts(path, pa.memory_map(str(path)))
         self._masks: dict[str, Mask] = {}
         self._starts = [0, *accumulate(map(len, self._parts))]
         self.kinds: dict[str, str] = {}

@@ -47,11 +47,11 @@ class IndexChange:
         self._begin = time.perf_counter()
         self.writer, self.directory = writer, writer.directory
         self.manifest = require_manifest(self.directory)
-        self.items = open_items(self.directory, self.manifest.corpus)
         self.identities = [builder.identity for builder in builders]
         if [self.manifest.retriever(identity) for identity in self.identities] != self.manifest.retrievers:
             raise IndexConflictError(f"another process changed the retrievers of {self.directory} just now; try again")
         writer.builders = builders
+        self.items = open_items(self.directory, self.manifest.corpus)
 
     def change(self, gone: Rows, added: Segment | None = None, of_added: str = "") -> None:
         """Publish the index with some rows deleted, ascending and not deleted yet, and a segment of new items appended."""
@@ -157,9 +157,9 @@ def add_items(
 ) -> UpdateReport:
     """Add items to an index; with ``replace``, an item may take the place of one with the same id."""
     with writing(index_directory(path)) as writer:
-        change, source, n_new, n_there = IndexChange(writer, builders), items_of(items), 0, 0
+        scratch, change, source = writer.new_scratch(), IndexChange(writer, builders), items_of(items)
+        n_new = n_there = 0
         if first := list(islice(source, 1)):
-            scratch = writer.new_scratch()
             n_new, fingerprint = write_items(chain(first, source), scratch)
             ids = ItemTable(scratch / ITEMS_FILE).ids()
             there = change.items.find(ids)
