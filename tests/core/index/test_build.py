@@ -80,17 +80,17 @@ def built(path) -> Path:
 
 def test_the_first_time_builds_and_the_second_time_finds(path):
     first = TermCount().index(ALPHA, path)
-    assert (first.path, first.n_items, first.built, first.found) == (path, 3, ["terms"], [])
+    assert (first.path, first.n_items, first.built, first.reused) == (path, 3, ["terms"], [])
     before = state(path)
     second = TermCount().index(ALPHA, path)
-    assert (second.n_items, second.built, second.found) == (3, [], ["terms"])
+    assert (second.n_items, second.built, second.reused) == (3, [], ["terms"])
     assert state(path) == before
     assert read_manifest(path).generation == 1
 
 
 def test_another_retriever_over_the_same_items_joins(built):
     report = TermShare().index(ALPHA, built)
-    assert (report.built, report.found) == (["share"], [])
+    assert (report.built, report.reused) == (["share"], [])
     assert read_manifest(built).generation == 2
     assert found(built) == ["d0", "d1"]
     assert found(built, retriever=TermShare()) == ["d0", "d1"]
