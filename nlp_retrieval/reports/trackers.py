@@ -130,9 +130,9 @@ def flat_config(config: Config) -> Config:
             add("searcher" if key == "name" else key, value)
     models = [flat.get(f"{key}/model") or value for key, value in flat.items() if key.endswith("/encoder")]
     links = [value for key, value in flat.items() if key.endswith("/links")]
-    for part, found in (("encoder", [PurePosixPath(str(model)).name for model in models]), ("links", links)):
-        if found:
-            flat[part] = "+".join(dict.fromkeys(map(str, found)))
+    for part, part_names in (("encoder", [PurePosixPath(str(model)).name for model in models]), ("links", links)):
+        if part_names:
+            flat[part] = "+".join(dict.fromkeys(map(str, part_names)))
     return flat
 
 
