@@ -27,12 +27,9 @@ _PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number"
 def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:
     """Read BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX; the mark of each entry is its key."""
     text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] in ("[", "{"):
+    if text.lstrip().startswith(("[", "{")):
         return _read_json(text, where)
-    if _ENTRY.search(text):
-        return _read_bibtex(text, where)
-    shown = printable(text.strip()[:40])
-    raise InputError(f"{where}: neither BibTeX nor CSL-JSON; it begins {shown!r}: export it as one of them")
+    return _read_bibtex(text, where)
 
 
 def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses: Iterable[str], line: int) -> Reference:
@@ -51,9 +48,15 @@ def _entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresse
 def _read_bibtex(text: str, where: str) -> list[Reference]:
     try:
         from pybtex import errors
-        from pybtex.database.input.bibtex import DuplicateField, Parser, UndefinedMacro
+        from pybtex.database.input.bibtex import DuplicateField, Parser
+        from pybtex.utils import CaseInsensitiveDict
     except ImportError as error:
         raise DependencyError(f"reading BibTeX needs pybtex: {install('evidence')} ({error})") from None
+
+    class Strings(CaseInsensitiveDict):  # type: ignore[misc]  # pybtex has no types
+        def __getitem__(self, name: str) -> str:
+            return str(super().__getitem__(name)) if name in self else name  # an undefined string reads as its name
+
     lines, line, begin = dict[str, int](), 1, 0
     for match in _ENTRY.finditer(text):
         line, begin = line + text.count("\n", begin, match.start()), match.start()
@@ -62,17 +65,17 @@ def _read_bibtex(text: str, where: str) -> list[Reference]:
                 cure = f"write one after its bracket, as in @{kind}{{frisch1965,"
                 raise InputError(f"{where}, line {line}: the @{match[1]} there has no key; {cure}")
             lines.setdefault(match[2].casefold(), line)
+    parser = Parser(encoding="utf-8", person_fields=())
+    parser.macros = Strings(parser.macros)
     with errors.capture() as problems:
-        try:
-            data = Parser(encoding="utf-8", person_fields=()).parse_string(text)
-        except RecursionError:
-            raise InputError(f"{where}: its braces are nested too deeply; remove some of them") from None
+        data = parser.parse_string(text)
     for problem in problems:
-        if not isinstance(problem, UndefinedMacro | DuplicateField):
+        if not isinstance(problem, DuplicateField):
             place = f", line {problem.lineno}" if getattr(problem, "lineno", None) else ""
             raise InputError(f"{where}{place}: broken BibTeX ({printable(str(problem))[:120]}); check its braces and keys")
     if not data.entries:
-        raise InputError(f"{where}: no entry could be read; write entries as @article{{key, title = {{...}}}}")
+        cure = "export it as BibTeX, with entries as @article{key, title = {...}}, or as CSL-JSON"
+        raise InputError(f"{where}: no entry could be read; it begins {printable(text.strip()[:40])!r}: {cure}")
     entries = []
     for key, entry in data.entries.items():
         read = _bibtex_entry(entry, data.entries, lines.get(key.casefold(), 1))
@@ -85,12 +88,11 @@ def _read_bibtex(text: str, where: str) -> list[Reference]:
 def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Reference:
     from pybtex.bibtex.utils import split_name_list
 
-    fields: dict[str, str] = {name.lower(): value.strip() for name, value in entry.fields.items()}
-    if (other := entries.get(fields.get("crossref", ""))) is not None:  # the volume that a chapter is in
-        of_other = {name.lower(): value.strip() for name, value in other.fields.items()}
-        fields = {key: value for key, value in of_other.items() if key not in ("author", "title")} | fields
-    surnames = [_surname(name) for name in split_name_list(fields.get("author") or fields.get("editor", ""))]
-    surnames = [name for name in surnames if name and name.casefold() != "others"]
+    fields: dict[str, str] = dict(entry.fields.lower())
+    if (volume := entries.get(fields.get("crossref", ""))) is not None:
+        fields = {name: value for name, value in volume.fields.lower().items() if name not in ("author", "title")} | fields
+    names = map(_surname, split_name_list(fields.get("author") or fields.get("editor", "")))
+    surnames = [name for name in names if name.casefold() not in ("", "others")]
     surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
     year = _YEAR.search(fields.get("year", "") or fields.get("date", ""))
     title = _plain_text(fields.get("title", ""))

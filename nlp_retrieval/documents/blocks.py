@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from nlp_retrieval.documents.addresses import plain_links, web_address
+from nlp_retrieval.documents.addresses import plain_links
 from nlp_retrieval.documents.cleaning import clean_text
 
 Kind = Literal["text", "code", "link", "note", "raised", "break"]
@@ -197,11 +197,6 @@ class Draft:
         text = text.strip() if kind == "raised" else text
         if text or url or kind not in ("text", "raised"):
             self._pieces.append(Piece(kind, text, line, url, label, title))
-
-    def link(self, url: str, text: str, line: int) -> None:
-        """Add a link; one that leads to no page is only its text."""
-        text, address = " ".join(text.split()) if web_address(url.strip()) else text, web_address(url.strip())
-        self.add("link" if address else "text", "" if address and web_address(text) == address else text, line, address)
 
     def take(self) -> list[Piece]:
         """Return the pieces so far, with neighbouring text of one line joined and the addresses in it as links; begin anew."""

@@ -64,13 +64,10 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer]) -> A
             last_line = " ".join(faults.read().decode("utf-8", "replace").strip().splitlines()[-1:])[:200]
             raise EngineError(f"{where}: the process that reads it failed (status {done.returncode}): {last_line}")
         reply.seek(0)
-        try:
-            read = parse_json(reply.read(), max_bytes=_LARGEST_REPLY)
-            if not isinstance(read, dict) or "error" not in read:
-                return TypeAdapter(answer).validate_python(read)
-        except ValueError:
-            raise EngineError(f"{where}: the process that reads it gave no valid answer") from None
-    raise SourceError(str(read["error"]))
+        read = parse_json(reply.read(), max_bytes=_LARGEST_REPLY)
+    if isinstance(read, dict) and "error" in read:
+        raise SourceError(str(read["error"]))
+    return TypeAdapter(answer).validate_python(read)
 
 
 def _environment() -> dict[str, str]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.core import parse_yaml
 
 LONGEST_TITLE = 300  # characters; a longer one is cut at a word
 
-_WORDS = {
-    "hidden": "hidden element",
-    "unrendered": "comment or element that browsers do not show",
-    "struck": "struck passage",
-    "zero_width": "zero-width character",
-    "directional": "control of the writing direction",
-    "tags": "Unicode tag character",
-    "controls": "control character",
-}
-"""What is left out of a document since its readers do not see it, as it is counted and told."""
+_DATA: Any = parse_yaml(Path(__file__).with_name("characters.yaml").read_text("utf-8"), "characters.yaml")
+_UNSEEN: dict[str, str] = _DATA["unseen"]
+_RUN = re.compile(f"[{''.join(_UNSEEN.values())}]+")
+_SELECTOR, _JOINING = (re.compile(f"[{_DATA[name]}]") for name in ("selectors", "joining"))
+_LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028]")
+_TAKE_SELECTORS = ("Lo", "Nd", "Po", "So", "Sm", "Sk")  # emoji, keys, Chinese and Mongolian letters
 
 
 def suspicious(removed: Counter[str]) -> str:
@@ -29,25 +29,7 @@ def suspicious(removed: Counter[str]) -> str:
     """
     if not removed["hidden"] + removed["tags"] + removed["directional"]:
         return ""
-    return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for name, word in _WORDS.items() if (n := removed[name]))
-
-
-_CONTROLS = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
-_DIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_TAGS = "\U000e0000-\U000e007f"
-_SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_ZERO_WIDTH = (
-    f"{_SELECTORS}\u200c\u200d\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
-    "\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
-)
-_KINDS = {"zero_width": _ZERO_WIDTH, "directional": _DIRECTIONAL, "tags": _TAGS, "controls": _CONTROLS}
-_UNSEEN = re.compile(f"[{''.join(_KINDS.values())}]+")
-_LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028]")
-
-_JOINING = re.compile("[\u0620-\u0fff\u1000-\u109f\u1780-\u1c4f\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff]")
-"""Scripts whose letters change their form at a joiner: Arabic, Syriac, Mongolian, those of India and beyond."""
-
-_TAKE_SELECTORS = ("Lo", "Nd", "Po", "So", "Sm", "Sk")  # emoji, keys, Chinese and Mongolian letters
+    return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for name, word in _DATA["words"].items() if (n := removed[name]))
 
 
 def clean_text(text: str) -> tuple[str, Counter[str]]:
@@ -68,8 +50,8 @@ def clean_text(text: str) -> tuple[str, Counter[str]]:
         gone.append(run[0][len(kept) :])
         return kept
 
-    cleaned, removed = _UNSEEN.sub(needed, text), "".join(gone)
-    return cleaned, Counter({name: n for name, kind in _KINDS.items() if (n := len(re.findall(f"[{kind}]", removed)))})
+    cleaned, removed = _RUN.sub(needed, text), "".join(gone)
+    return cleaned, Counter({name: n for name, kind in _UNSEEN.items() if (n := len(re.findall(f"[{kind}]", removed)))})
 
 
 def clean_title(text: str) -> str:
@@ -86,7 +68,7 @@ def clean_title(text: str) -> str:
 
 def _needed(before: str, run: str, after: str) -> str:
     """Return the characters of an invisible run that have a function between the visible characters around it."""
-    is_selector = re.match(f"[{_SELECTORS}]", run) and unicodedata.category(before) in _TAKE_SELECTORS
+    is_selector = _SELECTOR.match(run) and unicodedata.category(before) in _TAKE_SELECTORS
     kept = run[0] if is_selector else ""
     joiner = run[len(kept) :]
     joins_letters = joiner in ("\u200c", "\u200d") and _JOINING.match(before) and _JOINING.match(after)

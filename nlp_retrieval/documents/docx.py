@@ -24,23 +24,17 @@ _LARGEST_PART = 100 * 2**20
 _MOST_UNPACKED = 200  # times its packed size, of a part of more than ten million bytes; text has about ten
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w{1,40})/")  # namespaces of the strict form of the format
+_USUAL = rb"http://schemas.openxmlformats.org/\1/2006/"
 _SIGNS = {f"{_M}den": "/", f"{_M}sup": "^"}  # in a formula that becomes a line of text: x = 1/2
-_STRICT = {
-    b"http://purl.oclc.org/ooxml/wordprocessingml/main": _W[1:-1].encode(),
-    b"http://purl.oclc.org/ooxml/officeDocument/math": _M[1:-1].encode(),
-    b"http://purl.oclc.org/ooxml/officeDocument/relationships": (
-        b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    ),
-}
-"""Namespaces of the strict form of the format, and those of the usual one."""
-
-_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4000})"(?:[^"]{0,20}\\l\s+"([^"]{1,400})")?')
-_STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
+_FIELD = re.compile(r'([^"]*)"(?:.*\\l\s+"([^"]+))?')  # the address of a field as mammoth gives it, with its switches
+_LOOKS = ("strike", "dstrike", "vertAlign", "vanish")
 _MAIN = "word/document.xml"
 _STYLES_PART = "word/styles.xml"
 _PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
-_STYLES = ["p[style-name='Title'] => h1:fresh"]
-_STYLES += [f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")]
+_STYLE_MAP = "p[style-name='Title'] => h1:fresh\n" + "\n".join(
+    f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")
+)
 _PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr")
 _COUNTED = {
     "comments that were left out": ("commentReference",),
@@ -56,9 +50,9 @@ def read_docx(data: bytes, where: str) -> Document:
     left: Counter[str] = Counter()
     try:
         with ZipFile(BytesIO(data)) as archive:
-            packed, styles = _rewritten(archive, where, left)
+            packed = _rewritten(archive, where, left)
         html = mammoth.convert_to_html(
-            packed, style_map="\n".join(styles), include_embedded_style_map=False, convert_image=lambda _: []
+            packed, style_map=_STYLE_MAP, include_embedded_style_map=False, convert_image=lambda _: []
         ).value
     except (SourceError, MemoryError):
         raise
@@ -68,7 +62,10 @@ def read_docx(data: bytes, where: str) -> Document:
         shown = f"{type(error).__name__}: {str(error)[:80]}"
         raise SourceError(f"{where}: it is no DOCX, or a damaged one ({shown}); save it again in a word processor") from None
     page = parse_page(f"<html><body>{html}</body></html>", where)
-    inner = [each for each in page.iter(*_PARAGRAPHS) if next(each.iterdescendants("p"), None) is None]
+    for link in page.iter("a"):
+        if field := _FIELD.match(link.get("href", "")):
+            link.set("href", "#".join(filter(None, field.groups())))
+    inner = (each for each in page.iter(*_PARAGRAPHS) if next(each.iterdescendants("p"), None) is None)
     for number, paragraph in enumerate(inner, start=1):
         paragraph.set(AT, str(number))
     for row in page.iter("tr"):
@@ -77,8 +74,8 @@ def read_docx(data: bytes, where: str) -> Document:
     return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 
-def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesIO, list[str]]:
-    """Return a DOCX of the checked parts that hold text, and mammoth's rules for it; count what is left out."""
+def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
+    """Return a DOCX of the checked parts that hold text; count what is left out."""
     from lxml import etree
 
     names = set(archive.namelist())
@@ -88,24 +85,20 @@ def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> tuple[BytesI
     for style in styles.iter(f"{_W}style"):
         style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
         style.set(f"{_W}styleId", style.get(f"{_W}styleId", ""))  # mammoth needs both
-    looks = {
-        (key, "s") for name in ("strike", "dstrike") for key, on in _inherited(styles, f"rPr/{_W}{name}").items() if _is_on(on)
-    }
-    raised = _inherited(styles, f"rPr/{_W}vertAlign").items()
-    looks |= {(key, "sup") for key, align in raised if align.get(f"{_W}val") == "superscript"}
-    hidden = {key for key, on in _inherited(styles, f"rPr/{_W}vanish").items() if _is_on(on)}
+    looks = {name: _inherited(styles, f"rPr/{_W}{name}") for name in _LOOKS}
     numbered = _inherited(styles, f"pPr/{_W}numPr")
     packed = BytesIO()
     with ZipFile(packed, "w") as rewritten:
         rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            _simplify(root, numbered, hidden, left)
+            _take_from_styles(root, looks, numbered, left)
+            _simplify(root, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
                 rewritten.writestr(links, etree.tostring(_xml(archive, links, where)))
-    return packed, [*_STYLES, *(f"r.{key} => {tag}" for key, tag in sorted(looks) if _STYLE_ID.fullmatch(key))]
+    return packed
 
 
 def _xml(archive: ZipFile, name: str, where: str) -> Any:
@@ -121,12 +114,10 @@ def _xml(archive: ZipFile, name: str, where: str) -> Any:
     if is_bomb or len(data) > _LARGEST_PART:
         sizes = f"{info.compress_size:,} to {info.file_size:,} bytes"
         raise SourceError(f"{where}: {name} unpacks from {sizes}, far more than a document; omit it")
-    for strict, usual in _STRICT.items():
-        data = data.replace(strict, usual)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
     )
-    root = etree.fromstring(data, parser)
+    root = etree.fromstring(_STRICT.sub(_USUAL, data), parser)
     if root.getroottree().docinfo.doctype:
         raise SourceError(f"{where}: {name} declares a document type, which no DOCX does; save it again, or omit it")
     return root
@@ -142,8 +133,10 @@ def _inherited(styles: Any, path: str) -> dict[str, Any]:
     return values
 
 
-def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Counter[str]) -> None:
-    """Write what mammoth does not read as what it reads, in place; hidden text goes."""
+def _take_from_styles(
+    root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mapping[str, Any], left: Counter[str]
+) -> None:
+    """Write the settings that styles give at what has the style, since mammoth reads them there alone; hidden text goes."""
     from lxml import etree
 
     for style in list(root.iter(f"{_W}pStyle")):
@@ -151,24 +144,34 @@ def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Co
         if number is not None and style.getparent().find(f"{_W}numPr") is None:
             style.getparent().append(deepcopy(number))
     for run in list(root.iter(f"{_W}r")):
-        paragraph, own = next(run.iterancestors(f"{_W}p"), None), run.find(f"{_W}rPr/{_W}vanish")
-        styles = [run.find(f"{_W}rPr/{_W}rStyle"), paragraph.find(f"{_W}pPr/{_W}pStyle") if paragraph is not None else None]
-        if _is_on(own) if own is not None else hidden & {style.get(f"{_W}val") for style in styles if style is not None}:
+        paragraph = next(run.iterancestors(f"{_W}p"), run)
+        styles = (run.find(f"{_W}rPr/{_W}rStyle"), paragraph.find(f"{_W}pPr/{_W}pStyle"))
+        keys = [style.get(f"{_W}val") for style in styles if style is not None]
+        own = run.find(f"{_W}rPr")
+        own = etree.SubElement(run, f"{_W}rPr") if own is None else own
+        for name, given in looks.items():
+            own.extend(deepcopy(given[key]) for key in keys if key in given and own.find(_W + name) is None)
+        hidden = own.find(f"{_W}vanish")
+        if hidden is not None and hidden.get(f"{_W}val", "1") not in ("0", "false", "off"):
             left["stretches of hidden text that were left out"] += 1
             run.getparent().remove(run)
-    for simple in list(root.iter(f"{_W}fldSimple")):
-        begin, instruction, separate, end = (etree.Element(f"{_W}r") for _ in range(4))
-        for run, kind in ((begin, "begin"), (separate, "separate"), (end, "end")):
-            etree.SubElement(run, f"{_W}fldChar").set(f"{_W}fldCharType", kind)
-        etree.SubElement(instruction, f"{_W}instrText").text = simple.get(f"{_W}instr")
-        around, at = simple.getparent(), simple.getparent().index(simple)
-        around[at : at + 1] = [begin, instruction, separate, *simple, end]
-    _clean_links(root)
+
+
+def _simplify(root: Any, left: Counter[str]) -> None:
+    """Write what mammoth does not read as what it reads, in place."""
+    from lxml import etree
+    from lxml.builder import ElementMaker
+
+    make, kind = ElementMaker(namespace=_W[1:-1]), f"{_W}fldCharType"
+    for simple in root.iter(f"{_W}fldSimple"):
+        simple.tag = f"{_W}smartTag"
+        instruction = make.instrText(simple.get(f"{_W}instr", ""))
+        simple.insert(0, make.r(make.fldChar({kind: "begin"}), instruction, make.fldChar({kind: "separate"})))
+        simple.append(make.r(make.fldChar({kind: "end"})))
     for spoken in root.iter(f"{_W}rt"):  # behind the word
         text = "".join(spoken.itertext())
         spoken.getparent().append(spoken)
-        spoken[:] = []
-        etree.SubElement(spoken, f"{_W}t").text = f" ({text})" if text else ""
+        spoken[:] = [make.t(f" ({text})" if text else "")]
     etree.strip_tags(root, f"{_W}ruby", f"{_W}rubyBase", f"{_W}rt", f"{_M}oMathPara")
     for twice in root.iter(f"{_W}dstrike"):
         twice.tag = f"{_W}strike"
@@ -176,28 +179,8 @@ def _simplify(root: Any, numbered: Mapping[str, Any], hidden: set[str], left: Co
         br.tag = f"{_W}br"
         br.attrib.clear()
     for formula in list(root.iter(f"{_M}oMath")):
-        run = etree.Element(f"{_W}r")
         parts = ((part.text or "") if part.tag == f"{_M}t" else _SIGNS.get(part.tag, "") for part in formula.iter())
-        etree.SubElement(run, f"{_W}t").text = "".join(parts)
-        formula.getparent().replace(formula, run)
+        formula.getparent().replace(formula, make.r(make.t("".join(parts))))
     for what, names in _COUNTED.items():
         if n := sum(1 for _ in root.iter(*(_W + name for name in names))):
             left[what] += n
-
-
-def _clean_links(root: Any) -> None:
-    """Leave of the instruction of a field that is a link its address alone, without a tip or a frame."""
-    parts: list[Any] = []
-    for element in root.iter(f"{_W}fldChar", f"{_W}instrText"):
-        if element.tag == f"{_W}instrText":
-            parts.append(element)
-        else:
-            if link := _LINK.match("".join(part.text or "" for part in parts)):
-                for part in parts:
-                    part.text = ""
-                parts[0].text = f'HYPERLINK "{link[1]}{"#" + link[2] if link[2] else ""}"'
-            parts = []
-
-
-def _is_on(setting: Any) -> bool:
-    return setting is not None and setting.get(f"{_W}val", "1") not in ("0", "false", "off")

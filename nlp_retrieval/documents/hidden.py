@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -17,26 +18,18 @@ import tinycss2
 from cssselect2 import ElementWrapper, Matcher, SelectorError, compile_selector_list
 from tinycss2.color4 import parse_color
 
-_NO_TEXT = frozenset(
-    "script style link meta base input img source track param col select option optgroup datalist textarea rp area".split()
-)
-_NEVER_SHOWN = frozenset(
-    "template noframes noembed canvas iframe object embed audio video progress meter desc metadata annotation annotation-xml "
-    "defs symbol clippath pattern marker lineargradient radialgradient".split()
-)
-_STRUCK = ("del", "s", "strike")
+from nlp_retrieval.core import parse_yaml
+from nlp_retrieval.errors import SourceError
+
+_DATA: Any = parse_yaml(Path(__file__).with_name("html.yaml").read_text("utf-8"), "html.yaml")
+WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _DATA.items()}
+"""Names of elements, roles and values that mean something to the reader of pages."""
+
 _LEFT_OUT = f"x-left-out-{token_hex(8)}"
 """Tag of elements to be removed together, since lxml refuses to move text with control characters; no author can write it."""
 
 _LENGTHS = ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top")
-_KEYWORDS = {
-    "display": (
-        "none inline block inline-block flex inline-flex grid inline-grid contents table table-cell table-row list-item "
-        "flow-root initial revert"
-    ).split(),
-    "visibility": "hidden collapse visible inherit initial".split(),
-    "position": "static relative absolute fixed sticky".split(),
-}
+_KEYWORDS = {name: WORDS[name] for name in ("display", "visibility", "position")}
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}
 _LETTER, _WIDTH = 16.0, 1280.0
 _TINY, _FAINT, _FAR = 3.0, 0.05, 500.0
@@ -46,14 +39,11 @@ Colour = tuple[float, float, float, float]
 _WHITE, _BLACK, _BLUE = (255.0, 255.0, 255.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 238.0, 1.0)
 
 
-class StylesTooCostlyError(Exception):
-    """The style sheets of a page take more work than a page for people needs."""
-
-
 class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
     """An element that selectors are matched against; what matching examines is counted, for the whole page."""
 
     steps: list[int]
+    where: str
 
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
@@ -66,7 +56,7 @@ class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
     def charge(self, n: int) -> None:
         self.steps[0] += 1 + n
         if self.steps[0] > _MOST_STEPS:
-            raise StylesTooCostlyError
+            raise SourceError(f"{self.where}: its style sheets are too complex to evaluate; save it as plain text")
 
 
 @dataclass(frozen=True)
@@ -94,34 +84,30 @@ class _Look:
         return "struck" if self.is_struck else ""
 
 
-def remove_hidden(page: Any) -> Counter[str]:
+def remove_hidden(page: Any, where: str) -> Counter[str]:
     """Remove the parts of a page that its readers do not see, in place."""
     from lxml import etree
 
     matcher = Matcher()
-    sheets = [
-        sheet
-        for sheet in page.iter("style")
-        if sheet.text and _is_for_screens(sheet.get("media", "")) and next(sheet.iterancestors("template"), None) is None
-    ]
+    sheets = [sheet for sheet in page.iter("style") if sheet.text and next(sheet.iterancestors("template"), None) is None]
     for sheet in sheets:
-        _read(tinycss2.parse_stylesheet(sheet.text, skip_comments=True, skip_whitespace=True), matcher)
+        _read(sheet.get("media", ""), tinycss2.parse_stylesheet(sheet.text, skip_comments=True, skip_whitespace=True), matcher)
     has_others = any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
     counts = Counter[str]()
-    kind: Any = type("Element", (_Element,), {"steps": [0]})
+    kind: Any = type("Element", (_Element,), {"steps": [0], "where": where})
     elements = {each.etree_element: each for each in kind.from_html_root(page).iter_subtree()} if sheets else {}
     pending: list[tuple[Any, _Look]] = [(page, _Look(paper=None if has_others else _WHITE))]
     while pending:
         node, look = pending.pop()
         style = _declared(matcher, elements.get(node), node)
-        is_fallback = node.tag in _NEVER_SHOWN or (node.tag == "title" and node.getparent().tag != "head")
+        is_fallback = node.tag in WORDS["never_shown"] or (node.tag == "title" and node.getparent().tag != "head")
         is_dialog = node.tag == "dialog" and "open" not in node.attrib and "display" not in style
-        if is_fallback or is_dialog or node.tag in _NO_TEXT or _is_gone(node, style):
-            if node.tag not in _NO_TEXT and not look.hides and node.text_content().strip():
+        if is_fallback or is_dialog or node.tag in WORDS["no_text"] or _is_gone(node, style):
+            if node.tag not in WORDS["no_text"] and not look.hides and node.text_content().strip():
                 counts["unrendered" if is_fallback or is_dialog else "hidden"] += 1
             node.tag = _LEFT_OUT
             continue
-        if style or node.tag in (*_STRUCK, "a", "mark"):
+        if style or node.tag in WORDS["struck"] | {"a", "mark"}:
             look = _look(node, style, look)
         children = list(node)
         counts["unrendered"] += sum(1 for child in children if child.tag is etree.Comment and (child.text or "").strip())
@@ -135,12 +121,14 @@ def remove_hidden(page: Any) -> Counter[str]:
     return +counts
 
 
-def _read(rules: Sequence[Any], matcher: Matcher) -> None:
+def _read(media: str, rules: Sequence[Any], matcher: Matcher) -> None:
+    """Read the rules for any screen; those for some widths or settings alone do not count."""
+    if not any(part.strip().lower() in ("", "all", "screen", "only screen") for part in media.split(",")):
+        return
     for rule in rules:
         if rule.type == "at-rule" and rule.lower_at_keyword == "media" and rule.content is not None:
-            if _is_for_screens(tinycss2.serialize(rule.prelude)):
-                inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
-                _read([each for each in inner if each.type == "qualified-rule"], matcher)
+            inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
+            _read(tinycss2.serialize(rule.prelude), [each for each in inner if each.type == "qualified-rule"], matcher)
         elif rule.type == "qualified-rule" and (declarations := _declarations(rule.content)):
             try:
                 selectors = compile_selector_list(rule.prelude)
@@ -148,11 +136,6 @@ def _read(rules: Sequence[Any], matcher: Matcher) -> None:
                 continue
             for selector in selectors:
                 matcher.add_selector(selector, declarations)
-
-
-def _is_for_screens(media: str) -> bool:
-    """Return whether a style sheet applies to any screen; what holds for some widths or settings alone does not."""
-    return any(part.strip().lower() in ("", "all", "screen", "only screen") for part in media.split(","))
 
 
 def _declarations(content: Any) -> list[tuple[bool, str, Any]]:
@@ -184,18 +167,16 @@ def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
         yield name, ink
     elif name == "opacity" and words[0].type in ("number", "percentage"):
         yield name, max(0.0, min(1.0, words[0].value / (100 if words[0].type == "percentage" else 1)))
-    elif (name in _LENGTHS and _length(words[0], 1, 1) is not None) or idents & set(_KEYWORDS.get(name, ())):
+    elif (name in _LENGTHS and _length(words[0], 1, 1) is not None) or idents & _KEYWORDS.get(name, set()):
         yield name, words[0] if name in _LENGTHS else words[0].lower_value
 
 
 def _colour(token: Any) -> Colour | None:
     try:
-        parsed = parse_color(token)
-        if parsed is None or isinstance(parsed, str):
-            return None
-        red, green, blue = (255 * (part or 0.0) for part in parsed.to("srgb").coordinates)
-        return red, green, blue, float(parsed.alpha)
-    except (ValueError, TypeError, AttributeError, NotImplementedError):
+        colour: Any = parse_color(token)
+        red, green, blue = (255 * (part or 0.0) for part in colour.to("srgb").coordinates)
+        return red, green, blue, float(colour.alpha)
+    except (ValueError, TypeError, AttributeError, NotImplementedError):  # no colour, or "currentcolor"
         return None
 
 
@@ -214,13 +195,12 @@ def _declared(matcher: Matcher, element: _Element | None, node: Any) -> dict[str
     matching = [_declarations(node.get("style"))] if node.get("style") else []
     if element is not None:
         by_class = (matcher.class_selectors.get(name, ()) for name in element.classes)
-        for tried in (matcher.other_selectors, matcher.lower_local_name_selectors.get(element.local_name, ()), *by_class):
-            element.charge(len(tried))
+        by_name = matcher.lower_local_name_selectors.get(element.local_name, ())
+        element.charge(sum(map(len, (matcher.other_selectors, by_name, *by_class))))
         matches = sorted(matcher.match(element), key=lambda one: one[:2])
         matching = [*(rules for *_, pseudo, rules in matches if pseudo is None), *matching]
+        element.charge(sum(map(len, matching)))
     every = [declaration for declarations in matching for declaration in declarations]
-    if element is not None:
-        element.charge(len(every))
     return {name: value for important in (False, True) for is_important, name, value in every if is_important == important}
 
 
@@ -241,7 +221,7 @@ def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
         opacity=around.opacity * (1.0 if is_root else style.get("opacity", 1.0)),
         indent=_pixels(style, "text-indent", letter, _WIDTH, default=around.indent),
         is_visible=around.is_visible if shown == "inherit" else shown in ("visible", "initial"),
-        is_struck=around.is_struck or node.tag in _STRUCK or "line-through" in style.get("text-decoration", ()),
+        is_struck=around.is_struck or node.tag in WORDS["struck"] or "line-through" in style.get("text-decoration", ()),
     )
 
 
@@ -261,5 +241,4 @@ def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
 
 
 def _pixels(style: Mapping[str, Any], name: str, letter: float, whole: float, default: float = 0.0) -> float:
-    length = _length(style[name], letter, whole) if name in style else None
-    return default if length is None else length
+    return (_length(style[name], letter, whole) or 0.0) if name in style else default

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from secrets import token_hex
 from typing import Any
 from urllib.parse import unquote
@@ -19,7 +20,7 @@ from urllib.parse import unquote
 from nlp_retrieval.documents.addresses import web_address
 from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, row_blocks
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.hidden import StylesTooCostlyError, remove_hidden
+from nlp_retrieval.documents.hidden import WORDS, remove_hidden
 from nlp_retrieval.errors import SourceError
 
 _OURS = token_hex(8)
@@ -32,23 +33,11 @@ AT, LABEL, NUMBER = (f"{name}-{_OURS}" for name in ("line", "label", "number"))
 and the number of an item of a list."""
 
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_BLOCKS = _HEADINGS | frozenset(
-    """address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form
-    header hgroup hr html legend li main ol p pre section summary svg table text ul""".split()
-)
-_LISTS_OF_REFERENCES = frozenset(
-    "doc-endnotes doc-footnotes doc-bibliography footnotes endnotes references reflist bibliography csl-bib-body".split()
-)
-"""Roles and classes of a list of references, which may have no heading."""
-
-_SIDE_BY_SIDE = frozenset("span a b i strong em small time data".split())
+_BLOCKS = _HEADINGS | WORDS["blocks"]
 _FIGURE_BESIDE_WORD = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
-"""Ends of elements that style sheets often make boxes, as the figure and the label of a card: ``Stops22``."""
-
 _MOST_SPANNED = 50
 _LONGEST_SPANNED = 120
 _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
-_NO_NOTES = frozenset("figure table section ol ul main article body".split()) | _HEADINGS
 _SHORT_MARK = re.compile(r"[\[(]?[\w*\u2020\u2021]{1,4}[\])]?")
 _SPACES = re.compile(r"\s+")
 
@@ -57,9 +46,9 @@ def read_html(text: str, where: str) -> Document:
     """Return the text of a page; its title is that of the ``title`` element, else the first heading."""
     cleaned, removed = clean_text(text)
     page = parse_page(cleaned, where)
-    for element in page.iter(*_SIDE_BY_SIDE):
+    for element in page.iter(*WORDS["side_by_side"]):
         before = element.getprevious()
-        if before is not None and before.tag in _SIDE_BY_SIDE and not before.tail:
+        if before is not None and before.tag in WORDS["side_by_side"] and not before.tail:
             ends = "".join(before.itertext())[-1:] + "".join(element.itertext())[:1]
             before.tail = " " if _FIGURE_BESIDE_WORD.fullmatch(ends) else None
     document = document_of(page, where, is_of_web=True)
@@ -96,10 +85,8 @@ def with_lines(page: Any) -> Any:
 def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
     """Return the text of a parsed page, which is changed: its hidden parts go; of a page of the web, find the main text."""
     try:
-        removed = remove_hidden(page)
+        removed = remove_hidden(page, where)
         reader = _Page(page)
-    except StylesTooCostlyError:
-        raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
     titles = [each.text_content().strip() for each in page.findall("head/title")[:1]]
@@ -117,9 +104,11 @@ class _Page:
         self.draft = Draft()
         self.blocks: list[tuple[Any, TextBlock]] = []
         self._line = 1
-        self._quoted = self._depth = self._inside = 0
-        self._item = self._note = ""
-        self._counts: dict[Any, int] = {}
+        self._numbers = {
+            item: item.get(NUMBER) or (str(number) if parent.tag == "ol" else "-")
+            for parent in dict.fromkeys(item.getparent() for item in page.iter("li"))
+            for number, item in enumerate(parent.iterchildren("li"), number_of(parent, "start", 10**9))
+        }
         self._names: dict[Any, str] = {note: note.get("name", "") for note in page.iter(NOTE)}
         self._targets: dict[Any, Any] = {}
         self._find_notes()
@@ -138,7 +127,7 @@ class _Page:
             target = by_id.get(unquote(href[1:])) if href.startswith("#") else None
             if target is not None and target.tag not in _BLOCKS:
                 target = next((above for above in target.iterancestors() if above.tag in _BLOCKS), target)
-            if target is None or order[target] <= order[anchor] or target.tag in _NO_NOTES:
+            if target is None or order[target] <= order[anchor] or target.tag in WORDS["no_notes"]:
                 continue
             if not (_SHORT_MARK.fullmatch(text) or _NOTE.search(f"{href} {target.get('class')} {anchor.get('class')}")):
                 continue
@@ -150,17 +139,21 @@ class _Page:
                 self._names[target] = label
 
     def _flush(self, element: Any) -> None:
-        is_empty, pieces, quoted = not self.draft, self.draft.take(), self._quoted > 0
+        """Make a block of what was read in an element since the last one; what it is the elements around it say."""
+        is_empty, pieces = not self.draft, self.draft.take()
         if is_empty:
             return
         line = next(piece.line for piece in pieces if piece.kind != "break" and (piece.text.strip() or piece.url))
-        if self._note:
-            block = TextBlock("note", line, [pieces], name=self._note)
+        around = [element, *element.iterancestors()]
+        items = [each for each in around if each.tag == "li"]
+        quoted = any(each.tag == "blockquote" and each.get("role") != "note" for each in around)
+        if note := next((self._names[each] for each in around if each in self._names), ""):
+            block = TextBlock("note", line, [pieces], name=note)
         elif element.tag in _HEADINGS:
             block = TextBlock("heading", line, [pieces], level=int(element.tag[1]))
-        elif self._depth:
-            block = TextBlock("item", line, [pieces], level=self._depth, name=self._item, quoted=quoted)
-            self._item = ""
+        elif items:
+            name = self._numbers.pop(items[0], "")
+            block = TextBlock("item", line, [pieces], level=len(items), name=name, quoted=quoted)
         else:
             block = TextBlock("paragraph", line, [pieces], quoted=quoted)
         self.blocks.append((element, block))
@@ -176,15 +169,11 @@ class _Page:
         tag, line = str(element.tag), element.sourceline or 1
         if element in self._names:
             self._flush(element.getparent())
-            if tag == "li":
-                self._count(element)
-            outer, self._note = self._note, self._names[element]
-            self.blocks.append((element, TextBlock("note", line, [[]], name=self._note)))
+            self.blocks.append((element, TextBlock("note", line, [[]], name=self._names[element])))
             self._content(element, line)
             self._flush(element)
-            self._note = outer
         elif tag == "table":
-            self._table(element, line)
+            self._table(element)
         elif tag == "pre":
             self._flush(element.getparent())
             for number, text in enumerate("".join(element.itertext()).strip("\n").split("\n")):
@@ -193,46 +182,24 @@ class _Page:
                 self.draft.add("code", text, line + number)
             self.blocks.append((element, TextBlock("other", line, [self.draft.take()])))
         elif tag in _BLOCKS:
-            self._block(element, tag, line)
+            self._flush(element.getparent())
+            roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
+            if tag in ("section", "div", "ol", "ul", "aside", "footer") and not WORDS["references"].isdisjoint(roles):
+                title = [[Piece("text", "References", line)]]
+                self.blocks.append((element, TextBlock("heading", line, title, level=6, outside=True)))
+            self._content(element, line)
+            self._flush(element)
         else:
             self._inline(element, tag, line)
 
-    def _block(self, element: Any, tag: str, line: int) -> None:
-        outer = self._item
-        self._flush(element.getparent())
-        roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
-        if tag in ("section", "div", "ol", "ul", "aside", "footer") and not _LISTS_OF_REFERENCES.isdisjoint(roles):
-            title = [[Piece("text", "References", line)]]
-            self.blocks.append((element, TextBlock("heading", line, title, level=6, outside=True)))
-        is_quote = tag == "blockquote" and element.get("role") != "note"
-        self._quoted += is_quote
-        self._depth += tag == "li"
-        if tag == "li":
-            number = self._count(element)
-            self._item = element.get(NUMBER) or (str(number) if number else "-")
-        self._content(element, line)
-        self._flush(element)
-        self._depth -= tag == "li"
-        self._quoted -= is_quote
-        if tag == "li":
-            self._item = outer if self._depth else ""
-
-    def _count(self, item: Any) -> int:
-        """Return the number of an item in its list, which may begin with any; 0 if its list does not count."""
-        parent = item.getparent()
-        self._counts[parent] = self._counts.get(parent, number_of(parent, "start", 10**9) - 1) + 1 if parent.tag == "ol" else 0
-        return self._counts[parent]
-
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
-        kept = self.draft, self.blocks, self._item
-        self.draft, self.blocks = Draft(), []
-        self._inside += 1
+        kept = self.draft, self.blocks, self._numbers
+        self.draft, self.blocks, self._numbers = Draft(), [], {}
         self._content(element, line)
         self._flush(element)
-        self._inside -= 1
         inner, removed = self.blocks, self.draft.removed
-        self.draft, self.blocks, self._item = kept
+        self.draft, self.blocks, self._numbers = kept
         self.draft.removed += removed
         return [piece for _, block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
@@ -287,39 +254,35 @@ class _Page:
             text = "" if shown == href else shown
             self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("title", ""))
         elif shown.strip() and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
-            self.draft.link(href, shown.strip(), line)
+            text, address = shown.strip(), web_address(href.strip())
+            text = "" if address and web_address(text) == address else " ".join(text.split()) if address else text
+            self.draft.add("link" if address else "text", text, line, address)
         return True
 
-    def _table(self, table: Any, line: int) -> None:
+    def _table(self, table: Any) -> None:
         self._flush(table.getparent())
         if (caption := table.find("caption")) is not None:
-            self._block(caption, "caption", line)
+            self._walk(caption)
         rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-        cells = [[cell for cell in row if cell.tag in ("td", "th")] for row in rows]
-        heads = [
-            row.getparent().tag == "thead" or (bool(own) and all(cell.tag == "th" for cell in own))
-            for row, own in zip(rows, cells, strict=True)
-        ]
-        n_heads = [*heads, False].index(False)
-        if not n_heads and any(number_of(cell, "colspan") > 1 for cell in (cells or [[]])[0]):  # two levels, marked as none
-            n_heads = max(number_of(cell, "rowspan") for cell in cells[0]) % len(rows)
-            heads[:n_heads] = [True] * n_heads
-        filled = list(self._filled(rows, cells, heads))
+        n_heads = sum(1 for _ in takewhile(_is_head, rows))
+        first = rows[0].findall("*") if rows else []
+        if not n_heads and any(number_of(cell, "colspan") > 1 for cell in first):  # two levels, marked as none
+            n_heads = max(number_of(cell, "rowspan") for cell in first) % len(rows)
+        filled = list(self._filled(rows, n_heads))
+        is_in_cell = next(table.iterancestors("td", "th"), None) is not None
         of_cell = (TextBlock("row", row_line, row) for row_line, row in filled)
-        self.blocks += [(table, block) for block in (of_cell if self._inside else row_blocks(filled, n_heads))]
+        self.blocks += [(table, block) for block in (of_cell if is_in_cell else row_blocks(filled, n_heads))]
 
-    def _filled(
-        self, rows: Sequence[Any], cells: Sequence[Sequence[Any]], heads: Sequence[bool]
-    ) -> Iterator[tuple[int, list[list[Piece]]]]:
+    def _filled(self, rows: Sequence[Any], n_heads: int) -> Iterator[tuple[int, list[list[Piece]]]]:
         """Yield the cells of each row, those that reach down from rows above among them; a head names all of its columns."""
         below: dict[int, tuple[int, list[Piece]]] = {}
         group = None
-        for row, own, is_head in zip(rows, cells, heads, strict=True):
+        for number, row in enumerate(rows):
             if row.getparent() is not group:
                 group, below = row.getparent(), {}
             line = row.sourceline or 1
             filled: list[list[Piece]] = []
-            for cell in (*own, None):
+            for cell in (*row.iterchildren("td", "th"), None):
                 while left := below.get(len(filled), (0, []))[0]:
                     below[len(filled)] = left - 1, below[len(filled)][1]
                     filled.append(below[len(filled)][1])
@@ -329,14 +292,19 @@ class _Page:
                 rows_down = (_MOST_SPANNED if cell.get("rowspan") == "0" else number_of(cell, "rowspan")) - 1  # 0: all below
                 copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
                 copied = copied if sum(len(piece.text) for piece in copied) <= _LONGEST_SPANNED else []
-                for number in range(number_of(cell, "colspan")):
+                for column in range(number_of(cell, "colspan")):
                     if rows_down and len(filled) < _MOST_SPANNED:
-                        below[len(filled)] = rows_down, [] if number else copied
-                    filled.append(pieces if not number else copied if is_head else [])
+                        below[len(filled)] = rows_down, [] if column else copied
+                    filled.append(pieces if not column else copied if number < n_heads else [])
             while len(filled) > 1 and not filled[-1]:
                 filled.pop()
             if any(filled):
                 yield line, filled
+
+
+def _is_head(row: Any) -> bool:
+    cells = {cell.tag for cell in row} & {"td", "th"}
+    return row.getparent().tag == "thead" or cells == {"th"}
 
 
 def number_of(element: Any, name: str, most: int = _MOST_SPANNED) -> int:
@@ -349,7 +317,6 @@ def number_of(element: Any, name: str, most: int = _MOST_SPANNED) -> int:
 
 _LEAST_MAIN_TEXT = 250  # characters; with fewer, the main text may not have been found
 _MOST_OF_IT = 0.9
-_NAVIGATION = ("aside", "footer", "form", "menu", "search")
 
 
 def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[TextBlock]:
@@ -363,22 +330,21 @@ def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[
     extracted: Any = bare_extraction(page, favor_recall=True, include_comments=False, include_tables=True, deduplicate=False)
     parts = [] if extracted is None or extracted.body is None else ["".join(part.itertext()) for part in extracted.body.iter()]
     wholes = set(map(_letters, parts)) - {""}
-    chosen = [_letters(text) in wholes for text in texts]
     weights: Counter[Any] = Counter()
-    for (element, _), text, is_chosen in zip(blocks, texts, chosen, strict=True):
-        for around in (element, *element.iterancestors()) if is_chosen else ():
+    for (element, _), text in zip(blocks, texts, strict=True):
+        for around in (element, *element.iterancestors()) if _letters(text) in wholes else ():
             weights[around] += len(text)
     whole = max(weights.values(), default=0)
     if whole < _LEAST_MAIN_TEXT:
         return [block for _, block in blocks]
-    holding = [around for around, weight in weights.items() if weight >= _MOST_OF_IT * whole]
+    holding = (around for around, weight in weights.items() if weight >= _MOST_OF_IT * whole)
     holder = max(holding, key=lambda around: sum(1 for _ in around.iterancestors()))
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
-    aside |= set(page.iter(*_NAVIGATION)) - {holder, *holder.iterancestors()}
+    aside |= set(page.iter(*WORDS["navigation"])) - {holder, *holder.iterancestors()}
     marked = []
-    for (element, block), is_chosen in zip(blocks, chosen, strict=True):
+    for (element, block), text in zip(blocks, texts, strict=True):
         around = [element, *element.iterancestors()]
-        is_outside = not is_chosen and (holder not in around or not aside.isdisjoint(around))
+        is_outside = _letters(text) not in wholes and (holder not in around or not aside.isdisjoint(around))
         marked.append(replace(block, outside=block.outside or is_outside))
     return marked
 

@@ -7,7 +7,7 @@ named in a note, and the text in their braces is read.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -33,7 +33,11 @@ def _table(kind: str) -> dict[str, tuple[str, str]]:
 
 _MACROS, _ENVIRONMENTS = _table("macros"), _table("environments")
 _SYMBOLS: dict[str, str] = _DATA["symbols"]
+_SLIDES: list[str] = _DATA["slides"].split()
 _UNITS: dict[str, str] = dict(pair.split("=") for pair in _DATA["units"].split())
+_ABOUT = "x-about"
+"""Element in a cell that tells of the line above its row, or of the rows and columns that it spans."""
+
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n\s*)")
 _SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
@@ -106,27 +110,15 @@ class _Latex:
     """Writes a document as HTML; items, rows and cells end where others begin, as the parser of HTML knows."""
 
     def __init__(self, text: str, source: str) -> None:
-        self._text = text
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        from pylatexenc.latex2text import get_default_latex_context_db as texts
+        from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
+        from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
+
         self._macros = dict(_MACROS)
         own = dict(_OWN.findall(source))  # one with several arguments may cite any of them
         for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name) and not own.get(name)}:
             self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
         self._own = own.keys() - self._macros.keys()
-        self._footnotes = count(1)
-        self._is_in_note = self._is_in_table = False
-        self._known: set[str] = set()
-        self._written: list[str] = []
-        self._notes: list[str] = []
-        self._line = 1
-        self.unknown: dict[str, None] = {}
-
-    def read(self) -> str:
-        """Return the document as HTML."""
-        from pylatexenc.latex2text import get_default_latex_context_db as texts
-        from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
-        from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
-
         context = get_default_latex_context_db()
         macros = [MacroSpec(name, arguments) for name, (arguments, _) in self._macros.items()]
         environments = [EnvironmentSpec(name, arguments) for name, (arguments, _) in _ENVIRONMENTS.items() if arguments]
@@ -137,7 +129,17 @@ class _Latex:
         context.add_context_category("signs", macros=[MacroSpec(name, "") for name in spoken])
         context.set_unknown_macro_spec(MacroSpec("", "*["))
         context.set_unknown_environment_spec(EnvironmentSpec("", "["))
-        nodes, _, _ = LatexWalker(self._text, latex_context=context, tolerant_parsing=True).get_latex_nodes()
+        self._walker = LatexWalker(text, latex_context=context, tolerant_parsing=True)
+        self._footnotes = count(1)
+        self._is_in_note = self._is_in_table = False
+        self._written: list[str] = []
+        self._notes: list[str] = []
+        self._line = 1
+        self.unknown: dict[str, None] = {}
+
+    def read(self) -> str:
+        """Return the document as HTML."""
+        nodes, _, _ = self._walker.get_latex_nodes()
         document = next((node for node in nodes if getattr(node, "environmentname", "") == "document"), None)
         for node in nodes if document is not None else ():
             if _macro(node) == "title":
@@ -163,7 +165,7 @@ class _Latex:
             name = _macro(node)
             if name and name not in self._known and (name in self._own or type(following).__name__ == "LatexGroupNode"):
                 self.unknown[name] = None
-            self._line = bisect_right(self._starts, node.pos)
+            self._line = self._walker.pos_to_lineno_colno(node.pos)[0]
             self._read(node, type(node).__name__)
 
     def _shown(self, node: Any) -> str:
@@ -174,7 +176,7 @@ class _Latex:
         if kind == "LatexCharsNode":
             position = node.pos
             for number, part in enumerate(_PARAGRAPH.split(node.chars)):
-                self._line = bisect_right(self._starts, position)
+                self._line = self._walker.pos_to_lineno_colno(position)[0]
                 self._add("", "p") if number % 2 else self._add(part)
                 position += len(part)
         elif kind == "LatexGroupNode":
@@ -191,28 +193,42 @@ class _Latex:
         elif kind == "LatexSpecialsNode":
             if node.specials_chars == "&" and self._is_in_table:
                 self._begin("td")
-            elif "\n" in node.specials_chars:
-                self._add("", "p")
             else:
                 self._add(_plain(node))
 
-    def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912 -- a branch for each kind of macro
+    def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912, PLR0915 -- a branch for each kind of macro
         shown = self._shown(node)
         groups, options = _arguments(node)
         last = _inner(groups[-1]) if groups else ""
         if shown == "cite":
             self._cite(last or f"\\{name}")
-        elif not shown:
-            self._read_other(node, name, groups, options)
+        elif shown == "p":
+            self._add("", "p")
+        elif shown == "br":
+            for tag in ("tr", "td") if self._is_in_table else ("br",):
+                self._begin(tag)
+        elif shown == "rule":
+            self._add("", _ABOUT, name=name)
         elif shown == "item":
             self._begin("li")
             self._walk(options)
             self._add(" ")
+        elif name in _SYMBOLS:
+            self._add(_SYMBOLS[name])
+        elif not shown:
+            if name == "verb":
+                self._within("code", groups)
+            elif groups and len(name) > 1:  # nothing is known of it, or it changes how its argument looks
+                self._walk(groups[-1:])
+            else:  # a sign, or a letter with an accent
+                self._add(_plain(node))
+            if node.macro_post_space and name not in self._known:  # "\\bee [1]"
+                self._add("".join(option.latex_verbatim() for option in options))
         elif not groups or shown == "-":
             pass
         elif shown.isdecimal():
             if name in ("multicolumn", "multirow") and self._is_in_table:
-                self._add("", _SPANS, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
+                self._add("", _ABOUT, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
             self._walk(groups[int(shown) - 1 :][:1])
         elif shown == "quotation":
             self._within("blockquote" if "block" in name else "q", groups[-1:])
@@ -241,27 +257,6 @@ class _Latex:
         else:
             self._within(shown, groups[-1:])
 
-    def _read_other(self, node: Any, name: str, groups: Sequence[Any], options: Sequence[Any]) -> None:
-        """Read a macro that is not in the table: it changes how its argument looks, or nothing is known of it."""
-        if name in ("par", "newpage", "clearpage"):
-            self._add("", "p")
-        elif name == "\\" and self._is_in_table:
-            self._begin("tr")
-            self._begin("td")
-        elif name == "\\":
-            self._begin("br")
-        elif name in _RULES:
-            self._add("", _RULE, name=name)
-        elif name in _SYMBOLS:
-            self._add(_SYMBOLS[name])
-        else:
-            if groups and len(name) > 1:
-                self._walk(groups[-1:])
-            else:  # a sign, or a letter with an accent
-                self._add(_plain(node))
-            if node.macro_post_space and name not in self._known:  # "\\bee [1]"
-                self._add("".join(option.latex_verbatim() for option in options))
-
     def _cite(self, keys: str) -> None:
         for key in filter(None, (key.strip() for key in _COMMENT.sub("", keys).split(","))):
             if self._is_in_note:  # "see \cite{key}": the work is found by the key as text
@@ -288,65 +283,54 @@ class _Latex:
         if tag == "-":
             return
         outer, self._is_in_table = self._is_in_table, tag == "table"
+        (groups, options), nodes = _arguments(node), list(node.nodelist)
         if self._is_in_table:
-            caption = [each for each in node.nodelist if _macro(each) == "caption"]
-            self._walk(caption)
+            captions = [each for each in nodes if _macro(each) == "caption"]
+            self._walk(captions)
             self._begin("table")
             self._begin("tr")
-            self._within("td", [each for each in node.nodelist if each not in caption])
-            self._written.append("</table>")
+            self._within("td", [each for each in nodes if each not in captions])
         else:
-            groups, options = _arguments(node)
             self._begin(tag)
-            nodes = list(node.nodelist)
-            if (
-                name in ("frame", "block", "alertblock", "exampleblock")
-                and nodes
-                and type(nodes[0]).__name__ == "LatexGroupNode"
-            ):
-                self._within("h3", nodes[:1])  # the title of a slide
-                del nodes[:1]
+            if name in _SLIDES and [type(each).__name__ for each in nodes[:1]] == ["LatexGroupNode"]:
+                self._within("h3", [nodes.pop(0)])  # its title
             self._walk(nodes)
             if "quote" in name:  # who is quoted
                 self._walk(options if name == "displayquote" else ())
                 self._cite(",".join(map(_inner, groups)))
-            self._written.append(f"</{tag}>")
+        self._written.append(f"</{tag}>")
         self._is_in_table = outer
-
-
-_RULES = ("midrule", "hline", "endhead", "endfirsthead")
-_RULE, _SPANS = "x-rule", "x-spans"
-"""Elements in a cell that tell of the line above its row, and of the rows and columns that it spans."""
 
 
 def _settle(table: Any) -> None:
     """Make the rows above the first rule below a row the heads of a table, and leave out cells that one above covers."""
     from lxml import etree
 
-    heads = dict.fromkeys(_RULES, 0)
+    heads = Counter[str]()
     rows: list[Any] = []
     for row in [each for each in table.iter("tr") if next(each.iterancestors("table")) is table]:
-        for rule in row.iter(_RULE):
-            heads[rule.get("name", "")] = heads[rule.get("name", "")] or len(rows)
+        for about in row.iter(_ABOUT):
+            rule = about.get("name", "")
+            heads[rule] = heads[rule] or len(rows)
         if "".join(row.itertext()).strip() or next(row.iter(MARK), None) is not None:
             rows.append(row)
         else:
             row.getparent().remove(row)
     n_heads = heads["endhead"] or heads["endfirsthead"] or heads["midrule"] or heads["hline"]
-    below: dict[int, int] = {}
+    below = Counter[int]()
     for number, row in enumerate(rows):
         column = 0
         for cell in list(row):
-            for spans in cell.iter(_SPANS):
-                cell.attrib.update(spans.attrib)
-            if below.get(column, 0) and not "".join(cell.itertext()).strip():
+            for about in cell.iter(_ABOUT):
+                cell.attrib.update(about.attrib)
+            if below[column] and not "".join(cell.itertext()).strip():
                 below[column] -= 1
                 row.remove(cell)
             elif (cell.get("rowspan") or "").isdecimal():
                 below[column] = number_of(cell, "rowspan") - 1
             column += number_of(cell, "colspan")
             cell.tag = "th" if number < n_heads else "td"
-    etree.strip_elements(table, _RULE, _SPANS, with_tail=False)
+    etree.strip_elements(table, _ABOUT, with_tail=False)
 
 
 def _arguments(node: Any) -> tuple[list[Any], list[Any]]:

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-_LONGEST_INLINE = 4_000  # characters that are parsed together: a parser's work on brackets and emphasis may be quadratic
+_TOGETHER = re.compile("|".join(rf".{{1,4000}}{end}" for end in (r"\Z", r"\n", r"\. ", " ", "")), re.DOTALL)
+"""What is parsed together, up to the end of a line, sentence or word: a parser's work on brackets may be quadratic."""
+
 _DEEPEST = 100  # nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
-_WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
+_WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(\n.*\n)[ \t]*\1\s*", re.IGNORECASE | re.DOTALL)
 _NEVER_CLOSED = re.compile(
     r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
     re.IGNORECASE | re.DOTALL,
@@ -69,13 +71,9 @@ def markdown_parser() -> MarkdownIt:
 def _inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type == "inline":
-            token.children, rest = [], token.content
-            while rest:
-                cuts = (rest.rfind(gap, 1, _LONGEST_INLINE) + len(gap) for gap in ("\n", ". ", " "))
-                end = next((cut for cut in cuts if cut > len(". ")), _LONGEST_INLINE)
-                end = end if len(rest) > _LONGEST_INLINE else len(rest)
-                state.md.inline.parse(rest[:end], state.md, state.env, token.children)
-                rest = rest[end:]
+            token.children = []
+            for part in _TOGETHER.findall(token.content):
+                state.md.inline.parse(part, state.md, state.env, token.children)
 
 
 def _bare_link(state: StateInline, silent: bool) -> bool:
@@ -129,11 +127,8 @@ def read_markdown(text: str, where: str) -> Document:
 
 def _unwrapped(text: str) -> str:
     """Return a document without the code fence around all of it; its lines keep their numbers."""
-    opened, body = _WRAPPED.match(text), text.rstrip()
-    last = body[body.rfind("\n") + 1 :]
-    if opened is None or last.strip() != opened[1]:
-        return text
-    return "\n" * text.count("\n", 0, opened.end()) + body[opened.end() : -len(last)]
+    wrapped = _WRAPPED.fullmatch(text)
+    return text if wrapped is None else "\n" * text.count("\n", 0, wrapped.start(2)) + wrapped[2]
 
 
 def _parsed(text: str) -> list[Token]:

@@ -35,11 +35,14 @@ _NUMBER = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}\Z")
 
 
 class _Line(NamedTuple):
-    """A printed line: its page, its text, and the stretches of that, each with whether it is a raised number."""
+    """A printed line: its page, and the stretches of its text, each with whether it is a raised number."""
 
     page: int
-    text: str
     stretches: Sequence[tuple[str, bool]]
+
+    @property
+    def text(self) -> str:
+        return "".join(text for text, _ in self.stretches)
 
 
 def read_pdf(data: bytes, where: str) -> Document:
@@ -49,11 +52,10 @@ def read_pdf(data: bytes, where: str) -> Document:
 
     pages: list[list[_Line]] = []
     damaged: list[Exception] = []
+    reason = ""
     try:
         reader = PdfReader(BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise FileNotDecryptedError  # noqa: TRY301
-        title, n_pages = str((reader.metadata.title if reader.metadata else None) or ""), len(reader.pages)
+        title, n_pages = str((reader.metadata and reader.metadata.title) or ""), len(reader.pages)
         for number in range(n_pages):
             try:
                 pages.append(_lines_of(reader.pages[number], number + 1))
@@ -64,20 +66,19 @@ def read_pdf(data: bytes, where: str) -> Document:
                 pages.append([])
         if pages and len(damaged) == n_pages:
             raise damaged[0]  # noqa: TRY301
-    except (FileNotDecryptedError, DependencyError):
-        raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
-    except LimitReachedError as error:
-        raise SourceError(
-            f"{where}: a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); "
-            "save it again as a plain PDF, or omit it"
-        ) from None
     except MemoryError:
         raise
+    except (FileNotDecryptedError, DependencyError):
+        reason = "the PDF is encrypted; save it without a password"
+    except LimitReachedError as error:
+        reason = f"a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); omit it"
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
-        raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
+        reason = f"the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
+    if reason:
+        raise SourceError(f"{where}: {reason}")
     empty = [str(number) for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
-    without = f"{where}: no text on page {', '.join(empty[:10])}{', ...' * (len(empty) > 10)}; "
-    without += "recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
+    shown = ", ".join([*empty[:10], *["..."] * (len(empty) > 10)])
+    without = f"{where}: no text on page {shown}; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
     if len(empty) == len(pages):
         raise SourceError(without)
     notes = [without] * bool(empty) + [f"{where}: {len(damaged):,} damaged pages could not be read"] * bool(damaged)
@@ -108,7 +109,7 @@ def _lines_of(page: PageObject, number: int) -> list[_Line]:
         lines.extend([(other, False)] for other in others)
 
     page.extract_text(visitor_text=add)
-    return [_Line(number, "".join(text for text, _ in line), line) for line in map(_spaced, lines)]
+    return [_Line(number, _spaced(line)) for line in lines]
 
 
 def _spaced(line: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
@@ -118,9 +119,7 @@ def _spaced(line: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
         spaced = re.sub(r"\s+", " ", text)
         spaced = spaced.lstrip() if not kept or kept[-1][0][-1:] == " " else spaced
         kept += [(spaced, is_raised)] if spaced else []
-    if kept:
-        kept[-1] = kept[-1][0].rstrip(), kept[-1][1]
-    return kept
+    return [*kept[:-1], *((text.rstrip(), is_raised) for text, is_raised in kept[-1:])]
 
 
 def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
@@ -220,7 +219,7 @@ def _without_footnotes(lines: Sequence[_Line]) -> tuple[Sequence[_Line], list[tu
             start = _FOOTNOTE.match(lines[at].text)
             if start and int(start[1]) == marked:
                 rest = lines[at].text[start.end() :]
-                first = _Line(lines[at].page, rest, [(rest, False)])
+                first = _Line(lines[at].page, [(rest, False)])
                 notes.insert(0, (start[1], [first, *(line for line in lines[at + 1 : end] if line.text)]))
                 end = at
                 break

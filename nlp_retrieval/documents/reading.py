@@ -23,19 +23,18 @@ LARGEST_FILE = 50 * 2**20  # bytes
 LARGEST_TEXT = 20 * 2**20
 """Characters of text of one document."""
 
-READ_HERE = {"text": LARGEST_FILE, "html": 2**18, "markdown": 2**15, "bibliography": 100_000}
-"""Bytes (of a bibliography: characters) that this process reads itself, since even a malicious text takes only seconds."""
-
-SUFFIXES = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".xhtml": "html"}
-SUFFIXES |= {".tex": "latex", ".latex": "latex", ".pdf": "pdf", ".docx": "docx", ".docm": "docx"}
-MEDIA_TYPES = {
-    "text/plain": "text",
-    "text/markdown": "markdown",
-    "text/html": "html",
-    "application/xhtml+xml": "html",
-    "application/pdf": "pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+_KINDS = {  # suffixes, media types, and the most bytes that this process reads itself: even a malicious text takes only seconds
+    "text": (".txt", "text/plain", LARGEST_FILE),
+    "markdown": (".md .markdown", "text/markdown", 2**15),
+    "html": (".html .htm .xhtml", "text/html application/xhtml+xml", 2**18),
+    "latex": (".tex .latex", "", 0),
+    "pdf": (".pdf", "application/pdf", 0),
+    "docx": (".docx .docm", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", 0),
+    "bibliography": ("", "", 100_000),
 }
+SUFFIXES = {suffix: kind for kind, (suffixes, _, _) in _KINDS.items() for suffix in suffixes.split()}
+MEDIA_TYPES = {media_type: kind for kind, (_, media_types, _) in _KINDS.items() for media_type in media_types.split()}
+READ_HERE = {kind: most for kind, (_, _, most) in _KINDS.items()}
 _NEEDED = ("lxml", "trafilatura", "w3lib", "cssselect2", "markdown_it", "mdit_py_plugins", "pylatexenc", "pypdf", "mammoth")
 _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an old Word file, or a DOCX with a password; save it as DOCX without one",
@@ -111,7 +110,7 @@ def read_document(data: bytes, name: str = "", media_type: str = "", kind: str =
         raise SourceError(f"{where}: larger than {LARGEST_FILE >> 20} MiB; split it up")
     if kind not in ("pdf", "docx"):
         data = decode_text(data, _declared(kind, data, media_type), where).encode("utf-8", "replace")
-    in_child = len(data) > READ_HERE.get(kind, 0)
+    in_child = len(data) > READ_HERE[kind]
     read: Document = read_in_child(kind, data, where, Document) if in_child else read_as(kind, data, where)
     if not read.text:
         raise SourceError(f"{where}: it has no visible text")

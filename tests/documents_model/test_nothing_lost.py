@@ -256,6 +256,7 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
     [
         ("eprint={arXiv:2101.00001v2}, archiveprefix={arXiv}", "", "https://arxiv.org/abs/2101.00001v2"),
         ("title={U}, year=2001", "(2001). T", ""),
+        ("author=undefined, year=2001", "undefined (2001). T", ""),
         ("link={https://a.example/x}", "", "https://a.example/x"),
         ("url={<https://a.example/x>}", "", "https://a.example/x"),
         ("url={https://a.example/x; https://a.example/y}", "", "https://a.example/x"),

@@ -170,6 +170,7 @@ def test_latex_is_read() -> None:
     assert [one.mark for one in report.missing] == ["nokey"]
     assert report.sentences[-1].text == "Wasps fly, as the site says."
     assert report.notes == ["a.tex: \\input{more.tex} was not followed; audit that file too"]
+    assert read_report(read_text(r"Write \lstinline|\cite{x}| or \verb+\cite{y}+.", "latex")).citations == []
 
 
 HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.example">x</a></nav><h1>On Bees</h1>
