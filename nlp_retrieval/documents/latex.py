@@ -202,7 +202,7 @@ class _Latex:
         last = _inner(groups[-1]) if groups else ""
         if shown == "cite":
             self._cite(last or f"\\{name}")
-        elif shown == "p":
+        elif shown == "par":
             self._add("", "p")
         elif shown == "br":
             for tag in ("tr", "td") if self._is_in_table else ("br",):
