@@ -455,8 +455,10 @@ def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool, closed: 
             return digits.scaled(factor, scale.end() - dot, exact or (0.5 if numeric else 0.0))
         if numeric and (short := (_SHORT_SCALE if money else _ATTACHED_SCALE).match(plain, end)):
             return digits.scaled(_SHORT[short[1].lower()], short.end(), exact or 0.5)
-        if numeric and _LONE_M.match(plain, end) and not digits.others:  # metres, or millions
-            digits = digits._replace(others=(digits.value * 1e6,))
+        if numeric and _LONE_M.match(plain, end) and not digits.others:
+            if (counted := UNIT.match(plain, end + 1)) and counted[0].endswith(("s", "people")):  # "1.2m households"
+                return digits.scaled(1e6, end + 1, exact or 0.5)
+            digits = digits._replace(others=(digits.value * 1e6,))  # metres, or millions
     return digits._replace(exact=0.0) if digits.is_count else digits
 
 

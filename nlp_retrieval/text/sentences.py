@@ -118,10 +118,10 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
     if word.isdigit():
         return len(word) <= 2 and following in _WORDS["after ordinals"]
     dotted = "." in word and all(len(part) <= 2 for part in word.split(".")) and not word.replace(".", "").isdigit()
-    if lower in _WORDS["sometimes last"] or dotted:
-        return following not in _WORDS["first words"]
     if len(word) == 1 and word.isupper():
         return following not in _WORDS["first words"] and _names(before)
+    if lower in _WORDS["sometimes last"] or dotted:
+        return following not in _WORDS["first words"]
     return len(word) == 1 and word.isalpha() and len(following) == 1  # "z. B."
 
 

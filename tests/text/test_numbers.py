@@ -29,6 +29,7 @@ SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
         # English and Indian groups
         ("1,502,113.75 of 12,345", [1_502_113.75, 12_345]),
         ("5 lakh, 2.5 crore, 1.2 lakh crore", [5e5, 2.5e7, 1.2e12]),
+        ("1.2m people, 3m barrels, 100m hurdles", [1.2e6, 3e6, 100]),
         ("5k users, 3M users, $2.5m, \u00a37mn, US$1.2tn", [5e3, 3e6, 2.5e6, 7e6, 1.2e12]),
         ("two hundred and fifty thousand, twenty-five million, half a million", [250e3, 25e6, 0.5e6]),
         ("3.2e-5, 1E6, 1.5 \u00d7 10^6, 1.5 x 10\u2076, 2\u00b710\u207b\u00b3, 10^6, 10\u2079",

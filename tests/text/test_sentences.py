@@ -24,7 +24,15 @@ def sentences(text: str) -> list[str]:
         ["The ratio is 1.5.", "Next comes the sum.", "1.2 Methods are old."],
         ["Cells died.", "p53 was active.", "დედა მოვიდა.", "მამა წავიდა."],
         ["People have MS.", "Ruth Ellerby does not.", "It has the notes C, E, and G.", "Advance sells parts."],
-        ["« Elle part. »", "L'eau d'env. 300 bars monte.", "»Ich gehe.«", "„Er blieb.“", "»Im Jahr 9 v. Chr. nicht.«"],
+        [
+            "« Elle part. »",
+            "L'eau d'env. 300 bars monte.",
+            "»Ich gehe.«",
+            "„Er blieb.“",
+            "»Im Jahr 9 n. Chr. nicht.«",
+            "It is at 65° N.",
+            "Ice is there.",
+        ],
         ["Prof. Dr. med. Kern kam am 1. Jan. 2020.", "Es waren rd. 2 Mio. Gäste.", "Es kostete 3 Mio.", "Die Stadt zahlt."],
     ],
 )

@@ -26,7 +26,7 @@ _NEUTRAL = re.compile(
 )
 _NONE = re.compile(r"\b(?:no|not|nor|never|without|neither|lacks?)\b", re.IGNORECASE)
 _OTHER = re.compile(
-    r"\b(?:since|rose|risen|grew|grown|increased?|accounts?|accounted|contribut\w{1,6}|represents?|share|"
+    r"\b(?:since|rose|risen|grew|grown|increased?|accounts?|accounted|contribut(?:e[sd]?|ing)|represents?|share|"
     r"(?:projected|expected|forecast) to|annual (?:average|growth)|"
     r"renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG)))\b",
     re.IGNORECASE | re.DOTALL,
@@ -40,7 +40,7 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 """What was reached: a target only where its year is told as one ("by 2030")."""
-
+_REACHED = re.compile(r"\b(?:was|were|has been|have been)\s(?:achieved|observed|recorded|registered|reached)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;,]\s|\s(?:but|while|whereas)\s")
 _RATIO = re.compile(r"\bper (?:capita|person|head|inhabitant|unit of GDP)\b|\bintensity\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:un)?conditional(?=ly\b|\b)", re.IGNORECASE)
@@ -119,7 +119,7 @@ def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
         return False  # what a target is measured against
     aims = any(year.role == "target" for year in years_of(clause))
     return not _OTHER.search(before[-_BEFORE:]) and (
-        aims or not _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
+        aims or not (_REACHED.search(clause) or _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin))
     )
 
 

@@ -29,7 +29,9 @@ _POINTS_BACK = re.compile(
 )
 _NOT, _CHANGING, _WORD_OF_CHANGE = pattern("not"), pattern("changing"), pattern("changing", r"(?:{})\Z")
 _DENIED_CHANGE = re.compile(
-    rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?{_CHANGING.pattern}|{pattern('unchanged').pattern}", re.IGNORECASE
+    rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?{_CHANGING.pattern}|{pattern('unchanged').pattern}"
+    rf"|{_CHANGING.pattern}\s(?:[\w-]+\s){{0,6}}?{pattern('denied after').pattern}",
+    re.IGNORECASE,
 )
 _COMPARED = frozenset("statistical statistic measur no frequent common likel often found show made make evidenc".split())
 _NEXT = 40

@@ -40,6 +40,8 @@ GRADES = "Grades improved\n\nGrades did not change in the two years of the pilot
         ("Car traffic fell.", "Car traffic fell, whereas bus traffic was unchanged.", "", "Car traffic fell"),
         ("Bus traffic fell.", "Car traffic fell, whereas bus traffic was unchanged.", "bus traffic was unchanged", "Car"),
         ("The drug cut risk.", "We found no evidence that the drug reduces risk.", "no evidence that the drug", "We found"),
+        ("Die Ernte sank.", "2019 \u00e4nderte sich die Ernte kaum.", "\u00e4nderte sich die Ernte kaum", "2019"),
+        ("Pain did not differ between groups.", "Pain fell by 2 in both groups (difference 0.2; P = 0.49).", "", "Pain"),
         ("Die Ernte stieg.", "Die Ernte hat sich nicht ver\u00e4ndert.", "nicht ver\u00e4ndert", "Die Ernte"),
         (
             "La qualit\u00e9 s'est am\u00e9lior\u00e9e.",
