@@ -27,7 +27,6 @@ from nlp_retrieval.text.quotations import fold as fold
 from nlp_retrieval.text.quotations import located as located
 from nlp_retrieval.text.quotations import places_of as places_of
 from nlp_retrieval.text.quotations import sentences_around as sentences_around
-from nlp_retrieval.text.registered_names import has_other_brackets as has_other_brackets
 from nlp_retrieval.text.registered_names import registered_name as registered_name
 from nlp_retrieval.text.sentences import CLOSERS as CLOSERS
 from nlp_retrieval.text.sentences import ENDS as ENDS

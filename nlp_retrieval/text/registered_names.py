@@ -1,8 +1,7 @@
-"""Hosts in addresses, and their registered names, by the public suffixes of registries."""
+"""Registered names of hosts, by the public suffixes of registries."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,21 +9,6 @@ from nlp_retrieval.errors import DependencyError, install
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
-
-_BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
-
-
-def has_other_brackets(netloc: str) -> bool:
-    """Return whether there are brackets other than those around the whole host; Python would read what they hold as the host.
-
-    Args:
-        netloc: of an address, as ``urlsplit`` gives it.
-
-    Examples:
-        >>> has_other_brackets("[::1]:8080"), has_other_brackets("exa[mple.org")
-        (False, True)
-    """
-    return ("[" in netloc or "]" in netloc) and _BRACKETED.fullmatch(netloc) is None
 
 
 def registered_name(host: str) -> str:

@@ -47,8 +47,8 @@ for text in (chr(0xd7ff) * N, chr(0xd800) * N):
         f"{_FROM}.text.sentences import sentences_of\n{_FROM}.retrievers.link_graph.extractors import sentence_at",
     ),
     "titles": in_all(
-        "normalize_title(text), has_other_brackets(text)",
-        f"{_FROM}.text.titles import normalize_title\n{_FROM}.text.registered_names import has_other_brackets",
+        "normalize_title(text)",
+        f"{_FROM}.text.titles import normalize_title",
     ),
     "words": in_all(
         "[words.split(text, passage=True) for words in ALL], stems.words(text), unaccented(text)",

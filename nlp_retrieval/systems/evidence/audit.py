@@ -6,24 +6,23 @@ A citation is judged by the cited source alone: not by a search over all sources
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
-from nlp_retrieval.errors import QueryError
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
-from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, Reading
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.lookups.checks import Reason
 from nlp_retrieval.systems.evidence.reviews import Review, Reviews
-from nlp_retrieval.systems.evidence.verdict.claims import judge_passages
+from nlp_retrieval.systems.evidence.verdict.claims import judge_passages, stored_texts
 from nlp_retrieval.systems.evidence.verdict.deciding import (
     MOST_TOGETHER,
-    DecidedBy,
     Decider,
+    Decision,
     Question,
     Together,
     Verdict,
@@ -47,21 +46,16 @@ AuditReason = Reason | Literal["another source", "changed source", "too long", "
 
 @dataclass(frozen=True)
 class AuditRow(ByKey):
-    """Result of an audit for one citation; it is read by key, too: ``row["status"]``, ``row["actual_passage"]``.
-
-    ``passage`` is the nearest one of its source, ``sentence`` the span of what decides in it, and ``part`` what of the claim
-    this source supports, where only several together support all of it.
-    """
+    """Result of an audit for one citation, with the nearest passage of its source, and the span of what decides in it."""
 
     citation: Citation
     status: AuditStatus
-    reason: AuditReason
-    support_score: float
-    passage: EvidencePassage | None
-    sentence: tuple[int, int]
-    other_source: str
-    detail: str
-    decided_by: DecidedBy = ""
+    reason: AuditReason = ""
+    support_score: float = 0.0
+    passage: EvidencePassage | None = None
+    sentence: tuple[int, int] = (0, 0)
+    other_source: str = ""
+    detail: str = ""
     review: Review | None = None
     part: str = ""
 
@@ -121,28 +115,19 @@ class CitationAudit:
     rows: list[AuditRow]
 
 
-_LONGEST_SOURCE = 40_000
-"""Longest source that is read whole, in characters; of a longer one, only the passages that a search in it finds are read."""
-
-_PASSAGES_OF_LONG_SOURCE = 60
 _OTHER_SOURCES = 8
 _EARLIER_VERSIONS = 5
 _LONGEST_SENTENCE = 2_000
 """Longest sentence, in characters; a sentence that a verifier reads only in part must not pass."""
 
 
-_Begins = list[tuple[int, EvidencePassage]]
-"""Passages of a source, and where each begins in what is read of it."""
-
-
 class CitationAuditor:
     """Audits the citations of reports.
 
-    What can be looked up overrules the verifier: every number, date and quotation of the sentence has to be in the source, no
-    number only for something else, and no sentence of the source may say the same except for a negation, an opposite word, or a
-    name that the source lacks. Where nothing is against a citation, it passes if the source says it word for word, or if the
-    verifier is sure; it is weak from the threshold on. Where a sentence has several sources, each counts that supports a part
-    of it, if together they support all of it.
+    What can be looked up overrules the verifier: numbers, dates, quotations and names that the source lacks, and a negation, an
+    opposite word or another subject in it. Where nothing is against a citation, it passes if the source says it word for word,
+    or if the verifier is sure; it is weak from the threshold on. Of several sources of a sentence, each counts that supports a
+    part of it, if together they support all of it.
 
     Args:
         index: of the sources.
@@ -189,139 +174,102 @@ class CitationAuditor:
         """
         if not isinstance(report, str | CitedReport):
             report = cited_claims(report)
-        read = self.located(read_report(report) if isinstance(report, str) else report)
+        read = read_report(report) if isinstance(report, str) else report
+        works = _CitedSources(self.index)
+        judged: dict[Citation, tuple[AuditRow, SourceVersion | None]] = {}
         rows: list[AuditRow] = []
-        judged: dict[tuple[str, str, str, bool], AuditRow] = {}
+        sources: list[SourceVersion | None] = []
         for citation in read.citations:
-            same = (citation.sentence, citation.url, citation.mark, citation.quoted)
+            same = replace(citation, number=0, line=0, place=0)
             if same not in judged:
-                judged[same] = self.row(citation)
-            rows.append(replace(judged[same], citation=citation))
+                judged[same] = self._row(citation, works)
+            row, source = judged[same]
+            rows.append(replace(row, citation=replace(citation, url=row.citation.url)))
+            sources.append(source)
             if progress is not None:
                 progress(len(rows), len(read.citations))
         for sentence in read.sentences:
             if 1 < len(sentence.citations) <= MOST_TOGETHER:
                 there = slice(sentence.citations[0] - 1, sentence.citations[-1])
-                rows[there] = self._together(rows[there])
-        return CitationAudit(read, [replace(row, review=self.reviews.of(row.citation)) for row in rows])
+                rows[there] = self._together(rows[there], sources[there])
+        read = works.noted(read, [row.citation for row in rows])
+        reviews = [self.reviews.of(row.citation, source) for row, source in zip(rows, sources, strict=True)]
+        return CitationAudit(read, [replace(row, review=review) for row, review in zip(rows, reviews, strict=True)])
 
     def located(self, report: CitedReport) -> CitedReport:
-        """Return a report whose citations have the address under which the index has their work.
+        """Return a report whose citations have the address under which the index has their work."""
+        works = _CitedSources(self.index)
+        return works.noted(report, [replace(citation, url=works.find(citation)[0]) for citation in report.citations])
 
-        Of several addresses that is the first with a text. A work without one is looked for by its title: among all sources if
-        its reference has no address, else among files, since a page under another address is another page. The report's notes
-        name the sources that were found so.
-        """
-        urls: dict[tuple[str, tuple[str, ...], str], str] = {}
-        by_title: list[str] = []
-        titled: TitledSources | None = None
-        for citation in report.citations:
-            work = (citation.url, citation.other_urls, citation.title)
-            if work in urls:
-                continue
-            addresses = [url for url in (citation.url, *citation.other_urls) if url]
-            urls[work] = next((url for url in addresses if self.index.source(url) is not None), "")
-            if not urls[work] and citation.title and not any(map(self.index.was_deleted, addresses)):
-                titled = titled or TitledSources(self.index.sources())
-                named = titled.named_in(citation.title)
-                if named is not None and (not addresses or named.url.startswith("file:")):
-                    urls[work] = named.url
-                    by_title.append(_mark(citation))
-        citations = [replace(one, url=urls[one.url, one.other_urls, one.title] or one.url) for one in report.citations]
-        if not by_title:
-            return replace(report, citations=citations)
-        note = f"nothing is stored under their address, so these are judged by the source with their title: {listed(by_title)}"
-        return replace(report, citations=citations, notes=[*report.notes, note])
-
-    def row(self, citation: Citation) -> AuditRow:
-        """Audit one citation."""
-        if not citation.url:
+    def _row(self, citation: Citation, works: _CitedSources) -> tuple[AuditRow, SourceVersion | None]:
+        """Audit one citation; return its source, too."""
+        url, source = works.find(citation)
+        citation, length = replace(citation, url=url), len(citation.sentence)
+        if not url:
             problem = citation.problem or f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
-            return _unread(citation, "REVIEW", "no reference", problem)
-        source = self.index.source(citation.url)
-        if source is None:
-            return self._not_indexed(citation)
-        if len(citation.sentence) > _LONGEST_SENTENCE:
-            problem = f"the sentence has {len(citation.sentence):,} characters, and at most {_LONGEST_SENTENCE:,} are judged"
-            return _unread(citation, "REVIEW", "too long", f"{problem}; split it up")
-        try:
-            return self._judged(citation, source)
-        except QueryError:
-            if self.index.source(citation.url) is not None:
-                raise
-            return self._not_indexed(citation)  # another process deleted it since it was looked up
+            return AuditRow(citation, "REVIEW", "no reference", detail=problem), None
+        if source is not None and length > _LONGEST_SENTENCE:
+            problem = f"the sentence has {length:,} characters, and at most {_LONGEST_SENTENCE:,} are judged; split it up"
+            return AuditRow(citation, "REVIEW", "too long", detail=problem), source
+        reading = None if source is None else self.index.reading(source, citation.sentence)
+        if source is None or reading is None:
+            if self.index.was_deleted(url):
+                problem = "the source under this URL was deleted"
+                return AuditRow(citation, "SOURCE_NOT_INDEXED", "deleted source", detail=problem), None
+            return AuditRow(citation, "SOURCE_NOT_INDEXED", detail="no text was stored under this URL"), None
+        (decision,) = self._decider.decide([Question(citation.sentence, reading.text, reading.whole, citation.quoted)])
+        passage, sentence = _passage_at(reading, decision.judgement.sentence)
+        status, support = _STATUS.get(decision.verdict, "REVIEW"), decision.judgement.support
+        row = AuditRow(citation, status, decision.reason, support, passage, sentence, detail=decision.detail)
+        return (self._supported_elsewhere(row, decision, source) if status == "REVIEW" else row), source
 
-    def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
-        question, begins = self._question(citation, source)
-        (decision,) = self._decider.decide([question])
-        passage, span = _passage_at(begins, decision.judgement.sentence)
-        support = decision.judgement.support
-        if (status := _STATUS.get(decision.verdict)) is not None:
-            return AuditRow(citation, status, "", support, passage, span, "", decision.detail, decision.decided_by)
-        reason: AuditReason = decision.reason
-        other, detail = "", decision.detail
-        since = self._supporting_version(citation)
-        if since:
-            reason, detail = "changed source", f"{since} supports this, the newest does not: {detail}"
-        elif (
-            decision.verdict == "not found" and not citation.quoted and (other := self._other_source(citation.sentence, source))
-        ):
-            reason, detail = "another source", "another indexed source supports this"
-        return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail, decision.decided_by)
+    def _supported_elsewhere(self, row: AuditRow, decision: Decision, source: SourceVersion) -> AuditRow:
+        """Return a row that says whether an earlier version of its source or another source supports it."""
+        claim, quoted = row.claim, row.citation.quoted
+        for version in reversed(self.index.versions(row.cited_url)[:-1][-_EARLIER_VERSIONS:]):
+            reading = self.index.reading(version, claim)
+            if reading and self._decider.decide([Question(claim, reading.text, reading.whole, quoted)])[0].holds:
+                since = f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
+                detail = f"{since} supports this, the newest does not: {row.detail}"
+                return replace(row, reason="changed source", detail=detail)
+        if decision.verdict != "not found" or quoted:
+            return row
+        others = [candidate for candidate in self.index.search(claim, _OTHER_SOURCES) if candidate.key != source.key]
+        judged = judge_passages(self._decider, stored_texts(self.index, others), claim, others)
+        held = [candidate for candidate in judged if candidate.decision.holds]
+        if not held:
+            return row
+        other = max(held, key=lambda candidate: candidate.judgement.support).passage.url
+        return replace(row, reason="another source", detail="another indexed source supports this", other_source=other)
 
-    def _together(self, rows: list[AuditRow]) -> list[AuditRow]:
+    def _together(self, rows: list[AuditRow], sources: Sequence[SourceVersion | None]) -> list[AuditRow]:
         """Return the rows of a sentence, those that no source supports alone judged by all its sources together."""
-        judged = [number for number, row in enumerate(rows) if row.passage is not None]
-        citations = [rows[number].citation for number in judged]
-        sources = [source for citation in citations if (source := self.index.source(citation.url)) is not None]
-        passed = not any(rows[number].to_review for number in judged)
-        if passed or len({source.key for source in sources}) < 2 or len(sources) < len(judged):
+        read = [(number, source) for number, source in enumerate(sources) if source is not None and rows[number].passage]
+        passed = not any(rows[number].to_review for number, _ in read)
+        if passed or len({source.key for _, source in read}) < 2:
             return rows
-        read = [self._question(each, source) for each, source in zip(citations, sources, strict=True)]
-        result = judged_together(self._decider, [question for question, _ in read], [each.place for each in citations])
+        readings = [(number, self.index.reading(source, rows[number].citation.sentence)) for number, source in read]
+        judged = [(number, rows[number].citation, reading) for number, reading in readings if reading is not None]
+        if len(judged) < len(read):  # another process deleted one meanwhile
+            return rows
+        questions = [Question(one.sentence, reading.text, reading.whole, one.quoted) for _, one, reading in judged]
+        result = judged_together(self._decider, questions, [citation.place for _, citation, _ in judged])
         done = list(rows)
-        for at, number in enumerate(judged):
+        for at, (number, _, reading) in enumerate(judged):
             if rows[number].to_review:
-                others = listed([_mark(rows[other].citation) for other in judged if other != number])
-                done[number] = _as_part(rows[number], result, at, others, _passage_at(read[at][1], result.spans[at]))
+                others = listed([_mark(citation) for other, citation, _ in judged if other != number])
+                done[number] = _as_part(rows[number], result, at, others, _passage_at(reading, result.spans[at]))
         return done
 
-    def _question(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> tuple[Question, _Begins]:
-        """Ask by the whole stored text of a short source; of a long one by the passages nearest to the claim, in order."""
-        text, passages = self.index.read(source)
-        whole = f"{source.title}\n\n{text}"
-        if len(text) <= _LONGEST_SOURCE:
-            question = Question(citation.sentence, text, whole, citation.quoted)
-            return question, [(passage.start, passage) for passage in passages]
-        searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
-        starts = {window.start for window in searched}
-        chosen = [window for window in passages if window.start in starts] or _sharing_most_words(citation.sentence, passages)
-        begins, length = [], 0
-        for window in chosen:
-            begins.append((length, window))
-            length += len(window.content) + 2
-        read = "\n\n".join(window.content for window in chosen)
-        return Question(citation.sentence, read, whole, citation.quoted), begins
 
-    def _supporting_version(self, citation: Citation) -> str:
-        """Return the earlier version of a source that would have supported its citation, in words; empty if none."""
-        for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
-            question, _ = self._question(citation, version, newest=False)
-            if self._decider.decide([question])[0].holds:
-                return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
-        return ""
-
-    def _not_indexed(self, citation: Citation) -> AuditRow:
-        if self.index.was_deleted(citation.url):
-            return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
-        return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
-
-    def _other_source(self, claim: str, source: SourceVersion) -> str:
-        """Return the address of another source with a passage that supports the claim; empty if none is found."""
-        others = [candidate for candidate in self.index.search(claim, _OTHER_SOURCES) if candidate.key != source.key]
-        judged = judge_passages(self._decider, self.index, claim, others)
-        judged.sort(key=lambda candidate: -candidate.judgement.support)
-        return next((candidate.passage.url for candidate in judged if candidate.decision.holds), "")
+def _passage_at(reading: Reading, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
+    """Return the passage that holds most of a sentence of what was read, and the sentence's span in it."""
+    best, span, most = None, (0, 0), -1
+    for begin, passage in reading.begins:
+        start, end = max(0, sentence[0] - begin), min(len(passage.content), sentence[1] - begin)
+        if end - start > most:
+            best, span, most = passage, (max(0, start), max(0, start, end)), end - start
+    return best, span
 
 
 def _as_part(
@@ -344,7 +292,6 @@ def _as_part(
         sentence=there[1],
         other_source="",
         detail=f"with {others}: this source supports \u201c{part}\u201d",
-        decided_by=joined.decided_by,
         part=part,
     )
 
@@ -352,28 +299,6 @@ def _as_part(
 def _mark(citation: Citation) -> str:
     """Return the name of a citation in a sentence for people."""
     return f"[{citation.mark}]" if citation.mark else citation.title or citation.url
-
-
-def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:
-    return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)
-
-
-def _passage_at(begins: _Begins, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
-    """Return the passage that holds most of a sentence of the text, and the sentence's span in it."""
-    best, span, most = None, (0, 0), -1
-    for begin, passage in begins:
-        start, end = max(0, sentence[0] - begin), min(len(passage.content), sentence[1] - begin)
-        if end - start > most:
-            best, span, most = passage, (max(0, start), max(0, start, end)), end - start
-    return best, span
-
-
-def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[EvidencePassage]:
-    """Return the passages that share most words with a claim, in order; for a text that the index does not hold."""
-    wanted = set(words_of(claim))
-    shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
-    best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]
-    return [passages[number] for number in sorted(best)]
 
 
 # Finding the source that a reference names by its title alone, as lists without links name a paper or a report.
@@ -392,21 +317,52 @@ _ENDS = re.compile(
 """Where a title in an entry begins or ends."""
 
 
-class TitledSources:
-    """Sources by the titles that an entry may have, from one punctuation mark to another; of several the longest counts."""
+class _CitedSources:
+    """The sources of an index that citations name: by the first address with a text, else by their title.
 
-    def __init__(self, sources: Iterable[SourceVersion]) -> None:
-        self._sources: dict[tuple[str, ...], dict[str, SourceVersion]] = {}
-        for source in sources:
-            title = source.title.replace("_", " ")  # that of a file without a title is its name
-            for words in {words_of(title), *map(words_of, _PART.split(title))}:
-                if len(words) >= _FEWEST_WORDS:
-                    self._sources.setdefault(words, {})[source.url] = source
+    By its title, a work with an address is looked for among files alone: a page under another address is another page.
+    """
 
-    def named_in(self, entry: str) -> SourceVersion | None:
+    def __init__(self, index: EvidenceIndex) -> None:
+        self._index = index
+        self._found: dict[tuple[str, tuple[str, ...], str], tuple[str, SourceVersion | None]] = {}
+        self._titled: dict[tuple[str, ...], dict[str, SourceVersion]] | None = None
+        self._by_title: list[str] = []
+
+    def find(self, citation: Citation) -> tuple[str, SourceVersion | None]:
+        """Return the address of a citation's work, and its source there; the cited address and None if there is none."""
+        work = (citation.url, citation.other_urls, citation.title)
+        if work not in self._found:
+            addresses = [url for url in (citation.url, *citation.other_urls) if url]
+            stored = ((url, source) for url in addresses if (source := self._index.source(url)) is not None)
+            self._found[work] = next(stored, None) or self._find_by_title(citation, addresses)
+        return self._found[work]
+
+    def _find_by_title(self, citation: Citation, addresses: Sequence[str]) -> tuple[str, SourceVersion | None]:
+        if citation.title and not any(map(self._index.was_deleted, addresses)):
+            named = self._named_in(citation.title)
+            if named is not None and (not addresses or named.url.startswith("file:")):
+                self._by_title.append(_mark(citation))
+                return named.url, named
+        return citation.url, None
+
+    def _named_in(self, entry: str) -> SourceVersion | None:
         """Return the only source whose title an entry has; None if there is none, or several."""
+        if self._titled is None:
+            self._titled = {}
+            for source in self._index.sources():
+                title = source.title.replace("_", " ")  # that of a file without a title is its name
+                for words in {words_of(title), *map(words_of, _PART.split(title))}:
+                    if len(words) >= _FEWEST_WORDS:
+                        self._titled.setdefault(words, {})[source.url] = source
         parts = [words_of(part) for part in _ENDS.split(entry[:_LONGEST_ENTRY])[:_MOST_PARTS]]
         spans = combinations(range(len(parts) + 1), 2)  # a title may have punctuation of its own
-        titles = {tuple(chain.from_iterable(parts[first:last])) for first, last in spans} & self._sources.keys()
-        sources = list(self._sources[max(titles, key=len)].values()) if titles else []
+        titles = {tuple(chain.from_iterable(parts[first:last])) for first, last in spans} & self._titled.keys()
+        sources = list(self._titled[max(titles, key=len)].values()) if titles else []
         return sources[0] if len(sources) == 1 else None
+
+    def noted(self, report: CitedReport, citations: list[Citation]) -> CitedReport:
+        """Return a report with its citations as they were found, and a note that names those found by their titles."""
+        judged = "nothing is stored under their address, so these are judged by the source with their title"
+        notes = [f"{judged}: {listed(self._by_title)}"] if self._by_title else []
+        return replace(report, citations=citations, notes=[*report.notes, *notes])

@@ -97,7 +97,7 @@ def render_audit(audit: CitationAudit, rule: str = "") -> str:
 
 # JSON, for programs; the keys stay as they are within one format.
 
-FORMAT = 2
+FORMAT = 3
 _ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 

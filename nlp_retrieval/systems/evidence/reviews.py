@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 from nlp_retrieval.core import DatabaseFile, normalize
 from nlp_retrieval.errors import IndexDamagedError, InputError, nearest
 from nlp_retrieval.systems.evidence.citations.report import Citation
-from nlp_retrieval.systems.evidence.index.store import now
+from nlp_retrieval.systems.evidence.index.store import SourceVersion, now
 from nlp_retrieval.text import visible
 
 if TYPE_CHECKING:
@@ -94,16 +94,16 @@ class Reviews:
         with self._database.changing() as connection:
             connection.execute(
                 "INSERT INTO reviews (sentence, cited, version, decision, note, reviewer, moment) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*self._key(citation), *astuple(review)),
+                (*_key(citation, self.index.source(citation.url)), *astuple(review)),
             )
         return review
 
-    def of(self, citation: Citation) -> Review | None:
-        """Return the last review of a citation; None if there is none, or it was withdrawn."""
+    def of(self, citation: Citation, source: SourceVersion | None) -> Review | None:
+        """Return the last review of a citation of a source; None if there is none, or it was withdrawn."""
         stored = self._database.rows(
             "SELECT decision, note, reviewer, moment FROM reviews WHERE sentence = ? AND cited = ? AND version = ? "
             "ORDER BY id DESC LIMIT 1",
-            self._key(citation),
+            _key(citation, source),
         )
         if not stored:
             return None
@@ -116,18 +116,15 @@ class Reviews:
         """Close the file; it is reopened when needed."""
         self._database.close()
 
-    def _key(self, citation: Citation) -> tuple[str, str, str]:
-        """Return what a review is about: a sentence (">" if quoted), the URL or mark that it cites, and the text's SHA-256."""
-        source, sentence = self.index.source(citation.url), ">" * citation.quoted + " ".join(citation.sentence.split())
-        if source is None:
-            return _encodable(sentence), _encodable(citation.url or f"[{citation.mark}]"), ""
-        return _encodable(sentence), source.canonical, source.sha256
+
+def _key(citation: Citation, source: SourceVersion | None) -> tuple[str, str, str]:
+    """Return what a review is about: a sentence (">" if quoted), the URL or mark that it cites, and the text's SHA-256."""
+    cited = (citation.url or f"[{citation.mark}]", "") if source is None else (source.canonical, source.sha256)
+    said = ">" * citation.quoted + " ".join(citation.sentence.split())
+    sentence, address = (text.encode("utf-8", "replace").decode() for text in (said, cited[0]))
+    return sentence, address, cited[1]
 
 
 def _line(text: str) -> str:
     """Return a text on one line without invisible characters."""
     return " ".join(visible(normalize("NFC", text)).split())
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

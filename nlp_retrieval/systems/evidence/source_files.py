@@ -12,7 +12,6 @@ from pathlib import Path
 
 from nlp_retrieval.core import expanded
 from nlp_retrieval.documents import (
-    LARGEST_TEXT,
     MANIFESTS,
     Described,
     Document,
@@ -37,11 +36,7 @@ _SHOWN_FAULTS = 30
 
 @dataclass(frozen=True)
 class SourceDocument:
-    """A source in the form that the index of evidence accepts, without anything that its readers do not see.
-
-    ``given`` names the values that came from a person, not from a rule, page or clock: "title", "quality", "fetch_date";
-    ``pages`` are numbers of pages, from 1, and where each begins in the content.
-    """
+    """A source as the index takes it; ``given`` names the values of a person, ``pages`` are numbers and where each begins."""
 
     content: str
     url: str
@@ -87,11 +82,7 @@ def read_sources(
     left_out: dict[str, list[str]] | None = None,
     fetch: Callable[[str], FetchedPage] | None = None,
 ) -> Iterator[SourceDocument]:
-    """Yield the sources in files and folders, in the order given, one at a time.
-
-    The URL of a document is its ``file://`` address unless ``url`` gives one; what a page says about its own address or grade
-    is ignored, since it may be false. In a folder or a manifest, what cannot be read is skipped with a warning at the end.
-    """
+    """Yield the sources in files and folders, one at a time; what a page says of its own address or grade may be false."""
     for_all = SourceDocument("", url, "", quality, fetch_date)
     _check("these sources", for_all)
     several = [expanded(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
@@ -215,10 +206,6 @@ class _Reading:
         title = clean_title(values["title"])
         if not content.strip():
             raise SourceError(f'{where}: "content" has no visible text; remove the line')
-        if len(content) > LARGEST_TEXT:
-            raise SourceError(
-                f'{where}: "content" has {len(content):,} characters; at most {LARGEST_TEXT:,} are read, split it up'
-            )
         url = resolved_doi(values["url"])
         source = _given(SourceDocument(content.strip(), url, title, values["quality"], values["fetch_date"]))
         _check(where, source)

@@ -10,8 +10,8 @@ _OF = "from nlp_retrieval.systems.evidence"
 EVIDENCE = {
     "systems/evidence/citations/report.py": in_prose("states_fact(text)", f"{_CITATIONS}.report import states_fact"),
     "systems/evidence/citations/marks.py": in_prose(
-        "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
-        f"{_CITATIONS}.marks import MarkReader, author_and_year\n{_CITATIONS}.references import key_of, numbers_of\n"
+        "key_of(text), number_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
+        f"{_CITATIONS}.marks import MarkReader, author_and_year\n{_CITATIONS}.references import key_of, number_of\n"
         "READER = MarkReader(lambda name: False)",
     ),
     "systems/evidence/lookups/quotations.py": in_prose(

@@ -78,7 +78,7 @@ def test_a_review_that_cannot_be_used_is_refused(auditor):
     for decision, by, message in (("passed", "Ann", "decision='passed'"), ("accepted", " ", "name of its reviewer")):
         with pytest.raises(InputError, match=message):
             auditor.reviews.add(citation, decision, by)
-    assert auditor.reviews.of(citation) is None
+    assert auditor.audit(REPORT).rows[0].review is None
 
 
 def test_reviews_decide_what_fails_on_the_command_line(tmp_path):

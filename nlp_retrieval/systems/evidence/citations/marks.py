@@ -161,10 +161,7 @@ class Mark:
 
 
 def author_and_year(name: str) -> tuple[tuple[str, ...], str] | None:
-    """Return the surnames, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; else None.
-
-    "et al." is a surname of its own, "..."; an author with a page (``"Frisch 45"``) has the year "".
-    """
+    """Return surnames ("..." for "et al.") in lower case, and the year, "" beside a page; None for any other mark."""
     if len(name) > _LONGEST_NAME:
         return None
     match = _AUTHOR_YEAR.fullmatch(name)

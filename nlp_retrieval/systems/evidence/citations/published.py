@@ -162,7 +162,9 @@ def _checked(reference: Reference, register: BaseWorkRegister) -> CheckedReferen
         unanswered = str(error)
     enough = len(words_of(entry.text)) >= _FEWEST_WORDS
     if of_doi is not None and (not enough or entry.likeness(of_doi) >= _SAME):
-        return entry.compared(of_doi, []) if enough else entry.of_doi_alone(of_doi)
+        if enough:
+            return entry.compared(of_doi, [])
+        return CheckedReference(reference, "retracted" if of_doi.retracted else "as cited", of_doi.named, of_doi)
     best = max(register.matching(entry.text), key=entry.likeness, default=None) if enough else None
     if best is not None and entry.likeness(best) < _NEAR:
         best = None
@@ -236,10 +238,6 @@ class _Entry:
             )
         detail = "; ".join([*problems, f"the register has {work.named}"] if problems else [work.named])
         return CheckedReference(self.reference, "differs" if problems else "as cited", visible(detail), work)
-
-    def of_doi_alone(self, work: PublishedWork) -> CheckedReference:
-        """Return what the work of a DOI says about an entry without a text."""
-        return CheckedReference(self.reference, "retracted" if work.retracted else "as cited", work.named, work)
 
 
 def _likeness(title: str, text: str) -> float:

@@ -12,7 +12,10 @@ from unicodedata import combining, normalize
 
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock
 from nlp_retrieval.systems.evidence.citations.marks import (
+    IBID,
+    LONGEST_RANGE,
     SOURCE_WORDS,
+    Mark,
     MarkReader,
     author_and_year,
     without_article,
@@ -105,6 +108,26 @@ class References:
             entries = self._works_found[name]
         return next((entry for entry in entries if entry.url), entries[0] if entries else None)
 
+    def cited(self, mark: Mark, last: Reference | None) -> Iterator[tuple[str, str, str, Reference | None]]:
+        """Yield each citation of a mark: its name, the URL and title of what it cites, and its entry; ibid. cites the last."""
+        for name in mark.names:
+            entry = last if name == IBID else self.find(name, mark.note)
+            shown = name if name == IBID else (entry.mark if entry is not None else "") or name
+            title = mark.title or (entry.title if entry is not None else "") or mark.text
+            yield shown, mark.url or (entry.url if entry is not None else ""), title, entry
+        if not mark.names:
+            yield "", mark.url, mark.title or mark.text, None
+
+    def why_missing(self, name: str) -> str:
+        """Return why a mark has no entry, in words; empty if there is no more to say."""
+        if re.fullmatch(r"\D{0,12}[0-9]{1,9}-[0-9]{1,9}", name):
+            return f"[{name}] is no range from a number to a higher one, of at most {LONGEST_RANGE} references"
+        work = author_and_year(name)
+        if work is None or not work[1]:
+            return ""
+        entries = len(self.works_of(*work))
+        return f"{entries} references are by {name}; tell them apart by letters" if entries else f"no reference is by {name}"
+
     def works_of(self, surnames: tuple[str, ...], year: str) -> list[Reference]:
         """Return the work of these authors in this year; several if it is not clear which."""
         if self._by_year is None:
@@ -175,10 +198,10 @@ class References:
                 best, most = ([] if share > most else best) + [entry], share
         return best[0] if len({entry.url for entry in best}) == 1 else None
 
-    def entries(self) -> Iterator[Reference]:
-        """Yield every entry that counts, in the order of the report."""
+    def entries(self) -> list[Reference]:
+        """Return every entry that counts, in the order of the report."""
         entries = [*self.defined.values(), *self.listed.values(), *self.notes.values(), *self.unmarked]
-        yield from sorted(entries, key=lambda entry: entry.line)
+        return sorted(entries, key=lambda entry: entry.line)
 
     def add(self, kind: dict[str, Reference], entry: Reference) -> None:
         """Add an entry; the first one of a mark that has a URL counts, or the first one if none has a URL."""
@@ -192,7 +215,8 @@ def references_of(report: Document) -> References:
     references = References()
     for definition in report.definitions:
         references.add(references.defined, replace(definition, title=_title([definition.title])))
-    blocks = _without_notes(_blocks_of(report), references)
+    stated = [block for block in report.blocks if block.kind != "other"]
+    blocks = _without_notes(list(_with_entries(stated)) if report.unit == "page" else stated, references)
     lists = _lists(blocks)
     end = _before_closing_list(blocks)
     within = 0
@@ -374,7 +398,9 @@ class _OpenEntry:
     def _take(self, line: tuple[int, list[Piece]]) -> None:
         number, pieces = line
         match = self._mark_of(pieces)
-        if match and not (self._pieces and not _starts(match, pieces)):
+        # a number with a full stop may also be the year at the end of a title
+        begins = match and (match.re is _BARE_NUMBER or not match[3] or (bool(pieces) and int(match[3]) < 1000))
+        if match and (begins or not self._pieces):
             if self._pieces or self._mark:
                 self._begin("", number, self._depth)
             self._last = int(match[1]) if match.re is _BARE_NUMBER else self._last
@@ -394,7 +420,7 @@ class _OpenEntry:
     def _row(self, block: TextBlock) -> bool:
         cells = [_plain(cell).strip() for cell in block.pieces]
         pieces = [piece for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))]
-        mark = numbers_of(cells[0].rstrip(".")) if cells else ""
+        mark = number_of(cells[0].rstrip(".")) if cells else ""
         if not mark and not _url(pieces):
             return False
         self._begin(mark, block.line, 0)
@@ -448,11 +474,6 @@ def _names_author(beginning: str, name: str) -> bool:
     return len(words) > 1 and "".join(word[0] for word in words if word[0].isupper()).casefold() == name
 
 
-def _starts(match: re.Match[str], pieces: Sequence[Piece]) -> bool:
-    """Return whether a later line begins an entry: a number with a full stop may also be the year at the end of a title."""
-    return match.re is _BARE_NUMBER or not match[3] or (bool(pieces) and int(match[3]) < 1000)
-
-
 def is_list_name(text: str, alone: bool = False) -> bool:
     """Return whether a text names a list of references: "Works Cited"; one alone in a paragraph needs more than "Notes"."""
     if len(text) > _LONGEST_NAME or (alone and text.rstrip("* ").endswith((".", "?", "!", "。"))):
@@ -471,10 +492,22 @@ def key_of(name: str) -> str:
     return str(int(number)) if number.isascii() and number.isdecimal() and len(number) <= 18 else name
 
 
-def numbers_of(text: str) -> str:
+def number_of(text: str) -> str:
     """Return the number of a text such as ``"[3]"`` or ``"3"``; empty if it is anything else."""
     match = re.fullmatch(r"\[?\^?([0-9]{1,9})\^?\]?", text.strip().translate(_SIGNS))
     return match[1] if match else ""
+
+
+def marks_of_link(piece: Piece) -> list[Mark]:
+    """Return the mark that a link is, or the two; none if it is text in brackets without an address."""
+    number, label = number_of(piece.text), key_of(piece.label)
+    if number and label and label != number:
+        # "[1][2]" is a link named 1 to the parser, but two marks to its writer
+        return [Mark((number,), piece.line), Mark((piece.label,), piece.line, url=piece.url, title=piece.title)]
+    if number or (piece.url and label and label == key_of(piece.text)):
+        return [Mark((number or piece.label,), piece.line, url=piece.url, title=piece.title)]
+    names, text = (piece.label,) if label else (), " ".join(piece.text.split())
+    return [Mark(names, piece.line, text, piece.url, piece.title)] if piece.url else []
 
 
 def lines_of(block: TextBlock) -> list[tuple[int, list[Piece]]]:
@@ -552,12 +585,6 @@ _Line = list[Piece]
 
 def _filled_lines(block: TextBlock) -> list[_Line]:
     return [line for _, line in lines_of(block) if line]
-
-
-def _blocks_of(report: Document) -> list[TextBlock]:
-    """Return the prose of a report; of a PDF with each entry of its list of references as a paragraph."""
-    blocks = [block for block in report.blocks if block.kind != "other"]
-    return list(_with_entries(blocks)) if report.unit == "page" else blocks
 
 
 def _with_entries(blocks: Sequence[TextBlock]) -> Iterator[TextBlock]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise, repeat
 from urllib.parse import urlsplit
@@ -15,15 +15,13 @@ from urllib.parse import urlsplit
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock, read_markdown, web_address
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.citations.marks import (
-    IBID,
     LONGEST_RANGE,
     Mark,
     MarkReader,
-    author_and_year,
     word_set,
 )
 from nlp_retrieval.systems.evidence.citations.published import CheckedReference
-from nlp_retrieval.systems.evidence.citations.references import References, key_of, numbers_of, references_of
+from nlp_retrieval.systems.evidence.citations.references import References, key_of, marks_of_link, number_of, references_of
 from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
 
 # The sentences of a block of text, and the marks of citations on each.
@@ -69,7 +67,7 @@ _AUTHOR = re.compile(r"[^\W\d_].{0,80}?[ ,(](?:1[6-9]|20)[0-9]{2}[a-z]?\)?")
 _LEADS_ON = word_set("leading_on")
 _PAGE_RAISED = re.compile(r"\s*:\s*[0-9][0-9,\s\u2013-]{0,20}")
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
-_TIGHT = frozenset(",.;:!?)]}”»")
+_TIGHT, _LEADING = frozenset(",.;:!?)]}”»"), " ,;:"
 
 
 @dataclass
@@ -80,7 +78,6 @@ class MarkedSentence:
     line: int
     marks: list[Mark] = field(default_factory=list)
     places: list[int] = field(default_factory=list, kw_only=True)
-    states: bool = True
     quoted: bool = False
     block: int = 0
     kind: str = "paragraph"
@@ -88,16 +85,12 @@ class MarkedSentence:
 
 @dataclass
 class _Stretch:
-    """Text between two marks, in which lines end as in the report.
-
-    ``line`` is the number of lines that began before it. ``is_name`` says that it begins with the name of the link before it, a
-    part of the sentence; ``is_begun`` that it begins a sentence of which the marks before it are the subject.
-    """
+    """Text between two marks, in which lines end as in the report, and the number of lines that began before it."""
 
     text: str = ""
     line: int = 0
-    is_name: bool = False
-    is_begun: bool = False
+    is_name: bool = False  # it begins with the name of the link before it
+    is_begun: bool = False  # it begins a sentence of which the marks before it are the subject
 
     def cut(self, begin: int) -> None:
         """Leave out the first characters."""
@@ -113,20 +106,11 @@ class _Draft:
         self.stretches = [_Stretch()]
         self.marks: list[Mark] = []
 
-    def add(self, text: str) -> None:
-        """Add text, whose line ends are those of lines that were added."""
-        self.stretches[-1].text += text
-
     def mark(self, mark: Mark) -> None:
         """Add a mark."""
         last = self.stretches[-1]
         self.marks.append(mark)
         self.stretches.append(_Stretch(line=last.line + last.text.count("\n")))
-
-    @property
-    def end(self) -> str:
-        """The end of the text so far."""
-        return "".join(stretch.text for stretch in self.stretches[-4:])[-60:].rstrip()
 
 
 def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
@@ -177,16 +161,18 @@ def _drafted(pieces: Sequence[Piece], line: int, reader: MarkReader) -> _Draft:
             _add_text(draft, list(alike), reader)
             continue
         for piece in alike:
+            before = "".join(stretch.text for stretch in draft.stretches[-4:])[-60:].rstrip()
             if piece.kind == "note":
                 draft.mark(Mark(reader.labels(piece.text), piece.line, note=True))
-            elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), draft.end)):
+            elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), before)):
                 draft.mark(Mark(names, piece.line))
             elif piece.kind == "raised" and draft.marks and not draft.stretches[-1].text and _PAGE_RAISED.fullmatch(piece.text):
                 continue  # ":14", the page in what the mark before it cites
-            elif piece.kind == "link":
-                _add_link(draft, piece, reader)
+            elif piece.kind == "link" and (marks := marks_of_link(piece)):
+                for mark in marks:
+                    draft.mark(mark)
             elif piece.kind == "code":
-                draft.add(re.sub(r"\s+", " ", piece.text))
+                draft.stretches[-1].text += re.sub(r"\s+", " ", piece.text)
             else:
                 _add_text(draft, [piece], reader)
     return draft
@@ -205,33 +191,17 @@ def _add_text(draft: _Draft, pieces: Sequence[Piece], reader: MarkReader) -> Non
             text += part.lstrip(" ") if text.endswith((" ", "\n")) else part
     begin = 0
     for start, end, names in reader.find(text.replace("\n", " ")):
-        draft.add(text[begin:start])
+        draft.stretches[-1].text += text[begin:start]
         draft.mark(Mark(names, starts[bisect_right(starts, (start, 10**9)) - 1][1]))
         draft.stretches[-1].line += text.count("\n", start, end)
         begin = end
-    draft.add(text[begin:])
-
-
-def _add_link(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
-    number = numbers_of(piece.text)
-    url = piece.url
-    label = key_of(piece.label)
-    if number and label and label != number:
-        # "[1][2]" is a link named 1 to the parser, but two marks to its writer
-        draft.mark(Mark((number,), piece.line))
-        draft.mark(Mark((piece.label,), piece.line, url=url, title=piece.title))
-    elif number or (url and label and label == key_of(piece.text)):
-        draft.mark(Mark((number or piece.label,), piece.line, url=url, title=piece.title))
-    elif url:
-        draft.mark(Mark((piece.label,) if label else (), piece.line, " ".join(piece.text.split()), url, piece.title))
-    else:
-        _add_text(draft, [piece], reader)
+    draft.stretches[-1].text += text[begin:]
 
 
 def _with_ranges(draft: _Draft) -> None:
     """Let the second of two marks with a dash between them name all after the first: [1]\u2013[3], each a link."""
     for at, (before, mark) in enumerate(pairwise(draft.marks), 1):
-        first, last = (numbers_of(one.names[0]) if len(one.names) == 1 else "" for one in (before, mark))
+        first, last = (number_of(one.names[0]) if len(one.names) == 1 else "" for one in (before, mark))
         is_dashed = first and last and not mark.url and _DASHED.fullmatch(draft.stretches[at].text)
         if is_dashed and 1 < int(last) - int(first) < LONGEST_RANGE:
             draft.marks[at] = replace(mark, names=tuple(map(str, range(int(first) + 1, int(last) + 1))))
@@ -261,16 +231,14 @@ def _drafted_sentences(draft: _Draft) -> list[MarkedSentence]:
     if not spans:
         return [MarkedSentence("", draft.lines[0], draft.marks)] if draft.marks else []
     starts, lines = [begin for begin, _ in spans], [begin for begin, _ in breaks]
-    sentences = [MarkedSentence(_clean(text[a:b]), breaks[bisect_right(lines, a) - 1][1]) for a, b in spans]
+    sentences = [
+        MarkedSentence(" ".join(text[a:b].split()).lstrip(_LEADING), breaks[bisect_right(lines, a) - 1][1]) for a, b in spans
+    ]
     for mark, place in zip(draft.marks, places, strict=True):
         number = max(0, bisect_left(starts, place) - 1)
         sentences[number].marks.append(mark)
-        sentences[number].places.append(len(_clean(text[starts[number] : place])))
+        sentences[number].places.append(len(" ".join(text[starts[number] : place].split()).lstrip(_LEADING)))
     return [sentence for sentence in sentences if sentence.text or sentence.marks]
-
-
-def _clean(text: str) -> str:
-    return " ".join(text.split()).lstrip(" ,;:")
 
 
 def _in_brackets(draft: _Draft) -> set[int]:
@@ -429,7 +397,7 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
     references.works = {key_of(entry.mark): entry for entry in bibliography}
     reader = MarkReader(references.knows, keys=bool(references.works))
     references.resolve_notes(reader)
-    entries = list(references.entries())
+    entries = references.entries()
     title, sentences = _sentences(references, reader)
     names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
     has_numbers = any(name.isdecimal() and references.knows(name) for name in names)
@@ -451,13 +419,13 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
     for sentence in sentences:
         first = len(citations) + 1
         for mark, place in zip(sentence.marks, chain(sentence.places, repeat(len(sentence.text))), strict=False):
-            for name, url, named, entry in _cited(mark, references, last):
+            for name, url, named, entry in references.cited(mark, last):
                 last = entry or (Reference(name, named, url, mark.line) if url else last)
                 if entry is not None:
                     cited.add(entry)
                 others = entry.other_urls if entry is not None and entry.url == url else ()
                 is_missing = bool(name) and entry is None and not url
-                problem = _problem(name, references) if is_missing else ""
+                problem = references.why_missing(name) if is_missing else ""
                 citation = Citation(
                     len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted, others, problem, place
                 )
@@ -467,8 +435,11 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
                     missing.append(citation)
         numbers = tuple(range(first, len(citations) + 1))
         flow.append(ReportSentence(sentence.text, sentence.line, sentence.kind, sentence.block, numbers))
-        if sentence.states and not sentence.marks and states_fact(sentence.text):
+        if sentence.kind != "heading" and not sentence.marks and states_fact(sentence.text):
             uncited.append(flow[-1])
+    unread = list({**reader.unsure, **reader.unread})
+    more = f"; and {len(unread) - _MOST_LISTED:,} more" if len(unread) > _MOST_LISTED else ""
+    said = f"no reference fits these, so they are not taken for citations: {'; '.join(unread[:_MOST_LISTED])}{more}"
     return CitedReport(
         text.title or title,
         citations,
@@ -478,28 +449,8 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         sentences=flow,
         references=entries,
         unit=text.unit,
-        notes=[*text.notes, *_not_understood(reader)],
+        notes=[*text.notes, *([said] if unread else [])],
     )
-
-
-def _not_understood(reader: MarkReader) -> list[str]:
-    """Return what to say of what looks like a citation and was not taken for one."""
-    marks = list({**reader.unsure, **reader.unread})
-    if not marks:
-        return []
-    more = f"; and {len(marks) - _MOST_LISTED:,} more" if len(marks) > _MOST_LISTED else ""
-    return [f"no reference fits these, so they are not taken for citations: {'; '.join(marks[:_MOST_LISTED])}{more}"]
-
-
-def _problem(name: str, references: References) -> str:
-    """Return why a mark has no entry, in words."""
-    if re.fullmatch(r"\D{0,12}[0-9]{1,9}-[0-9]{1,9}", name):
-        return f"[{name}] is no range from a number to a higher one, of at most {LONGEST_RANGE} references"
-    work = author_and_year(name)
-    if work is None or not work[1]:
-        return ""
-    entries = len(references.works_of(*work))
-    return f"{entries} references are by {name}; tell them apart by letters" if entries else f"no reference is by {name}"
 
 
 def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
@@ -514,7 +465,7 @@ def _sentences(references: References, reader: MarkReader) -> tuple[str, list[Ma
             text = " ".join(sentence.text for sentence in sentences).strip()
             title = title or text
             marks = [mark for sentence in sentences for mark in sentence.marks]
-            all_sentences.append(MarkedSentence(text, block.line, marks, states=False, block=number, kind=block.kind))
+            all_sentences.append(MarkedSentence(text, block.line, marks, block=number, kind=block.kind))
             continue
         for sentence in sentences:
             sentence.block, sentence.kind = number, block.kind
@@ -526,24 +477,9 @@ def _sentences(references: References, reader: MarkReader) -> tuple[str, list[Ma
     return title, all_sentences
 
 
-def _cited(mark: Mark, references: References, last: Reference | None) -> Iterator[tuple[str, str, str, Reference | None]]:
-    """Yield each citation of a mark: its name, the URL and title of what it cites, and its entry; ibid. cites the last."""
-    for name in mark.names:
-        entry = last if name == IBID else references.find(name, mark.note)
-        shown = name if name == IBID else (entry.mark if entry is not None else "") or name
-        title = mark.title or (entry.title if entry is not None else "") or mark.text
-        yield shown, mark.url or (entry.url if entry is not None else ""), title, entry
-    if not mark.names:
-        yield "", mark.url, mark.title or mark.text, None
-
-
 @dataclass(frozen=True)
 class Citation:
-    """One occurrence of one citation: its mark as written, its sentence without marks, and what its reference names.
-
-    ``other_urls`` are those under which the same work may be stored, ``problem`` says why there is no reference, and ``place``
-    is the number of characters of the sentence before the mark, 0 if that is not known.
-    """
+    """One occurrence of one citation: its mark as written, its sentence without marks, and what its reference names."""
 
     number: int
     mark: str
@@ -552,9 +488,9 @@ class Citation:
     title: str
     line: int
     quoted: bool = False
-    other_urls: tuple[str, ...] = ()
-    problem: str = ""
-    place: int = 0
+    other_urls: tuple[str, ...] = ()  # under which the same work may be stored
+    problem: str = ""  # why there is no reference
+    place: int = 0  # characters of the sentence before the mark, if known
 
 
 @dataclass(frozen=True)

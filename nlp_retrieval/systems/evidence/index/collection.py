@@ -46,24 +46,17 @@ def _judged(sources: EvidenceIndex, path: Path) -> tuple[list[dict[str, object]]
     queries: dict[str, dict[str, object]] = {}
     gold: dict[tuple[str, str], None] = {}
     for where, row in read_json_lines(path):
-        claim = _text(where, row, "claim")
+        claim = as_text(where, "claim", row.get("claim"))
+        if not claim.strip():
+            raise SourceError(f'{where}: "claim" is empty')
         if claim not in queries:
             metadata = {} if row.get("family") is None else {"family": as_id(where, "family", row["family"])}
             queries[claim] = {"_id": f"claim{len(queries) + 1}", "text": claim, "metadata": metadata}
-        item_ids = _gold(sources, where, _text(where, row, "url"), row)
+        item_ids = _gold(sources, where, as_text(where, "url", row.get("url")), row)
         gold |= dict.fromkeys((str(queries[claim]["_id"]), item_id) for item_id in item_ids)
     if not queries:
         raise SourceError(f"{path}: it holds no claims; write one object per line, with claim, url and quote")
     return list(queries.values()), list(gold)
-
-
-def _text(where: str, row: JsonObject, field: str) -> str:
-    if field not in row:
-        raise SourceError(f'{where}: no "{field}" field (found: {", ".join(map(repr, row))[:200]})')
-    text = as_text(where, field, row[field])
-    if not text.strip():
-        raise SourceError(f'{where}: "{field}" is empty')
-    return text
 
 
 def _gold(sources: EvidenceIndex, where: str, url: str, row: JsonObject) -> Iterable[str]:
@@ -73,7 +66,7 @@ def _gold(sources: EvidenceIndex, where: str, url: str, row: JsonObject) -> Iter
     passages = sources.passages(source.key)
     if row.get("quote") is None:
         return [_id(source.key, number) for number in range(len(passages))]
-    span = located(_text(where, row, "quote"), sources.text(source.key), shortest=1)
+    span = located(as_text(where, "quote", row["quote"]), sources.text(source.key), shortest=1)
     if span is None:
         raise SourceError(f"{where}: the text of {url[:200]!r} does not have this quote; copy it exactly")
     begin, end = span

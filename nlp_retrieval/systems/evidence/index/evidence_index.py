@@ -10,8 +10,9 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict
@@ -47,6 +48,7 @@ from nlp_retrieval.systems.evidence.index.store import (
 )
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, registrable_domain
 from nlp_retrieval.systems.evidence.source_files import SourceDocument
+from nlp_retrieval.text import words_of
 
 GRAPH_FOLDER = "10_graph"
 SOURCES_FILE = "evidence.sqlite3"
@@ -55,6 +57,20 @@ SOURCES_FILE = "evidence.sqlite3"
 _WORD = re.compile(r"\w+")
 _BUILD_WAIT = 600.0
 _METADATA_WAIT = 60.0
+
+
+_LONGEST_SOURCE = 40_000
+"""Longest text that is read whole, in characters; of a longer one, only the passages that a search in it finds are read."""
+_PASSAGES_OF_LONG_SOURCE = 60
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a source for a claim, the whole text with its title, and passages by where they begin in what is read."""
+
+    text: str
+    whole: str
+    begins: list[tuple[int, EvidencePassage]]
 
 
 class IndexStatistics(TypedDict):
@@ -81,13 +97,10 @@ class EvidenceIndex:
 
     Args:
         project_path: folder of the project; sources are kept in ``10_graph`` below it.
-        searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Pass
-            ``Searcher([Bm25Retriever()])`` to do without. Always open a project with the same one: ``build_index`` rebuilds
-            an index of another searcher.
-        index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for
-            ``model_name``.
-        model_name: hub name or folder of a ColBERT model, such as "colbert-ir/colbertv2.0", to search by late interaction
-            instead of by a searcher.
+        searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Open a project
+            with the same one: ``build_index`` rebuilds an index of another.
+        index_name: folder of the index in ``10_graph``; by default ``index``, or ``colbert_index`` for ``model_name``.
+        model_name: hub name or folder of a ColBERT model, such as "colbert-ir/colbertv2.0", in place of a searcher.
 
     Raises:
         ConfigurationError: there are a searcher and a model, or the searcher is none.
@@ -125,9 +138,8 @@ class EvidenceIndex:
     ) -> bool:
         """Add a source; it is on the disk when this returns, and found after :meth:`build_index`.
 
-        The same text under another URL makes that URL an alias: both can be cited. Another text under the same URL is a new
-        version: the one fetched last is searched, the others can be cited by date. A given title and grade stay until others
-        are given, for new versions too.
+        The same text under another URL makes an alias; another text under the same URL a new version, and the one fetched last
+        is searched. A given title and grade stay until others are given. A source without a date is its URL's newest.
 
         Args:
             content: the text of the page.
@@ -137,8 +149,7 @@ class EvidenceIndex:
             fetch_date: when it was fetched, ISO 8601, UTC without an offset; by default now.
 
         Returns:
-            True if something new can be cited: a new text, another URL of a known one, or another version. False if the URL has
-            this text already; its title, grade and date are then replaced by the given ones.
+            Whether something new can be cited; False if the URL has this text already, whose title, grade and date may change.
 
         Raises:
             InputError: a value cannot be used.
@@ -251,14 +262,6 @@ class EvidenceIndex:
         """Return the five passages that are most about a claim; a verifier says whether they support it."""
         return self.search(claim, 5, min_quality)
 
-    def search_source(self, query: str, url: str, k: int = 5) -> list[EvidencePassage]:
-        """Search only in one source: the newest version of this URL, in any of its forms, whatever other URLs the text has."""
-        newest = self.source(url)
-        if newest is None:
-            return []
-        (passages,) = self._searched_passages([query], k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
-        return passages
-
     def metadata(self) -> dict[str, Any]:
         """Return the current content of ``index_metadata.json``; a document is a text, however many URLs it has."""
         texts, asked = self._store.texts(), self._store.searches()
@@ -330,11 +333,6 @@ class EvidenceIndex:
         """Return whether there was a source under this URL that was deleted."""
         return not self._store.deleted().isdisjoint(_canonical([url]))
 
-    @property
-    def has_deleted(self) -> bool:
-        """Return whether there is a URL whose source was deleted."""
-        return bool(self._store.deleted())
-
     def source(self, url: str) -> SourceVersion | None:
         """Return the newest version of the source under a URL, in any of its forms; None if there is none."""
         return next(reversed(self.versions(url)), None)
@@ -362,10 +360,24 @@ class EvidenceIndex:
         """Return a stored text by the key of a result or a source, or the whole SHA-256; a ``QueryError`` if there is none."""
         return self._stored(key).content
 
-    def read(self, source: SourceVersion) -> tuple[str, list[EvidencePassage]]:
-        """Return the text of a version of a source, and its passages in order, under its own URL."""
-        stored = self._stored(source.key)
-        return stored.content, [stored.passage(source, span) for span in stored.spans]
+    def reading(self, source: SourceVersion, claim: str) -> Reading | None:
+        """Return what is read of a source for a claim: a short text, or the nearest passages; None if it was deleted."""
+        stored = self._store.stored(source.sha256)
+        if stored is None:
+            return None
+        passages = [stored.passage(source, span) for span in stored.spans]
+        whole = f"{source.title}\n\n{stored.content}"
+        if len(stored.content) <= _LONGEST_SOURCE:
+            return Reading(stored.content, whole, [(passage.start, passage) for passage in passages])
+        starts = set[int]()
+        if source.newest:
+            where, most = {"source": source.sha256}, _PASSAGES_OF_LONG_SOURCE
+            (nearest,) = self._searched_passages([claim], most, where, lambda _: True, lambda _: source)
+            starts = {passage.start for passage in nearest}
+        chosen = [passage for passage in passages if passage.start in starts] or _sharing_most_words(claim, passages)
+        lengths = [len(passage.content) + 2 for passage in chosen]
+        read = "\n\n".join(passage.content for passage in chosen)
+        return Reading(read, whole, list(zip(accumulate(lengths, initial=0), chosen, strict=False)))
 
     def passages(self, key: str) -> list[EvidencePassage]:
         """Return all passages of a stored text by its key, in order."""
@@ -417,6 +429,14 @@ class EvidenceIndex:
         )
         self._searched = True
         return lists
+
+
+def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[EvidencePassage]:
+    """Return the passages that share most words with a claim, in order; for a text that the index does not hold."""
+    wanted = set(words_of(claim))
+    shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
+    best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]
+    return [passages[number] for number in sorted(best)]
 
 
 def relevance_of(query: str, passage: str) -> float:

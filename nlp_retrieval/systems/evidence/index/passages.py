@@ -91,38 +91,26 @@ def passage_spans(text: str) -> list[tuple[int, int]]:
     spans = []
     first = 0
     while first < len(units):
-        last = _last(units, first)
-        spans.append((units[first].start, units[last].end))
-        first = _next(units, first, last)
+        begin, last = units[first].start, first
+        while last + 1 < len(units) and units[last + 1].end <= begin + SIZE:
+            last += 1
+        if (after := last + 1) < len(units):
+            closing = (number for number in range(last, first - 1, -1) if units[number].closes)
+            last = next((number for number in closing if units[number].end >= begin + SIZE // 2), last)
+            after = last + 1
+        spans.append((begin, units[last].end))
+        back = first
+        first = after
+        while (  # the next one repeats whole sentences of the same paragraph
+            after < len(units)
+            and not units[last].closes
+            and first - 1 > back
+            and units[first - 1].whole
+            and units[last].end - units[first - 1].start <= OVERLAP
+            and units[after].end - units[first - 1].start <= SIZE
+        ):
+            first -= 1
     return spans
-
-
-def _last(units: list[_Unit], first: int) -> int:
-    """Return the last unit of the passage that begins with a unit."""
-    begin = units[first].start
-    last = first
-    while last + 1 < len(units) and units[last + 1].end <= begin + SIZE:
-        last += 1
-    if last + 1 == len(units):
-        return last
-    closing = (number for number in range(last, first - 1, -1) if units[number].closes)
-    return next((number for number in closing if units[number].end >= begin + SIZE // 2), last)
-
-
-def _next(units: list[_Unit], first: int, last: int) -> int:
-    """Return the first unit of the next passage."""
-    after = last + 1
-    if after >= len(units) or units[last].closes:
-        return after
-    back = after
-    while (
-        back - 1 > first
-        and units[back - 1].whole
-        and units[last].end - units[back - 1].start <= OVERLAP
-        and units[after].end - units[back - 1].start <= SIZE
-    ):
-        back -= 1
-    return back
 
 
 def _units(text: str) -> Iterator[_Unit]:

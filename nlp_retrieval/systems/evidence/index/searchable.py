@@ -11,6 +11,7 @@ import copy
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,11 @@ class SearchablePassages:
                 shutil.rmtree(self.folder, ignore_errors=True)
             return
         spans = {sha256: own for sha256, own in store.spans().items() if sha256 in live}
-        searcher, stored = self._readable()
+        searcher, stored = None, dict[str, dict[str, Any]]()
+        with suppress(IndexMissingError, IndexMismatchError, IndexDamagedError):
+            if (held := self.current()) is not None:
+                stored = {item.item_id: item.metadata for item in held.opened.items.stream_live()}
+                searcher = held
         if searcher is None:
             self._searcher.index(_items(store, live, spans), self.folder, replace=True)
             self._is_open = True
@@ -136,16 +141,6 @@ class SearchablePassages:
             searcher.update(_items(store, live, {sha256: own for sha256, own in spans.items() if sha256 in changed}))
         if unwanted := [item_id for item_id in stored if item_id not in wanted]:
             searcher.delete(unwanted)
-
-    def _readable(self) -> tuple[BaseSearcher | None, dict[str, dict[str, Any]]]:
-        """Return the searcher and the metadata of the items in its index; None if it cannot read an index."""
-        try:
-            searcher = self.current()
-            if searcher is not None:
-                return searcher, {item.item_id: item.metadata for item in searcher.opened.items.stream_live()}
-        except (IndexMissingError, IndexMismatchError, IndexDamagedError):
-            pass
-        return None, {}
 
 
 def _items(

@@ -200,11 +200,7 @@ class EvidenceStore:
         self.database = EvidenceDatabase(path)
 
     def add(self, source: SourceDocument) -> bool:
-        """Add a source in the form for storage, and return whether the URL got a new version.
-
-        If the URL has this text at that time, or next, its title, grade and date are updated; what a person gave stays until a
-        person gives others. A source whose date no person gave is the newest of its URL, whatever the clock says.
-        """
+        """Add a source in the form for storage, as ``EvidenceIndex.add_document`` says; return whether it is a new version."""
         canonical, spans = canonical_url(source.url), passage_spans(source.content)
         with self.database.changing() as connection:
             text = self._text_id(connection, source, spans)

@@ -16,13 +16,14 @@ import unicodedata
 from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 
 from nlp_retrieval.errors import DependencyError, InputError, install
-from nlp_retrieval.text import has_other_brackets, printable, registered_name
+from nlp_retrieval.text import printable, registered_name
 
 MAX_URL = 8192
 """The longest URL, in characters; browsers and servers accept less."""
 
-_INSTALL = install("evidence")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
+_IN_BRACKETS = re.compile(r"\[[^\[\]]*\](:\d*)?")
+"""A host that is an IPv6 address; of other brackets, Python would read what they hold as the host."""
 _ROUTES = ("/", "!")
 _BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
 _DOI = re.compile(
@@ -78,7 +79,7 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(text)
     except ValueError as error:
         raise _refused(url, str(error)) from None
-    if has_other_brackets(parts.netloc):
+    if "[" in parts.netloc and not _IN_BRACKETS.fullmatch(parts.netloc):
         raise _refused(url, "there are brackets in its host, and not around it")
     if parts.scheme not in ("http", "https", "file"):
         cure = f'write "https://{text}"' if _BARE.fullmatch(text) else "it must begin with http://, https:// or file:///"
@@ -92,7 +93,7 @@ def _page(parts: SplitResult, url: str) -> str:
     try:
         from w3lib.url import canonicalize_url
     except ImportError:
-        raise DependencyError(f"comparing URLs needs w3lib: {_INSTALL}") from None
+        raise DependencyError(f"comparing URLs needs w3lib: {install('evidence')}") from None
     try:
         port = parts.port
     except ValueError as error:
@@ -121,10 +122,8 @@ def _host(host: str, url: str) -> str:
     """Return a host in one spelling."""
     host = host.removesuffix(".")
     if not host.isascii():
-        try:
-            import idna
-        except ImportError:
-            raise DependencyError(f"comparing URLs needs idna: {_INSTALL}") from None
+        import idna
+
         try:
             host = idna.encode(host, uts46=True).decode().removesuffix(".")
         except (idna.IDNAError, UnicodeError) as error:

@@ -57,13 +57,12 @@ def missing_names(claim: str, passage: str) -> list[str]:
 
     The first word of a claim is not looked up, since it may be capitalised only as such, nor the month of a whole date.
     """
-    there = words_of(passage)
-    stems, joined = frozenset().union(*map(_name_stems, there)), "".join(there)
+    there, claimed = words_of(passage), list(zip(words_of(claim), spans_of(claim), strict=True))
     months = months_named(passage)
     dates = [(date.begin, date.end) for date in dates_of(claim) if date.is_full]
     units = [(number.end, number.until + 1) for number in numbers_of(claim) if number.unit]
     numbered = [span for thing, span in numbered_things(claim).items() if thing in numbered_things(passage)]
-    claimed = list(zip(words_of(claim), spans_of(claim), strict=True))
+    stems, joined = frozenset().union(*map(_name_stems, there)), "".join(there)
 
     def has(word: str, span: tuple[int, int]) -> bool:
         month = month_of(word)

@@ -33,11 +33,7 @@ _NEAR = 1_000
 
 
 def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) -> tuple[str, ...]:
-    """Return the quotations of a sentence that a source does not contain word for word, in order.
-
-    A quotation may omit words ("...") or insert some in brackets; its parts must be in this order and near each other. Fewer
-    than three words may be scare quotes, and capitalised words the title of a work: these are not quotations.
-    """
+    """Return the quotations of a sentence that a source does not contain word for word: no scare quotes, and no titles."""
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST_QUOTATIONS)))
     if all_quoted and not quotations:
         quotations = [_ATTRIBUTION.split(sentence)[0].strip()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -26,6 +27,7 @@ from nlp_retrieval.text import as_latin, words_of
 
 _SHINGLE = 5
 _NEAR = 0.5
+"""Share of the runs of words of the shorter of two texts from which they are nearly the same."""
 _MOST_WORDS = 20_000
 _COPIED = 20
 """Runs of five words that two passages must share to count as copied: a sentence or two may be in many texts."""
@@ -42,19 +44,13 @@ class Origin:
 def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequence[str] = ()) -> list[Origin]:
     """Return the independent origins of sources, by their domains (none for a file), their texts and passages that count."""
     published = [frozenset(filter(None, names)) for names in domains]
-    parent = list(range(len(published)))
+    group = list(range(len(published)))
     reasons: dict[int, list[str]] = {}
 
-    def root(number: int) -> int:
-        while parent[number] != number:
-            parent[number] = parent[parent[number]]
-            number = parent[number]
-        return number
-
     def join(member: int, joining: int, reason: str) -> None:
-        first, second = sorted((root(member), root(joining)))
+        first, second = sorted((group[member], group[joining]))
         if first != second:
-            parent[second] = first
+            group[:] = [first if other == second else other for other in group]
             reasons[first] = [*reasons.get(first, []), *reasons.pop(second, []), reason]
 
     shingles = [_shingles(text) for text in texts]
@@ -63,7 +59,7 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
         for earlier in range(later):
             if len(published[later]) == 1 and published[later] == published[earlier]:
                 join(earlier, later, _one_domain(published[later]))
-            elif _alike(shingles[earlier], shingles[later]):
+            elif len(shingles[earlier] & shingles[later]) >= _NEAR * max(1, min(len(shingles[earlier]), len(shingles[later]))):
                 join(earlier, later, "nearly the same text")
             elif len(counting[earlier] & counting[later]) >= _COPIED:
                 join(earlier, later, "one passage copied")
@@ -71,12 +67,12 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
     for several in (number for number in range(len(published)) if len(published[number]) > 1):
         sharing = [other for other in fewest_first if other != several and published[other] & published[several]]
         publishers = [other for other in sharing if len(published[other]) == 1]
-        if sharing and root(several) not in map(root, publishers):
+        if sharing and group[several] not in [group[other] for other in publishers]:
             join(sharing[0], several, _one_domain(published[sharing[0]] & published[several]))
-    members: dict[int, list[int]] = {}
-    for number in range(len(published)):
-        members.setdefault(root(number), []).append(number)
-    return [Origin(tuple(numbers), tuple(dict.fromkeys(reasons.get(first, [])))) for first, numbers in sorted(members.items())]
+    return [
+        Origin(tuple(number for number, own in enumerate(group) if own == first), tuple(dict.fromkeys(reasons.get(first, []))))
+        for first in sorted(set(group))
+    ]
 
 
 def _one_domain(shared: Set[str]) -> str:
@@ -88,12 +84,6 @@ def _shingles(text: str) -> frozenset[int]:
     words = words_of(visible_text)[:_MOST_WORDS]
     runs = (" ".join(words[first : first + _SHINGLE]) for first in range(max(1, len(words) - _SHINGLE + 1)))
     return frozenset(zlib.crc32(run.encode()) for run in runs if run)
-
-
-def _alike(first: frozenset[int], second: frozenset[int]) -> bool:
-    """Return whether two texts share half of the shorter one."""
-    least = min(len(first), len(second))
-    return least > 0 and len(first & second) >= _NEAR * least
 
 
 # Passages judged for a claim, each with a quote from the stored text.
@@ -119,12 +109,12 @@ class JudgedPassage(ByKey):
         return self.decision.judgement
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the passage, what it does to the claim, and who decided, as plain values for JSON."""
+        """Return the passage, and what it does to the claim, as plain values for JSON."""
         passage, judgement, decision = self.passage, self.judgement, self.decision
         said = {"quote": self.quote, "page": self.page, "source": passage.key}
         said |= {name: passage[name] for name in ("content", "url", "title", "quality", "fetch_date", "start", "end")}
         said |= {name: getattr(judgement, name) for name in ("support", "contradict", "neutral")}
-        return said | {name: getattr(decision, name) for name in ("verdict", "reason", "detail", "decided_by")}
+        return said | {name: getattr(decision, name) for name in ("verdict", "reason", "detail")}
 
     def __getitem__(self, key: str) -> Any:
         return self.passage[key] if key in self.passage else super().__getitem__(key)
@@ -134,23 +124,24 @@ class JudgedPassage(ByKey):
 
 
 def judge_passages(
-    decider: Decider, index: EvidenceIndex, claim: str, passages: Sequence[EvidencePassage]
+    decider: Decider, texts: Mapping[str, str], claim: str, passages: Sequence[EvidencePassage]
 ) -> list[JudgedPassage]:
     """Decide what each passage does to a claim, without the title: a headline may say what its page does not."""
-    wholes = {passage.key: f"{passage.title}\n\n{stored_text(index, passage.key)}" for passage in passages}
-    questions = [Question(claim, passage.content, wholes[passage.key]) for passage in passages]
+    there = [passage for passage in passages if passage.key in texts]
+    questions = [Question(claim, one.content, f"{one.title}\n\n{texts[one.key]}") for one in there]
     return [
         JudgedPassage(passage, decision, passage.content[slice(*decision.judgement.sentence)])
-        for passage, decision in zip(passages, decider.decide(questions), strict=True)
+        for passage, decision in zip(there, decider.decide(questions), strict=True)
     ]
 
 
-def stored_text(index: EvidenceIndex, key: str) -> str:
-    """Return a stored text; empty if another process deleted it after the search."""
-    try:
-        return index.text(key)
-    except QueryError:
-        return ""
+def stored_texts(index: EvidenceIndex, passages: Sequence[EvidencePassage]) -> dict[str, str]:
+    """Return the texts of passages, by their keys, without one that another process deleted after the search."""
+    texts = {}
+    for key in dict.fromkeys(passage.key for passage in passages):
+        with suppress(QueryError):
+            texts[key] = index.text(key)
+    return texts
 
 
 # The status of a claim, by rules that are returned with it.
@@ -256,9 +247,8 @@ class ClaimVerifier:
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
         passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
-        judged = judge_passages(self._decider, self.index, claim, passages)
-        texts = {key: stored_text(self.index, key) for key in {item.passage.key for item in judged}}
-        judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
+        texts = stored_texts(self.index, passages)
+        judged = judge_passages(self._decider, texts, claim, passages)
         judged.sort(key=lambda item: -item.judgement.support)
         supporting, weak = ([item for item in judged if item.decision.verdict == word] for word in ("supported", "weak"))
         agreeing = {item.passage.key for item in supporting}
@@ -287,13 +277,6 @@ class ClaimVerifier:
             rule,
             silent,
         )
-
-
-def _matches_stored_text(judged: JudgedPassage, text: str) -> bool:
-    """Return whether the stored text contains the passage and its quote exactly."""
-    passage = judged.passage
-    stored = text[passage.start : passage.end]
-    return bool(stored) and stored == passage.content and judged.quote in stored
 
 
 def _passage_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:

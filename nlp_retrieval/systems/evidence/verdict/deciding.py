@@ -21,7 +21,6 @@ from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.text import numbers_of
 
 Verdict = Literal["supported", "weak", "contradicted", "not found"]
-DecidedBy = Literal["", "lookups", "verifier", "both"]
 
 _LARGE = 100
 _WITH_FIGURE = 0.5
@@ -41,12 +40,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a source does to a claim, why, one sentence for people, and who decided; the judgement is of who was asked."""
+    """What a source does to a claim, why, and one sentence for people; the judgement is of who was asked."""
 
     verdict: Verdict
     reason: Reason
     detail: str
-    decided_by: DecidedBy
     judgement: Judgement
     there: LookedUp
 
@@ -77,48 +75,35 @@ class Decider:
             by_words = there.findings or self.by_words
             looked.append((there, self._lexical.judge_pairs([question.claim], [question.read])[0] if by_words else None))
         left = [question for question, (_, judgement) in zip(questions, looked, strict=True) if judgement is None]
-        asked = iter(self.verifier.judge([one.claim for one in left], [one.read for one in left]))
+        asked = iter(self.verifier.judge([one.claim for one in left], [one.read for one in left]) if left else ())
         return [
-            self._decision(question, there, next(asked) if judgement is None else judgement)
+            self._decision(question.claim, there, next(asked) if judgement is None else judgement)
             for question, (there, judgement) in zip(questions, looked, strict=True)
         ]
 
-    def _decision(self, question: Question, there: LookedUp, judgement: Judgement) -> Decision:
+    def _decision(self, claim: str, there: LookedUp, judgement: Judgement) -> Decision:
         if there.findings:
             verdict: Verdict = "contradicted" if there.is_against else "not found"
             first = there.findings[0]
-            return Decision(verdict, first.reason, first.detail, "lookups", judgement, there)
+            return Decision(verdict, first.reason, first.detail, judgement, there)
         names = there.missing_names
-        has_figure = self.by_words and (bool(there.computed) or _has_figure(question.claim))
+        figures = [one for one in numbers_of(claim) if one.percent or one.unit or one.value >= _LARGE or one.is_share]
+        has_figure = self.by_words and (bool(there.computed) or not all(map(is_year, figures)))  # no year
         if judgement.support >= self.threshold * (_WITH_FIGURE if has_figure else 1):
             is_sure = judgement.signals.get("verbatim") == 1 or judgement.support >= self.sure
             verdict = "supported" if is_sure and not names else "weak"
             detail = f"the source does not name {listed(names)}" if names else "; ".join(there.computed)
-            return Decision(verdict, "", detail, "both" if _has_found(question, there) else "verifier", judgement, there)
-        named = names_of(question.claim)
+            return Decision(verdict, "", detail, judgement, there)
+        named = names_of(claim)
         same_subject = not named or len(names) < len(named)  # else the source may be about something else
         if self.verifier.sees_contradictions and judgement.contradict >= SURE and same_subject:
-            return Decision("contradicted", "contradicted", "the source says otherwise", "verifier", judgement, there)
-        return Decision("not found", *self._why_not(there, judgement), "verifier", judgement, there)
-
-    def _why_not(self, there: LookedUp, judgement: Judgement) -> tuple[Reason, str]:
-        if there.missing_names:
-            return "other entity", f"the source does not name {listed(there.missing_names)}"
-        if not judgement.was_judged:
-            return "not judged", f"{self.verifier.name} did not judge this: it is too long, or there was no usable answer"
-        return "not found", "no passage of the source supports this"
-
-
-def _has_figure(claim: str) -> bool:
-    """Return whether a claim has a number that is not in a text by chance: a share, one with a unit, or 100 or more."""
-    numbers = [number for number in numbers_of(claim) if not is_year(number)]
-    return any(number.percent or number.unit or number.value >= _LARGE or number.is_share for number in numbers)
-
-
-def _has_found(question: Question, there: LookedUp) -> bool:
-    """Return whether a number, a name or a quotation of the claim was looked up and found."""
-    names = len(names_of(question.claim)) > len(there.missing_names)
-    return names or bool(numbers_of(question.claim)) or question.quoted
+            return Decision("contradicted", "contradicted", "the source says otherwise", judgement, there)
+        if names:
+            return Decision("not found", "other entity", f"the source does not name {listed(names)}", judgement, there)
+        if judgement.was_judged:
+            return Decision("not found", "not found", "no passage of the source supports this", judgement, there)
+        detail = f"{self.verifier.name} did not judge this: it is too long, or there was no usable answer"
+        return Decision("not found", "not judged", detail, judgement, there)
 
 
 # Judging a sentence by all the sources that it cites: "opened in 1962 and carries 400 people [1-3]".

@@ -9,8 +9,7 @@ import pytest
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
-from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, Reading
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -176,13 +175,13 @@ def test_a_source_that_another_process_deletes_during_the_audit_is_not_indexed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = project(tmp_path)
-    other, read = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])), index.read
+    other, read = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])), index.reading
 
-    def read_after_its_end(source: SourceVersion) -> tuple[str, list[EvidencePassage]]:
+    def read_after_its_end(source: SourceVersion, claim: str) -> Reading | None:
         other.delete(SOURCES[0][1])
-        return read(source)
+        return read(source, claim)
 
-    monkeypatch.setattr(index, "read", read_after_its_end)
+    monkeypatch.setattr(index, "reading", read_after_its_end)
     (row,) = audited(index, "The Long Bridge was opened in 1932 [1].").rows
     assert (row.status, row.reason) == ("SOURCE_NOT_INDEXED", "deleted source")
 
