@@ -13,8 +13,8 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.fitting import JudgedPair, read_pairs
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
 
 SETS = ("healthver", "scifact", "fever")
 STATUSES = ("VERIFIED", "SUPPORTED", "WEAK", "DISPUTED", "REFUTED", "UNVERIFIED")

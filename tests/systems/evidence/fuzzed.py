@@ -10,7 +10,7 @@ from nlp_retrieval.documents import clean_text, clean_title, read_document, web_
 from nlp_retrieval.errors import FetchError, ModelError, RetrievalError, SourceError
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
-from nlp_retrieval.systems.evidence.verifiers.base import Calibration
+from nlp_retrieval.systems.evidence.verifiers.lexical import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, find_pages, results_in
 

@@ -31,8 +31,7 @@ def calibrate(
 
     Reports its figures on families that it was not fitted on.
     """
-    from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
-    from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
+    from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier, read_pairs
 
     calibration, figures = fit_verifier(chosen_verifier(verifier), read_pairs(data))
     calibration.save(output)
@@ -47,18 +46,17 @@ def train_verifier(
     base: Annotated[str, typer.Option(help="Base model: hub name or folder.")] = "sentence-transformers/all-MiniLM-L6-v2",
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs; the best is kept.")] = 3,
     learning_rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 1.2e-4,
-    precision: Annotated[str, typer.Option(help="float32, or bfloat16 if the hardware supports it.")] = "float32",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, ...; by default a GPU if there is one.")] = None,
 ) -> None:
     """Fine-tune a small model to judge claims, on judged pairs.
 
     Held-out families decide when to stop. Use the folder with --verifier pair_model:model=FOLDER.
     """
-    from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
+    from nlp_retrieval.systems.evidence.verifiers.fitting import read_pairs
     from nlp_retrieval.systems.evidence.verifiers.training import train_verifier
 
     trained, held_out, loss = train_verifier(
-        read_pairs(data), base, output, epochs=epochs, learning_rate=learning_rate, precision=precision, device=device
+        read_pairs(data), base, output, epochs=epochs, learning_rate=learning_rate, device=device
     )
     typer.echo(f"{trained:,} pairs, {held_out:,} held out; loss {loss:.4f}")
     typer.echo(f"model: {output}")

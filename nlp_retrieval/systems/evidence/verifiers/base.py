@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from nlp_retrieval.core import Component, check_queries, read_json_file, write_atomically
-from nlp_retrieval.errors import ConfigurationError, EngineError, ModelError, QueryError
+from nlp_retrieval.core import Component, check_queries
+from nlp_retrieval.errors import EngineError, QueryError
 from nlp_retrieval.text import sentences_of, words_of
 
 SURE = 0.7
@@ -108,92 +102,6 @@ def _check(judgement: Judgement, passage: str, verifier: str) -> None:
         raise EngineError(f"{verifier} named the sentence {begin}..{end} in a passage of {len(passage)} characters")
 
 
-# Calibration: from the signals of a verifier to probabilities, by a multinomial logistic regression.
-#
-# A verifier's own probabilities are rarely calibrated, and never on texts unlike those that it was trained on. A calibration is
-# fitted on judged pairs and read from a JSON file: the names of the signals, a weight of each for support and for contradict
-# (neutral is 0), and the least probability of support at which a citation passes.
-
-
-class Calibration(BaseModel):
-    """Weights of signals for support and contradict; from ``sure`` on, 7 of 10 pairs outside the fit are supported."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-    signals: list[str] = Field(min_length=1, max_length=100)
-    mean: list[float]
-    scale: list[float]
-    weights: list[list[float]]
-    intercepts: list[float]
-    threshold: float = Field(default=0.5, gt=0, lt=1)
-    sure: float | None = Field(default=None, gt=0, lt=1)
-    fitted_on: str = ""
-
-    @model_validator(mode="after")
-    def _fitting_lengths(self) -> Self:
-        n = len(self.signals)
-        lengths = [len(self.mean), len(self.scale), *map(len, self.weights)]
-        if len(self.weights) != 2 or len(self.intercepts) != 2 or set(lengths) != {n} or min(self.scale) <= 0:
-            raise ValueError(f"weights for {n} signals must be 2 lists of {n}, mean and scale {n} values, scales above 0")
-        return self
-
-    @classmethod
-    def read(cls, path: str | Path) -> Calibration:
-        """Read a calibration from a JSON file; a ``ModelError`` if it is none."""
-        try:
-            return cls.model_validate(read_json_file(Path(path)))
-        except (OSError, ValueError, ValidationError) as error:
-            reason = (str(error).splitlines() or [""])[0]
-            raise ModelError(f"{path} is not a calibration of a verifier: {reason}") from None
-
-    def save(self, path: str | Path) -> None:
-        """Write the calibration to a JSON file."""
-        write_atomically(Path(path), json.dumps(self.model_dump(), indent=1).encode())
-
-    def probabilities(self, signals: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
-        """Return ``[pairs, 3]``: support, contradict, neutral; a ``ConfigurationError`` if a signal is missing."""
-        missing = next((name for row in signals for name in self.signals if name not in row), None)
-        if missing is not None:
-            raise ConfigurationError(f"this calibration needs the signal {missing!r}, which the verifier does not give")
-        values = np.array([[row[name] for name in self.signals] for row in signals]).reshape(len(signals), len(self.signals))
-        return softmax(self.logits(values))
-
-    def logits(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``[pairs, 3]`` logits of ``[pairs, signals]``; neutral is 0."""
-        scaled = np.clip((values - np.array(self.mean)) / np.array(self.scale), -10, 10)
-        two = scaled @ np.array(self.weights).T + np.array(self.intercepts)
-        return np.concatenate([two, np.zeros((len(values), 1))], axis=1)
-
-
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return probabilities of logits, by row."""
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probabilities: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
-    return probabilities
-
-
-class CalibratedVerifier(BaseVerifier):
-    """A verifier with the parameter ``calibration``: a file of ``nlp-retrieval evidence calibrate``, or None."""
-
-    calibration: str | None
-    _weights: Calibration | None = None
-
-    @property
-    def weights(self) -> Calibration | None:
-        """Return the calibration, read at first use; None if the verifier has none."""
-        if self.calibration is not None and self._weights is None:
-            self._weights = Calibration.read(self.calibration)
-        return self._weights
-
-    @property
-    def threshold(self) -> float:
-        return super().threshold if self.weights is None else self.weights.threshold
-
-    @property
-    def sure(self) -> float:
-        return super().sure if self.weights is None or self.weights.sure is None else self.weights.sure
-
-
 # What of a passage a model reads.
 
 Span = tuple[int, int]
@@ -210,18 +118,12 @@ def window_spans(text: str, size: int) -> list[Span]:
     return windows
 
 
-def nearest_windows(
-    claim: str, passage: str, size: int, most: int, deciding: Sequence[Span] = (), room: float = math.inf
-) -> list[Span]:
-    """Return the windows of a passage with a deciding sentence, else with most words of a claim, in order; one at least."""
+def nearest_windows(claim: str, passage: str, size: int, most: int, room: float = math.inf) -> list[Span]:
+    """Return the windows of a passage with most words of a claim, in order; one at least."""
     wanted = set(words_of(claim))
-
-    def distance(span: Span) -> tuple[bool, int]:
-        decides = any(span[0] < end and begin < span[1] for begin, end in deciding)
-        return not decides, -len(wanted & set(words_of(passage[slice(*span)])))
-
+    nearest = sorted(window_spans(passage, size), key=lambda span: -len(wanted & set(words_of(passage[slice(*span)]))))
     chosen: list[Span] = []
-    for start, end in sorted(window_spans(passage, size), key=distance)[:most]:
+    for start, end in nearest[:most]:
         if not chosen or end - start <= room:
             chosen.append((start, end))
             room -= end - start

@@ -1,18 +1,65 @@
-"""Fitting the calibration of a verifier on judged pairs, and its figures on families outside the fit."""
+"""Judged pairs of claim and passage, a calibration fitted on them, and its figures on families outside the fit."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.errors import ConfigurationError, DependencyError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, SourceError
+from nlp_retrieval.loaders import read_json_lines
 from nlp_retrieval.systems.evidence.lookups.checks import looked_up
-from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Calibration, softmax
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.lexical import Calibration, softmax
+
+Label = Literal["support", "contradict", "neutral", "not_support"]
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """A claim and a passage, judged by a person; pairs of one family are on one side of a split."""
+
+    claim: str
+    passage: str
+    label: Label
+    family: str = ""
+    collection: str = ""
+
+
+def read_pairs(path: str | Path) -> list[JudgedPair]:
+    """Read judged pairs from a file of JSON lines (``.gz`` too), or from the ``train.jsonl`` in each folder of a folder."""
+    source = Path(path)
+    if source.is_dir():
+        files = sorted([*source.glob("train.jsonl*"), *source.glob("*/train.jsonl*")])
+        if not files:
+            raise SourceError(f"{source} has no train.jsonl or train.jsonl.gz, nor has a folder in it; name a file")
+    else:
+        files = [source]
+    return [_pair(row, where, file.parent.name) for file in files for where, row in read_json_lines(file)]
+
+
+def _pair(row: dict[str, Any], where: str, collection: str) -> JudgedPair:
+    for key in ("claim", "passage", "label"):
+        if not isinstance(row.get(key), str):
+            raise SourceError(f'{where}: no text "{key}" (found: {", ".join(map(repr, row))[:200]})')
+    if row["label"] not in get_args(Label):
+        raise SourceError(f"{where}: label {row['label']!r}; it must be one of {', '.join(get_args(Label))}")
+    return JudgedPair(
+        row["claim"],
+        row["passage"],
+        row["label"],
+        f"{collection}/{row.get('family') or row['passage']}",
+        collection,
+    )
+
+
+# Fitting.
 
 _FOLDS = 5
 _STEP, _AS_WELL = 0.01, 0.005
@@ -45,12 +92,12 @@ def fit_verifier(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[C
         outside[others] = fitted.probabilities([signals[n] for n in others])[:, 0]
     of = np.array([pair.collection for pair in used])
     collections = sorted(set(of.tolist()))
-    described = f"{len(used):,} pairs of {', '.join(collections)}"
-    whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=described)
+    whole = fit_calibration(signals, labels, names, weights.tolist())
     supported = np.array([label == "support" for label in labels])
     support = open_support(used, outside)
     threshold = best_threshold(support, supported, weights)
-    calibration = whole.model_copy(update={"threshold": threshold, "sure": sure_from(support, supported, threshold)})
+    found = {"threshold": threshold, "sure": sure_from(support, supported, threshold)}
+    calibration = whole.model_copy(update=found | {"fitted_on": f"{len(used):,} pairs of {', '.join(collections)}"})
     return calibration, {name: auc(outside[of == name], supported[of == name]) for name in collections}
 
 
@@ -60,7 +107,6 @@ def fit_calibration(
     names: Sequence[str],
     weight: Sequence[float] | None = None,
     ridge: float = 1.0,
-    fitted_on: str = "",
 ) -> Calibration:
     """Fit a calibration by maximum likelihood with a penalty on squared weights."""
     values = np.array([[row[name] for name in names] for row in signals], np.float64)
@@ -77,7 +123,6 @@ def fit_calibration(
         scale=scale.tolist(),
         weights=fitted[:, :-1].tolist(),
         intercepts=fitted[:, -1].tolist(),
-        fitted_on=fitted_on,
     )
 
 

@@ -14,7 +14,8 @@ from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import READS_FILE, add_note, has_no_words, may_set
 from nlp_retrieval.lm import LONGEST_ANSWER, read_object
 from nlp_retrieval.systems.evidence.lookups.checks import check
-from nlp_retrieval.systems.evidence.verifiers.base import CalibratedVerifier, Judgement, Span, nearest_windows
+from nlp_retrieval.systems.evidence.verifiers.base import Judgement, Span, nearest_windows
+from nlp_retrieval.systems.evidence.verifiers.lexical import CalibratedVerifier
 from nlp_retrieval.text import fenced, located, sentences_around
 
 if TYPE_CHECKING:
@@ -30,12 +31,10 @@ _LEFT_OUT = "(text is left out here)"
 class LanguageModelVerifier(CalibratedVerifier):
     """Judges by a language model, which gives a verdict on a claim and a passage, its confidence, and the deciding words.
 
-    The words must be in the passage word for word (white space, and the shape of quotation marks and dashes, may differ); the
-    deciding sentence is the one of the passage that contains them. An answer of "support" or "contradict" with other words
-    counts as neutral (signal ``quote_missing``), and so does a pair without a usable answer, which was not judged. A warning
-    per call counts the answers with an invented quote, another the unusable ones. For a claim of more than 2,000 characters
-    the model is not called. The confidence is used as the probability of the verdict, at most 0.98, and the rest is divided
-    between the other two; models tend to be too confident, so calibrate.
+    The words must be in the passage word for word (white space, and the shape of quotation marks and dashes, may differ); an
+    answer of "support" or "contradict" with other words counts as neutral (signal ``quote_missing``), and so does a pair
+    without a usable answer; warnings count both. For a claim of more than 2,000 characters the model is not called. The
+    confidence, at most 0.98, is the probability of the verdict; models tend to be too confident, so calibrate.
 
     Args:
         lm: the language model; its answers are cached on disk, its calls counted and limited.
@@ -72,7 +71,7 @@ class LanguageModelVerifier(CalibratedVerifier):
             for number, (claim, passage) in enumerate(pairs)
             if len(claim) <= _MOST_CLAIM and not has_no_words(claim) and fenced(passage).strip()
         ]
-        questions = [self._question(*pairs[number]) for number in asked]
+        questions = [{"claim": fenced(pairs[n][0]), "passage": self._marked(*pairs[n])} for n in asked]
         otherwise, predict = "are claims beside passages, and count as neutral", dspy.Predict(JudgeClaim)
         answers = ask_all(self.lm, predict, questions, "judgement", _read, self.name, otherwise) if asked else []
         answered = {n: (a, _quoted(a.quote, passages[n])) for n, a in zip(asked, answers, strict=True) if a is not None}
@@ -101,14 +100,8 @@ class LanguageModelVerifier(CalibratedVerifier):
             probabilities = tuple(self.weights.probabilities([signals])[0].tolist())
         return Judgement(*probabilities, sentence or checked.sentence, signals, answer is not None)
 
-    def _question(self, claim: str, passage: str) -> dict[str, str]:
-        """Return the input fields: no text can contain the mark around it, because the mark is derived from all of the text."""
-        shown, lines = fenced(claim), self._excerpts(claim, passage)
-        mark = hashlib.sha256("\n".join([shown, *lines]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        return {"claim": shown, "passage": "\n".join([f"{mark} begin", *lines, f"{mark} end"])}
-
-    def _excerpts(self, claim: str, passage: str) -> list[str]:
-        """Return the lines of a passage to show: the windows nearest to the claim, in order."""
+    def _marked(self, claim: str, passage: str) -> str:
+        """Return the windows nearest to a claim, between marks that no text can contain: they are derived from all of it."""
         most = self.most_characters
         spans = nearest_windows(claim, passage, _WINDOW, most // _WINDOW, room=most)
         ends = [(0, 0), *spans, (len(passage), len(passage))]
@@ -116,7 +109,8 @@ class LanguageModelVerifier(CalibratedVerifier):
         lines = [_LEFT_OUT] * left_out[0]
         for span, is_followed in zip(spans, left_out[1:], strict=True):
             lines += [fenced(passage[slice(*span)][:most])] + [_LEFT_OUT] * is_followed
-        return lines
+        mark = hashlib.sha256("\n".join([fenced(claim), *lines]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return "\n".join([f"{mark} begin", *lines, f"{mark} end"])
 
 
 def _quoted(quote: str, passage: str) -> Span | None:

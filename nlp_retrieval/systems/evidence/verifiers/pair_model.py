@@ -14,7 +14,8 @@ from nlp_retrieval.encoders import ModelFolder, ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers import PairModel, TorchPairs, find_pair_model, onnx_pairs
 from nlp_retrieval.systems.evidence.lookups.checks import check
-from nlp_retrieval.systems.evidence.verifiers.base import CalibratedVerifier, Judgement, Span, nearest_windows, softmax
+from nlp_retrieval.systems.evidence.verifiers.base import Judgement, Span, nearest_windows
+from nlp_retrieval.systems.evidence.verifiers.lexical import CalibratedVerifier, softmax
 
 Meaning = Literal["support", "contradict", "neutral", "not_support"]
 _NAMES: dict[str, Meaning] = {
@@ -49,7 +50,6 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             first use and cached.
         window: the longest window, in characters.
         most_windows: the most windows of a passage that are read: those that share most words with the claim.
-        max_length: tokens that are read of a claim and a window; by default the model's own limit.
         batch_size: pairs that are read at once.
         device: torch device; by default the best available.
         revision: commit, tag or branch on the hub.
@@ -61,7 +61,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     name = "pair_model"
     manifest_may_set = may_set(
-        *("labels", "backend", "window", "most_windows", "max_length", "batch_size"),
+        *("labels", "backend", "window", "most_windows", "batch_size"),
         **MODEL_RULES,
         calibration=READS_FILE,
     )
@@ -76,7 +76,6 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         backend: Literal["torch", "onnx"] = "torch",
         window: Annotated[int, Field(ge=50)] = 330,
         most_windows: Annotated[int, Field(ge=1)] = 12,
-        max_length: Annotated[int, Field(ge=8)] | None = None,
         batch_size: Annotated[int, Field(ge=1)] = 32,
         device: str | None = None,
         revision: str | None = None,
@@ -87,7 +86,6 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         self.backend = backend
         self.window = window
         self.most_windows = most_windows
-        self.max_length = max_length
         self.batch_size = batch_size
         self.device = device
         self.revision = revision
@@ -98,8 +96,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     def load_model(self) -> PairModel:
         if self.backend == "onnx":
-            return onnx_pairs(self.files, self.max_length)
-        return TorchPairs(self.files.folder, self.max_length, self.device)
+            return onnx_pairs(self.files, None)
+        return TorchPairs(self.files.folder, None, self.device)
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nlp_retrieval.encoders import find_model, require_dense_extra, require_device
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install, nearest
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 from nlp_retrieval.systems.evidence.verifiers.base import nearest_windows
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.fitting import JudgedPair
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +26,6 @@ LABELS = ("support", "contradict", "neutral")
 """Labels of a trained model, in order."""
 
 _NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
-_PRECISIONS = ("float32", "bfloat16")
 _LONGEST_CLAIM, _MAX_LENGTH, _WINDOWS, _WINDOW = 1000, 160, 2, 330
 _HELD_OUT, _BATCH = 0.09, 16
 
@@ -38,14 +37,11 @@ def train_verifier(
     *,
     epochs: int = 3,
     learning_rate: float = 1.2e-4,
-    precision: str = "float32",
     device: str | None = None,
 ) -> tuple[int, int, float]:
     """Fine-tune a small pair model; return the numbers of trained and of held-out pairs, and the least loss on these."""
     require_dense_extra()
     require_device(device)
-    if precision not in _PRECISIONS:
-        raise ConfigurationError(f"precision={precision!r}; {nearest(precision, _PRECISIONS)}")
     folder = Path(output)
     if folder.exists() and any(folder.iterdir()):
         raise ConfigurationError(f"{folder} is not empty; name another folder")
@@ -55,12 +51,7 @@ def train_verifier(
         raise ConfigurationError("there are pairs of one family at most, which is held out; add pairs of other sources")
     model = _opened(find_model(base, None).path, device)
     with TemporaryDirectory() as checkpoints:
-        arguments = {
-            "output_dir": checkpoints,
-            "num_train_epochs": epochs,
-            "learning_rate": learning_rate,
-            "bf16": precision == "bfloat16",
-        }
+        arguments = {"output_dir": checkpoints, "num_train_epochs": epochs, "learning_rate": learning_rate}
         loss = _train(model, trained, judged, arguments)
     model.save_pretrained(str(folder), create_model_card=False)
     return len(trained), len(judged), loss
@@ -80,7 +71,7 @@ def _held_out_families(pairs: Sequence[JudgedPair]) -> set[str]:
 
 
 def _row(pair: JudgedPair) -> dict[str, Any]:
-    spans = nearest_windows(pair.claim, pair.passage, _WINDOW, _WINDOWS, deciding=pair.rationale)
+    spans = nearest_windows(pair.claim, pair.passage, _WINDOW, _WINDOWS)
     windows = [pair.passage[slice(*span)] for span in spans]
     return {"claim": pair.claim[:_LONGEST_CLAIM], "windows": windows, "label": _NUMBERS[pair.label]}
 

@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.systems.evidence.verifiers.base import Calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_calibration
+from nlp_retrieval.systems.evidence.verifiers.lexical import Calibration
 
 LABELS = ("support", "contradict", "neutral")
 

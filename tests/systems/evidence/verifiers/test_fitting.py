@@ -11,9 +11,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from nlp_retrieval.errors import ConfigurationError, DependencyError
-from nlp_retrieval.systems.evidence.verifiers.fitting import auc, best_threshold, fit_verifier, open_support
+from nlp_retrieval.systems.evidence.verifiers.fitting import JudgedPair, auc, best_threshold, fit_verifier, open_support
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 WORDS = "bridge harbour tower mill lamp road river stone garden winter summer market window letter".split()
 

@@ -10,9 +10,8 @@ from soaking import mostly_soaked
 
 from nlp_retrieval.core.context import collected_notes
 from nlp_retrieval.errors import ModelError, RetrievalWarning
-from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
+from nlp_retrieval.systems.evidence.verifiers.fitting import JudgedPair, fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 CLAIM = "The tram has 22 stops."
 PASSAGE = "The tram opened in 1932. It has 22 stops and 9 lines. It was painted green."

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
+from nlp_retrieval.systems.evidence.verifiers.fitting import read_pairs
 
-ROW = {"claim": "It is so.", "passage": "One. Two.", "label": "support", "sentences": [[0, 4], [5, 9]], "rationale": [1]}
+ROW = {"claim": "It is so.", "passage": "One. Two.", "label": "support"}
 
 
 def test_a_folder_of_collections_is_read_compressed_or_not(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_folder_of_collections_is_read_compressed_or_not(tmp_path: Path) -> No
     with gzip.open(tmp_path / "second" / "train.jsonl.gz", "wt") as file:
         file.write(json.dumps(ROW | {"label": "not_support"}))
     first, second = read_pairs(tmp_path)
-    assert (first.collection, first.family, first.rationale) == ("first", "first/f", ((5, 9),))
+    assert (first.collection, first.family) == ("first", "first/f")
     assert (second.collection, second.label, second.family) == ("second", "not_support", "second/One. Two.")
 
 
@@ -31,8 +31,6 @@ def test_a_folder_of_collections_is_read_compressed_or_not(tmp_path: Path) -> No
         ("{", "line 2: not valid JSON"),
         ('{"claim": 1, "passage": "", "label": ""}', 'line 2: no text "claim"'),
         (json.dumps(ROW | {"label": "maybe"}), "line 2: label 'maybe'"),
-        (json.dumps(ROW | {"rationale": [7]}), "line 2: sentences and rationale do not fit"),
-        (json.dumps(ROW | {"sentences": [[0, 99]], "rationale": [0]}), "line 2: a sentence's span is outside"),
     ],
 )
 def test_a_line_that_is_no_pair_is_named(line: str, message: str, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from rerankers.tiny_models import save_bert, save_encoder_without_types
 from soaking import mostly_soaked
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.systems.evidence.verifiers.fitting import JudgedPair
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.systems.evidence.verifiers.training import train_verifier
 
 pytest.importorskip("accelerate")
@@ -61,8 +61,6 @@ def test_a_folder_with_something_in_it_is_left_alone(base: str, tmp_path: Path) 
 def test_what_cannot_be_trained_is_an_error_before_anything_is(base: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="one family at most"):
         train_verifier([JudgedPair("a", "b", "support", family="f")], base, tmp_path / "model")
-    with pytest.raises(ConfigurationError, match="precision='bf16'"):
-        train_verifier(judged(), base, tmp_path / "model", precision="bf16")
     with pytest.raises(ConfigurationError, match="there is no device 'cuda:7' here"):
         train_verifier(judged(), base, tmp_path / "model", device="cuda:7")
     (tmp_path / "none").mkdir()
