@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError, install
+from nlp_retrieval.errors import FetchError, FetchRefusedError, InputError
 from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_url
 from nlp_retrieval.text import printable
 
@@ -30,10 +30,8 @@ class WebTarget:
             canonical = canonical_url(url)
         except InputError as error:
             raise FetchRefusedError(str(error)) from None
-        try:
-            from w3lib.url import safe_url_string
-        except ImportError:
-            raise DependencyError(f"fetching needs w3lib: {install('research')}") from None
+        from w3lib.url import safe_url_string
+
         parts = urlsplit(url.strip())
         scheme = parts.scheme.lower()
         if scheme not in _PORTS:

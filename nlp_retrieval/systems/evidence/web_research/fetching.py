@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from nlp_retrieval.core import Component, given, may_set
-from nlp_retrieval.errors import DependencyError, EngineError, FetchError, FetchRefusedError, install
+from nlp_retrieval.errors import EngineError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.index.store import now
 from nlp_retrieval.systems.evidence.source_files import FetchedPage
 from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, shown, web_url
@@ -64,16 +64,14 @@ _PORTS = (80, 443)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LARGEST_ROBOTS, _ROBOTS_REDIRECTS = 512 * 2**10, 5
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/plain, text/markdown, */*;q=0.1"
-_NO_TEXT = ("audio", "font", "image", "model", "video")
 
 
 class HttpFetcher(BaseFetcher):
     """Fetches pages over HTTP and HTTPS, from public addresses only.
 
-    A host is resolved once for each request, and the connection goes to the checked address. Refused are hosts with
-    an address that is private, loopback, link-local, multicast, reserved, or translated from IPv4; ports but 80 and 443; user
-    names in addresses; and pages that robots.txt forbids. It keeps no cookies, uses no proxy of the environment, and runs no
-    scripts.
+    A host is resolved once for each request, and the connection goes to the checked address. Refused are hosts with an address
+    that is not public, ports but 80 and 443, user names in addresses, and pages that robots.txt forbids. It keeps no cookies,
+    uses no proxy of the environment, and runs no scripts.
 
     Args:
         private_hosts: hosts that may have any address: names or addresses as in URLs, "wiki.example", or with the only
@@ -119,8 +117,6 @@ class HttpFetcher(BaseFetcher):
         if answer.status != 200:
             raise FetchError(f"{shown(target.url)}: the server answered with status {answer.status}")
         media_type = answer.headers.get("content-type", "")[:200]
-        if media_type.partition("/")[0].strip().lower() in _NO_TEXT:
-            raise FetchError(f"{shown(target.url)}: it is {shown(media_type)!r}, which holds no text")
         return FetchedPage(url, target.url, answer.body, media_type, now())
 
     def _answer(
@@ -160,10 +156,8 @@ class HttpFetcher(BaseFetcher):
 
     def _obey(self, target: WebTarget, deadline: Deadline) -> None:
         """Refuse a page that its site's robots.txt forbids; a site without one allows all, one that cannot say nothing."""
-        try:
-            from protego import Protego
-        except ImportError:
-            raise DependencyError(f"reading robots.txt needs protego: {install('research')}") from None
+        from protego import Protego
+
         if target.site not in self._rules:
             why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched from it"
             try:

@@ -5,7 +5,7 @@ A text is data: it is shown on numbered lines that it cannot imitate, and only t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import check_queries
-from nlp_retrieval.errors import QueryError
 from nlp_retrieval.lm import LONGEST_ANSWER
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.verifiers.base import Span
@@ -67,6 +66,10 @@ class _NumberedText:
         start, end = self.spans[number - 1]
         return TextPassage(start, end, self.text[start:end])
 
+    def shown(self, part: range) -> str:
+        """Return passages as lines that begin with their numbers."""
+        return "\n".join(f"[{number}] {fenced(self.passage(number).content)}" for number in part)
+
     def parts(self, query: str) -> list[range]:
         """Return the numbers of passages to be shown together, in order; of a longer text, the parts nearest to a query."""
         begins = [1]
@@ -83,44 +86,34 @@ class _NumberedText:
 
 
 class _TextReading:
-    """A question about texts, asked a part at a time."""
+    """A question about a text, asked a part at a time."""
 
     def __init__(self, lm: LanguageModel) -> None:
         self.lm = LanguageModel.of_client(lm)
 
     def _asked(
         self,
-        queries: Sequence[str],
-        texts: Sequence[str],
+        query: str,
+        text: str,
         prompt: str,
         fields: tuple[str, str],
         read: Callable[[object, _NumberedText, range], Any],
-    ) -> list[tuple[_NumberedText, list[Any]]]:
-        """Ask about texts, all in one batch; return each, and the usable answers about its parts."""
+    ) -> tuple[_NumberedText, list[Any]]:
+        """Ask about the parts of a text; return it, and the usable answers."""
         from nlp_retrieval.lm import ask_all, dspy
         from nlp_retrieval.systems.evidence import prompts
 
         query_field, answer_field = fields
-        checked = check_queries(queries, query_field, f"{query_field}s")
-        if isinstance(texts, str) or len(texts) != len(checked):
-            raise QueryError(f"give one text for each of the {len(checked)} {query_field}s, in a list")
-        numbered = [_NumberedText(text) for text in texts]
-        asked, about, counts = list[dict[str, Any]](), dict[str, tuple[_NumberedText, range]](), []
-        for query, text in zip(checked, numbered, strict=True):
-            parts = text.parts(query)
-            counts.append(len(parts))
-            for part in parts:
-                shown = "\n".join(f"[{number}] {fenced(text.passage(number).content)}" for number in part)
-                asked.append({query_field: fenced(query), "passages": shown})
-                about[shown] = text, part
+        (checked,) = check_queries([query], query_field, f"{query_field}s")
+        numbered = _NumberedText(text)
+        parts = {numbered.shown(part): part for part in numbered.parts(checked)}
 
         def read_one(question: Mapping[str, Any], answer: object) -> Any:
-            return read(answer, *about[question["passages"]])
+            return read(answer, numbered, parts[question["passages"]])
 
         predict, what = dspy.Predict(getattr(prompts, prompt)), type(self).__name__.lower()
-        answers = iter(ask_all(self.lm, predict, asked, answer_field, read_one, what, "give nothing") if asked else [])
-        by_text = [[next(answers) for _ in range(count)] for count in counts]
-        return [(text, [answer for answer in some if answer]) for text, some in zip(numbered, by_text, strict=True)]
+        asked = [{query_field: fenced(checked), "passages": shown} for shown in parts]
+        return numbered, [one for one in ask_all(self.lm, predict, asked, answer_field, read_one, what, "give nothing") if one]
 
 
 class Extract(_TextReading):
@@ -138,14 +131,8 @@ class Extract(_TextReading):
 
     def extract(self, question: str, text: str) -> list[TextPassage]:
         """Return at most five passages of a text, most helpful first."""
-        return self.extract_all([question], [text])[0]
-
-    def extract_all(self, questions: Sequence[str], texts: Sequence[str]) -> list[list[TextPassage]]:
-        """Return passages of each text for its question; all are asked in one batch."""
-        return [
-            [text.passage(number) for number in merged_by_rank(answers, lambda number: number)[:_MOST_EXTRACTED]]
-            for text, answers in self._asked(questions, texts, "SelectPassages", ("question", "numbers"), _numbers)
-        ]
+        numbered, answers = self._asked(question, text, "SelectPassages", ("question", "numbers"), _numbers)
+        return [numbered.passage(number) for number in merged_by_rank(answers, lambda number: number)[:_MOST_EXTRACTED]]
 
 
 def _numbers(answer: object, _: _NumberedText, part: range) -> list[int] | None:
@@ -157,8 +144,7 @@ def _numbers(answer: object, _: _NumberedText, part: range) -> list[int] | None:
 class Match(_TextReading):
     """Finds the passages of a text that support a claim, and those that contradict it, without an index.
 
-    The model names passages by their numbers, so that results are always in the text. The stance is the model's opinion,
-    without a probability; a verifier (:mod:`nlp_retrieval.systems.evidence.verifiers`) gives one.
+    The model names passages by their numbers, so that results are always in the text; the stance is its opinion.
 
     Examples:
         >>> match = Match(LanguageModel("openai/gpt-4o-mini"))
@@ -167,14 +153,8 @@ class Match(_TextReading):
 
     def match(self, claim: str, text: str) -> list[MatchedPassage]:
         """Return the passages of a text with a stance on a claim, the clearest of each part first."""
-        return self.match_all([claim], [text])[0]
-
-    def match_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[list[MatchedPassage]]:
-        """Return the passages of each text with a stance on its claim; all are asked in one batch."""
-        return [
-            [MatchedPassage(text.passage(number), stance) for stances in answers for number, stance in stances.items()]
-            for text, answers in self._asked(claims, texts, "JudgePassages", ("claim", "findings"), _stances)
-        ]
+        numbered, answers = self._asked(claim, text, "JudgePassages", ("claim", "findings"), _stances)
+        return [MatchedPassage(numbered.passage(number), stance) for stances in answers for number, stance in stances.items()]
 
 
 def _stances(answer: object, _: _NumberedText, part: range) -> dict[int, Stance] | None:
@@ -193,8 +173,7 @@ def _stances(answer: object, _: _NumberedText, part: range) -> dict[int, Stance]
 class Quote(_TextReading):
     """Quotes the words of a text that support a claim.
 
-    The model's answer is looked up in the text, and returned only if it is there word for word; only white space may differ,
-    and the text's own words are returned. That they support the claim is the model's opinion.
+    The model's answer is returned only if it is in the text word for word; that it supports the claim is the model's opinion.
 
     Examples:
         >>> quote = Quote(LanguageModel("openai/gpt-4o-mini"))
@@ -204,13 +183,9 @@ class Quote(_TextReading):
 
     def quote(self, claim: str, text: str) -> Quotation | None:
         """Return the words of a text that support a claim; None if the model gives none that are there."""
-        return self.quote_all([claim], [text])[0]
-
-    def quote_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[Quotation | None]:
-        """Return a quotation of each text for its claim; all are asked in one batch."""
-        answered = self._asked(claims, texts, "QuotePassages", ("claim", "quote"), _quoted)
-        quoted = [(text.text, next((span for (span,) in answers), None)) for text, answers in answered]
-        return [span and Quotation(span[0], span[1], text[slice(*span)], sentences_around(span, text)) for text, span in quoted]
+        numbered, answers = self._asked(claim, text, "QuotePassages", ("claim", "quote"), _quoted)
+        span = next((span for (span,) in answers), None)
+        return span and Quotation(span[0], span[1], numbered.text[slice(*span)], sentences_around(span, numbered.text))
 
 
 def _quoted(answer: object, text: _NumberedText, part: range) -> list[Span] | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Literal
 
 from nlp_retrieval import HyDE
 from nlp_retrieval.core import check_k, has_no_words, progress
@@ -90,10 +91,6 @@ class ResearchReport:
         counted = Counter(page.status for page in self.pages)
         return {status: counted[status] for status in ("added", "known", "refused", "failed")}
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
 
 _DELETED = "it was deleted from this project; add it again with the add command"
 _RESULTS = 10
@@ -114,24 +111,17 @@ def research(
     """Find pages about a subquestion, add them to an index, and search it.
 
     The web is searched for the subquestion, and with HyDE for its hypothetical answer too; both lists are merged by reciprocal
-    rank, each page once. The first ones that the index lacks are fetched, read, graded by the rules and added one by one;
-    then the index is built and searched, with HyDE for the subquestion together with the hypothetical answer as well.
-
-    A page is cited by the address at which it was read, after redirects, and graded by it: the address of a redirect says
-    nothing about its target. A source that was deleted from the index is not added again.
+    rank. A page is cited and graded by the address at which it was read, after redirects. A source that was deleted from the
+    index is not added again.
 
     Args:
         subquestion: one question.
         index: for the pages.
-        web_search: finds them: a component, or a function of a query and a number of results that returns a list of
-            addresses.
+        web_search: finds them: a component, or a function of a query and a number of results that returns addresses.
         fetcher: fetches them: a component, or a function of an address that returns the text.
         hyde: writes the hypothetical answer; by default there is none.
         pages: the most pages that are fetched.
         k: at most this many passages.
-
-    Returns:
-        The result for each page, and the passages.
 
     Raises:
         QueryError: the subquestion has no content words, or a number is less than 1.
@@ -150,8 +140,9 @@ def research(
     check_k(pages, "pages")
     check_k(k)
     expansion = hyde.expand([subquestion])[0] if hyde is not None else None
-    hypothetical = [_cut(expansion.hypothetical)] if expansion is not None else []
-    lists, queries = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, *hypothetical)))))
+    written = "" if expansion is None else expansion.hypothetical
+    hypothetical = shorten(written, LONGEST_QUERY, placeholder="") or written.strip()[:LONGEST_QUERY]
+    lists, queries = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, hypothetical)))))
     merged = merged_by_rank(lists, lambda result: canonical_url(result.url))
     done: list[ResearchedPage] = []
     fetched = 0
@@ -167,14 +158,6 @@ def research(
     asked = dict.fromkeys([subquestion, *([expansion.expanded] if expansion is not None else [])])
     passages = merged_by_rank(index.search_all(list(asked), k), lambda passage: (passage.key, passage.start, passage.end))
     return ResearchReport(subquestion, expansion, queries, done, len(merged) - len(done), passages[:k])
-
-
-def _cut(text: str) -> str:
-    """Return the beginning of a text, cut between words; in a text without spaces, between characters."""
-    words = " ".join(text.split())
-    if len(words) <= LONGEST_QUERY:
-        return words
-    return words[: LONGEST_QUERY + 1].rpartition(" ")[0] or words[:LONGEST_QUERY]
 
 
 def _searched(web_search: BaseWebSearch | Search, queries: list[str]) -> tuple[list[list[WebResult]], list[WebQuery]]:

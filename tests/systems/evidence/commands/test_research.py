@@ -37,10 +37,9 @@ def test_a_question_becomes_sources_and_passages(tmp_path: Path, web: WebServer)
     assert f"added   {web.url}/bridge  C" in done.stderr
     assert "1 added, 0 known, 0 refused, 0 failed; 0 more found" in done.stderr
     assert ANSWER in done.stdout
-    again = run("evidence", "research", "project", QUESTION, *engines(web), "--json", folder=tmp_path)
-    report = json.loads(again.stdout)
-    assert [page["status"] for page in report["pages"]] == ["known"]
-    assert report["passages"][0]["content"] == ANSWER
+    again = run("evidence", "research", "project", QUESTION, *engines(web), folder=tmp_path)
+    assert "0 added, 1 known, 0 refused, 0 failed" in again.stderr
+    assert ANSWER in again.stdout
 
 
 @pytest.mark.parametrize(

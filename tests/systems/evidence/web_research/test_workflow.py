@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -80,7 +79,6 @@ def test_pages_are_found_fetched_added_and_searched(index: EvidenceIndex) -> Non
     assert (report.passages[0].content, report.passages[0].title) == (ANSWER, "Bridges")
     assert report.pages[0].source_url == report.passages[0].url == bridge
     assert report.expansion is None
-    json.dumps(report.as_dict())
     again = research(QUESTION, index, *engines)
     assert again.counts() == {"added": 0, "known": 2, "refused": 0, "failed": 0}
     assert again.passages == report.passages
