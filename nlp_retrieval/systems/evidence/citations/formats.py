@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Literal
 
 from nlp_retrieval.documents import (
@@ -15,7 +15,6 @@ from nlp_retrieval.documents import (
     read_file,
     read_markdown,
 )
-from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
 ReportFormat = Literal["markdown", "html", "latex"]
@@ -26,27 +25,24 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".xhtml": "html", ".tex": "latex",
 
 def read_report_file(path: Path) -> Document:
     """Return the text of a report, by its first bytes and its suffix; text under an unknown suffix is Markdown."""
-    where = printable(str(path))
-    if path.is_dir():
-        raise SourceError(f"{where} cannot be read: Is a directory")
-    data = read_file(path, follow_link=True)
-    kind = _SUFFIXES.get(PurePath(path).suffix.lower(), "markdown")
-    if data.startswith(b"PK\x03\x04") or PurePath(path).suffix.lower() in (".docx", ".docm", ".dotx"):
+    data, suffix = read_file(path, follow_link=True), path.suffix.lower()
+    if data.startswith(b"PK\x03\x04") or suffix in (".docx", ".docm", ".dotx"):
         kind = "docx"
-    if data.startswith((b"%PDF-", b"\xd0\xcf\x11\xe0", b"{\\rtf")) or kind != "markdown":
-        return _headed(read_document(data, where, kind="pdf" if data.startswith(b"%PDF-") else kind), kind)
-    return read_text(decode_text(data, where=where), where=where)
+    else:
+        kind = "pdf" if data.startswith(b"%PDF-") else _SUFFIXES.get(suffix, "markdown")
+    return _read(data, kind, printable(str(path)))
 
 
-def read_text(text: str, kind: str = "markdown", where: str = "the report") -> Document:
+def read_text(text: str, kind: ReportFormat = "markdown") -> Document:
     """Return the text of a report that is given as text."""
-    if kind == "markdown":
-        return read_markdown(text, where)
-    return _headed(read_document(text.encode("utf-8", "replace"), where, kind=kind), kind)
+    return _read(text.encode("utf-8", "replace"), kind, "the report")
 
 
-def _headed(report: Document, kind: str) -> Document:
-    """Return a page that is called by its first heading, rather than by what a browser shows above its window."""
+def _read(data: bytes, kind: str, where: str) -> Document:
+    """Read a report; a page is called by its first heading, rather than by what a browser shows above its window."""
+    if kind == "markdown" and not data.startswith((b"\xd0\xcf\x11\xe0", b"{\\rtf")):
+        return read_markdown(decode_text(data, where=where), where)
+    report = read_document(data, where, kind=kind)
     if kind != "html":
         return report
     has_heading = any(block.kind == "heading" and not block.outside for block in report.blocks)

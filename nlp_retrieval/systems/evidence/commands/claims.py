@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import typer
 
@@ -30,28 +29,12 @@ if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 
 
-class ClaimType(StrEnum):
-    """Types of claims, by the grade of source that they need."""
-
-    C1 = "C1"
-    C2 = "C2"
-    C3 = "C3"
-
-
-class ClaimFailOn(StrEnum):
-    """Statuses of claims that make ``verify`` end with exit code 1."""
-
-    refuted = "refuted"
-    disputed = "disputed"
-    unverified = "unverified"
-    never = "never"
-
-
-_FAILING = {
-    ClaimFailOn.refuted: {"REFUTED"},
-    ClaimFailOn.disputed: {"REFUTED", "DISPUTED"},
-    ClaimFailOn.unverified: {"REFUTED", "DISPUTED", "WEAK", "UNVERIFIED"},
-    ClaimFailOn.never: set[str](),
+ClaimType = Literal["C1", "C2", "C3"]
+_FAILING: dict[str, set[str]] = {
+    "refuted": {"REFUTED"},
+    "disputed": {"REFUTED", "DISPUTED"},
+    "unverified": {"REFUTED", "DISPUTED", "WEAK", "UNVERIFIED"},
+    "never": set(),
 }
 _FILES = (".csv", ".jsonl", ".txt")
 
@@ -66,17 +49,17 @@ def verify(
     ],
     claim_type: Annotated[
         ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 and C3 of C or better.")
-    ] = ClaimType.C2,
+    ] = "C2",
     verifier: VerifierOption = "lexical",
     threshold: ThresholdOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a file of claims, one line each.")] = False,
     fail_on: Annotated[
-        ClaimFailOn,
+        Literal["refuted", "disputed", "unverified", "never"],
         typer.Option(
             "--fail-on",
             help="Exit with code 1 for a claim that is REFUTED; or also DISPUTED; or not even SUPPORTED (unverified).",
         ),
-    ] = ClaimFailOn.never,
+    ] = "never",
     retriever: Retrievers = None,
 ) -> None:
     """Verify a claim, or a file of claims, by the sources.
@@ -92,12 +75,12 @@ def verify(
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")
     is_file = os.path.isfile(claim) or (claim.lower().endswith(_FILES) and " " not in claim)  # noqa: PTH113 -- Path's own raises
-    claims = read_claims(claim, claim_type.value) if is_file else None
+    claims = read_claims(claim, claim_type) if is_file else None
     judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
     if claims is not None:
         statuses = _verify_file(claims, judging, as_json=as_json)
     else:
-        verdict = judging.verify(claim, claim_type.value)
+        verdict = judging.verify(claim, claim_type)
         statuses = {verdict.verification_status}
         if as_json:
             typer.echo(json.dumps(verdict.as_dict(), indent=1))
@@ -107,7 +90,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def read_claims(path: str, claim_type: str = "C2") -> list[tuple[str, str, str]]:
+def read_claims(path: str, claim_type: ClaimType = "C2") -> list[tuple[str, str, ClaimType]]:
     """Return the id (by default its number), text and type of each claim of a file; a SourceError names a wrong line."""
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.loaders import quoted, read_json_lines, read_lines, read_rows
@@ -126,15 +109,15 @@ def read_claims(path: str, claim_type: str = "C2") -> list[tuple[str, str, str]]
         text, kind = row["claim"], row.get("type") or claim_type
         if not isinstance(text, str) or not text.strip():
             raise SourceError(f'{where}: "claim" has no text; write one statement, or remove the row')
-        if kind not in ("C1", "C2", "C3"):
+        if kind not in get_args(ClaimType):
             raise SourceError(f'{where}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty')
-        claims.append((str(row.get("id") or number), text.strip(), str(kind)))
+        claims.append((str(row.get("id") or number), text.strip(), cast("ClaimType", kind)))
     if not claims:
         raise SourceError(f"{path}: there is no claim in it")
     return claims
 
 
-def _verify_file(claims: list[tuple[str, str, str]], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
+def _verify_file(claims: list[tuple[str, str, ClaimType]], judging: ClaimVerifier, *, as_json: bool) -> set[str]:
     """Verify claims, print each verdict as a line, and return the statuses."""
     from rich.text import Text
 
@@ -143,7 +126,7 @@ def _verify_file(claims: list[tuple[str, str, str]], judging: ClaimVerifier, *, 
 
     statuses: Counter[str] = Counter()
     for number, claim, kind in claims:
-        verdict = judging.verify(claim, ClaimType(kind).value)
+        verdict = judging.verify(claim, kind)
         statuses[verdict.verification_status] += 1
         if as_json:
             print_json_line({"id": number} | verdict.as_dict())

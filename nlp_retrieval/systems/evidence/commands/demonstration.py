@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from nlp_retrieval.cli import say
-from nlp_retrieval.systems.evidence.commands.claims import verify
-from nlp_retrieval.systems.evidence.commands.reports import audit
-from nlp_retrieval.systems.evidence.commands.sources import add
 
 LIGHTHOUSE = "https://lighthouse-museum.example/tower"
 _CLAIMS = (
@@ -36,25 +32,23 @@ def demo(
         write_output(folder / name, resources.files("nlp_retrieval.systems.evidence").joinpath("demo", name).read_bytes())
     sources, lighthouse, report, wrong = (folder / name for name in names)
     project, page, rows = folder / "project", folder / "audit.html", folder / "audit.json"
-    _run(["add", project, sources, "-r", "bm25"], lambda: add(project, [sources], retriever=["bm25"]))
-    _run(
-        ["add", project, lighthouse, "--url", LIGHTHOUSE, "-r", "bm25"],
-        lambda: add(project, [lighthouse], url=LIGHTHOUSE, retriever=["bm25"]),
-    )
+    _run("add", project, sources, "-r", "bm25")
+    _run("add", project, lighthouse, "--url", LIGHTHOUSE, "-r", "bm25")
     for claim in _CLAIMS:
-        _run(["verify", project, claim], partial(verify, project, claim))
-    _run(
-        ["audit", project, report, "--html", page, "--json", rows],
-        lambda: audit(project, report, html=page, json_file=rows),
-    )
+        _run("verify", project, claim)
+    _run("audit", project, report, "--html", page, "--json", rows)
     for line in outcome(json.loads(rows.read_text("utf-8"))["rows"], json.loads(wrong.read_text("utf-8"))):
         say(line)
     say(f"open {page} in a browser")
 
 
-def _run(words: Sequence[object], command: Callable[[], None]) -> None:
-    say("$ nlp-retrieval evidence " + shlex.join(map(str, words)))
-    command()
+def _run(*words: object) -> None:
+    """Print a command, and run it."""
+    from nlp_retrieval.systems.evidence.commands.app import app
+
+    arguments = list(map(str, words))
+    say("$ nlp-retrieval evidence " + shlex.join(arguments))
+    app(arguments, standalone_mode=False)
 
 
 def outcome(rows: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:

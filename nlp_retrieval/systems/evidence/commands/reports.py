@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,13 +24,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.citations.report import CitedReport
 
 
-class FailOn(StrEnum):
-    """Results of an audit that make it end with exit code 1."""
-
-    weak = "weak"
-    review = "review"
-    not_indexed = "not-indexed"
-    never = "never"
+FailOn = Literal["weak", "review", "not-indexed", "never"]
 
 
 def audit(
@@ -50,7 +43,7 @@ def audit(
             "indexed; in each case also if a mark has no reference, if no citation could be read, or if --resolve finds a "
             "reference retracted, different or not there.",
         ),
-    ] = FailOn.never,
+    ] = "never",
     resolve: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +74,7 @@ def audit(
     )
     from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, check_references
 
-    index = existing_project(project, retriever, may_be_emptied=True)
+    index = existing_project(project, retriever)
     written = [path for path in (html, json_file) if path is not None]
     for path in written:
         check_folder_for_output(path.parent)
@@ -119,12 +112,12 @@ def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
     missing = {citation.number for citation in done.report.missing}
     to_review = [row for row in done.rows if row.to_review]
     failing = {
-        FailOn.weak: [row for row in done.rows if not row.passes],
-        FailOn.review: to_review,
-        FailOn.not_indexed: [row for row in to_review if row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing],
+        "weak": [row for row in done.rows if not row.passes],
+        "review": to_review,
+        "not-indexed": [row for row in to_review if row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing],
     }
     doubted = any(one.status in ("retracted", "not there", "differs") for one in done.report.checked)
-    return fail_on is not FailOn.never and (not done.rows or doubted or bool(failing[fail_on]))
+    return fail_on != "never" and (not done.rows or doubted or bool(failing[fail_on]))
 
 
 def review(
@@ -160,7 +153,7 @@ def review(
     decisions = [decision for decision, chosen in asked.items() if chosen]
     if len(decisions) != bool(citations):
         raise ConfigurationError("a review needs numbers of citations, and one of --accept, --reject and --undo")
-    index = existing_project(project, retriever, may_be_emptied=True)
+    index = existing_project(project, retriever)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
     read = auditor.located(read_cited_report(report, bibliography))
     for said in read.notes:

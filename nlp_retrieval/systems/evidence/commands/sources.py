@@ -155,12 +155,9 @@ def search(
     print_passages(passages)
 
 
-def stats(project: Project, as_json: Json = False) -> None:
+def stats(project: Project) -> None:
     """Print the figures of a project and of its searches."""
     figures = existing_project(project, None).stats()
-    if as_json:
-        typer.echo(json.dumps(figures, indent=1))
-        return
     width = max(map(len, figures))
     for name, value in figures.items():
         shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
@@ -210,7 +207,6 @@ def research(
     ] = None,
     pages: Annotated[int, typer.Option(min=1, help="Fetch at most this many pages.")] = 10,
     k: Annotated[int, typer.Option("-k", help="Show at most this many passages.")] = 10,
-    as_json: Json = False,
     retriever: Retrievers = None,
 ) -> None:
     """Find pages about a question, and add them to a project.
@@ -230,9 +226,6 @@ def research(
     index = open_project(project, retriever)
     model = None if hyde is None else HyDE(built(LanguageModel, "--hyde", hyde))
     report = find(subquestion, index, engine, fetching, model, pages=pages, k=k)
-    if as_json:
-        typer.echo(json.dumps(report.as_dict(), indent=1))
-        return
     _print_problems(report)
     print_passages(report.passages)
 

@@ -156,7 +156,7 @@ Wasps fly\footcite{own}, as \href{https://b.example/y}{the site} says.
 
 
 def test_latex_is_read() -> None:
-    report = read_report(read_text(LATEX, "latex", "a.tex"), read_bibliography(BIB))
+    report = read_report(read_text(LATEX, "latex"), read_bibliography(BIB))
     assert [(one.mark, one.url, one.sentence, one.line) for one in report.citations] == [
         ("frisch1965", DANCE, "Bees dance.", 5),
         ("nokey", "", "Bees dance.", 5),
@@ -182,7 +182,7 @@ HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.ex
 
 
 def test_html_is_read() -> None:
-    report = read_report(read_text(HTML, "html", "a.html"))
+    report = read_report(read_text(HTML, "html"))
     assert [(one.url, one.sentence) for one in report.citations] == [
         (DANCE, "Bees dance."),
         (ANTS, "Ants do not."),
@@ -195,14 +195,14 @@ def test_html_is_read() -> None:
 def test_a_range_of_links_of_html_cites_all_between() -> None:
     text = '<p>Bees dance<sup><a href="#r1">[1]</a>\u2013<a href="#r3">[3]</a></sup>.</p><h2>References</h2><ol>'
     text += "".join(f'<li id="r{number}">Work {number}. https://e.example/{number}</li>' for number in "123") + "</ol>"
-    report = read_report(read_text(text, "html", "a.html"))
+    report = read_report(read_text(text, "html"))
     assert [(one.mark, one.sentence) for one in report.citations] == [(mark, "Bees dance.") for mark in "123"]
 
 
 def test_a_list_of_references_is_known_by_its_class_and_bare_addresses_stay_as_written() -> None:
     entries = f"<div>[1] Roe. Ants. {ANTS}</div><div>[2] Frisch. Bees. {DANCE}</div>"
     page = f'<p>Ants run [1]. Bees dance [2].</p><div class="csl-bib-body">{entries}</div>'
-    report = read_report(read_text(page, "html", "a.html"))
+    report = read_report(read_text(page, "html"))
     assert (report.title, [(one.mark, one.url) for one in report.citations]) == ("", [("1", ANTS), ("2", DANCE)])
     address = "https://a.example/main/__init__.py?a_b_c*d*e_f"
     assert urls(read_report(f"Ants run [1].\n\n## References\n\n[1] {address}\n")) == [address]

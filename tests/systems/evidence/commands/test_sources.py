@@ -69,9 +69,6 @@ def test_a_source_is_deleted_by_any_form_of_its_url_and_all_of_them_or_none(tmp_
     assert (done.returncode, done.stderr) == (0, "1 version deleted; 1 text left in project\n")
     audit = run("evidence", "audit", "project", "report.md", folder=tmp_path, COLUMNS="120")
     assert "deleted source" in audit.stdout
-    run("evidence", "delete", "project", SOURCES[1]["url"], folder=tmp_path)
-    emptied = run("evidence", "audit", "project", "report.md", folder=tmp_path, COLUMNS="120")
-    assert "deleted source" in emptied.stdout, emptied.stderr
 
 
 def test_passages_are_printed_with_title_grade_and_url(world: Path) -> None:

@@ -14,13 +14,13 @@ from nlp_retrieval.systems.evidence.testing import VerifierRules
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 
 
-@breaks(VerifierRules, "test_probabilities_sum_to_one", "0.4")
+@breaks(VerifierRules, "test_judgements_are_of_each_pair", "sum to 1.2")
 class GivesMoreThanThereIs(BaseVerifier):
     def judge_pairs(self, claims, passages):
         return [Judgement(0.4, 0.4, 0.4, (0, len(passage))) for passage in passages]
 
 
-@breaks(VerifierRules, "test_the_deciding_sentence_stands_in_the_passage", "(0, 10000)")
+@breaks(VerifierRules, "test_judgements_are_of_each_pair", "10000")
 class PointsBeyondTheEnd(BaseVerifier):
     def judge_pairs(self, claims, passages):
         return [Judgement(0.2, 0.2, 0.6, (0, 10_000)) for _ in passages]
