@@ -84,7 +84,7 @@ class PassagesAnswer(BaseModel):
     """Passages, best first, or in the order of their source."""
 
     passages: list[EvidencePassage]
-    notes: list[str] = Field(default=[], description="What was omitted or matched nothing, and what to do.")
+    notes: list[str] = Field(default=[], description="What was omitted, and what to do.")
 
 
 _FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}

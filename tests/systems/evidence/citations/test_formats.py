@@ -169,7 +169,7 @@ def test_latex_is_read() -> None:
     assert report.title == "On B\u00e9es"
     assert [one.mark for one in report.missing] == ["nokey"]
     assert report.sentences[-1].text == "Wasps fly, as the site says."
-    assert report.notes == ["a.tex: \\input{more.tex} was not followed; audit that file too"]
+    assert report.notes == ["the report: \\input{more.tex} was not followed; audit that file too"]
     assert read_report(read_text(r"Write \lstinline|\cite{x}| or \verb+\cite{y}+.", "latex")).citations == []
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -86,18 +83,3 @@ def test_passages_that_were_not_judged_are_not_told_as_a_finding(index: Evidence
     assert f"{read} of {read} passages were not judged by silent: " in verdict.rule
     assert verdict.as_dict()["not_judged"] == read > 0
     assert ClaimVerifier(index, WordVerifier("1932")).verify("The Long Bridge").not_judged == 0
-
-
-def test_a_source_that_another_process_deletes_while_it_is_judged_counts_for_nothing(tmp_path: Path) -> None:
-    index = project(tmp_path)
-
-    class Deleting(WordVerifier):
-        name = "deleting-words-of-a-test"
-
-        def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-            EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])).delete(SOURCES[1][1])
-            return super().judge_pairs(claims, passages)
-
-    verdict = ClaimVerifier(index, Deleting("1932")).verify("The Long Bridge")
-    assert [one.passage.url for one in verdict.supporting_evidence] == [SOURCES[0][1]]
-    assert verdict.verification_status == "SUPPORTED"
