@@ -21,6 +21,7 @@ _CLAIMS = (
 
 
 def demo(
+    context: typer.Context,
     output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("demo-output"),
 ) -> None:
     """Audit the included report against its twelve sources."""
@@ -32,23 +33,18 @@ def demo(
         write_output(folder / name, resources.files("nlp_retrieval.systems.evidence").joinpath("demo", name).read_bytes())
     sources, lighthouse, report, wrong = (folder / name for name in names)
     project, page, rows = folder / "project", folder / "audit.html", folder / "audit.json"
-    _run("add", project, sources, "-r", "bm25")
-    _run("add", project, lighthouse, "--url", LIGHTHOUSE, "-r", "bm25")
-    for claim in _CLAIMS:
-        _run("verify", project, claim)
-    _run("audit", project, report, "--html", page, "--json", rows)
+    for words in (
+        ("add", project, sources, "-r", "bm25"),
+        ("add", project, lighthouse, "--url", LIGHTHOUSE, "-r", "bm25"),
+        *(("verify", project, claim) for claim in _CLAIMS),
+        ("audit", project, report, "--html", page, "--json", rows),
+    ):
+        arguments = ["evidence", *map(str, words)]
+        say(f"$ nlp-retrieval {shlex.join(arguments)}")
+        context.find_root().command.main(arguments, "nlp-retrieval", standalone_mode=False)
     for line in outcome(json.loads(rows.read_text("utf-8"))["rows"], json.loads(wrong.read_text("utf-8"))):
         say(line)
     say(f"open {page} in a browser")
-
-
-def _run(*words: object) -> None:
-    """Print a command, and run it."""
-    from nlp_retrieval.systems.evidence.commands.app import app
-
-    arguments = list(map(str, words))
-    say("$ nlp-retrieval evidence " + shlex.join(arguments))
-    app(arguments, standalone_mode=False)
 
 
 def outcome(rows: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:
