@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
-from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, Reading
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceReading
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.lookups.checks import Reason
@@ -262,7 +262,7 @@ class CitationAuditor:
         return done
 
 
-def _passage_at(reading: Reading, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
+def _passage_at(reading: SourceReading, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
     """Return the passage that holds most of a sentence of what was read, and the sentence's span in it."""
     best, span, most = None, (0, 0), -1
     for begin, passage in reading.begins:

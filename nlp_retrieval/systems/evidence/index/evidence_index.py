@@ -65,7 +65,7 @@ _PASSAGES_OF_LONG_SOURCE = 60
 
 
 @dataclass(frozen=True)
-class Reading:
+class SourceReading:
     """What is read of a source for a claim, the whole text with its title, and passages by where they begin in what is read."""
 
     text: str
@@ -360,7 +360,7 @@ class EvidenceIndex:
         """Return a stored text by the key of a result or a source, or the whole SHA-256; a ``QueryError`` if there is none."""
         return self._stored(key).content
 
-    def reading(self, source: SourceVersion, claim: str) -> Reading | None:
+    def reading(self, source: SourceVersion, claim: str) -> SourceReading | None:
         """Return what is read of a source for a claim: a short text, or the nearest passages; None if it was deleted."""
         stored = self._store.stored(source.sha256)
         if stored is None:
@@ -368,7 +368,7 @@ class EvidenceIndex:
         passages = [stored.passage(source, span) for span in stored.spans]
         whole = f"{source.title}\n\n{stored.content}"
         if len(stored.content) <= _LONGEST_SOURCE:
-            return Reading(stored.content, whole, [(passage.start, passage) for passage in passages])
+            return SourceReading(stored.content, whole, [(passage.start, passage) for passage in passages])
         starts = set[int]()
         if source.newest:
             where, most = {"source": source.sha256}, _PASSAGES_OF_LONG_SOURCE
@@ -377,7 +377,7 @@ class EvidenceIndex:
         chosen = [passage for passage in passages if passage.start in starts] or _sharing_most_words(claim, passages)
         lengths = [len(passage.content) + 2 for passage in chosen]
         read = "\n\n".join(passage.content for passage in chosen)
-        return Reading(read, whole, list(zip(accumulate(lengths, initial=0), chosen, strict=False)))
+        return SourceReading(read, whole, list(zip(accumulate(lengths, initial=0), chosen, strict=False)))
 
     def passages(self, key: str) -> list[EvidencePassage]:
         """Return all passages of a stored text by its key, in order."""

@@ -9,7 +9,7 @@ import pytest
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
-from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, Reading
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceReading
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -177,7 +177,7 @@ def test_a_source_that_another_process_deletes_during_the_audit_is_not_indexed(
     index = project(tmp_path)
     other, read = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])), index.reading
 
-    def read_after_its_end(source: SourceVersion, claim: str) -> Reading | None:
+    def read_after_its_end(source: SourceVersion, claim: str) -> SourceReading | None:
         other.delete(SOURCES[0][1])
         return read(source, claim)
 
