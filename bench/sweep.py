@@ -30,7 +30,7 @@ SEED = 0
 
 FUSIONS: dict[str, BaseFusion] = {
     "rrf": ReciprocalRankFusion(),
-    "weighted": WeightedSum(normalization="zscore"),
+    "weighted": WeightedSum(),
     "combsum": CombSUM(),
     "combmnz": CombMNZ(),
 }

@@ -55,13 +55,13 @@ def search(
     chosen = opened_searcher(index, config, searcher, retriever, trust=trust)
     if draw is not None:
         write_drawing(chosen, draw)
-    explains = explain and chosen.explains
-    if explain and not explains:
-        say("note: no retriever of this searcher can explain a result; link_graph can")
     show = _print_json if as_json else print_hits
-    for text, hits in zip(queries, chosen.search(queries, k, wanted), strict=True):
-        explained = chosen.explain(text, hits) if explains else [{} for _ in hits]
-        show(text, hits, explained)
+    lists = chosen.search(queries, k, wanted)
+    explained = [chosen.explain(*each) if explain else [{}] * len(each[1]) for each in zip(queries, lists, strict=True)]
+    if explain and any(lists) and not any(map(any, explained)):
+        say("note: no retriever of this searcher can explain these results; link_graph can")
+    for text, hits, reasons in zip(queries, lists, explained, strict=True):
+        show(text, hits, reasons)
 
 
 def parse_filter(where: str) -> Any:

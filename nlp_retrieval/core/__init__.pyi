@@ -2,6 +2,7 @@
 
 from nlp_retrieval.core.candidates import Hits as Hits
 from nlp_retrieval.core.candidates import Mask as Mask
+from nlp_retrieval.core.candidates import MergeRule as MergeRule
 from nlp_retrieval.core.candidates import Rows as Rows
 from nlp_retrieval.core.candidates import Scores as Scores
 from nlp_retrieval.core.candidates import offsets_of as offsets_of
@@ -89,7 +90,6 @@ from nlp_retrieval.core.search.base_searcher import retrievers_of as retrievers_
 from nlp_retrieval.core.search.joining import BaseFusion as BaseFusion
 from nlp_retrieval.core.search.joining import CombMNZ as CombMNZ
 from nlp_retrieval.core.search.joining import CombSUM as CombSUM
-from nlp_retrieval.core.search.joining import MergeRule as MergeRule
 from nlp_retrieval.core.search.joining import RawScore as RawScore
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.joining import WeightedSum as WeightedSum

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, repeat
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -278,3 +279,72 @@ def scaled(scores: Scores, depth: int = 0) -> Scores:
     lowest = scores.min() if len(scores) >= depth else min(scores.min(), 0.0)
     span = scores.max() - lowest
     return (scores - lowest) / span if span > 0 else np.ones(len(scores))
+
+
+# Merging the hits of several sub-queries into one ranked list per query, without duplicates.
+#
+# ``alternate``, the default, gives every other rank to the first sub-query, which with most processors is the query itself,
+# and those between to the others in turn. ``round_robin`` takes the items of all lists in turn. ``max`` keeps an item's best
+# score: with scores that grow with the words of a query, such as BM25's, parts of a query then change nothing that the query
+# itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
+
+MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
+"""How the lists of a query's sub-queries are merged."""
+
+RRF_K = 60
+"""The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
+
+
+def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: float | Scores = 1.0) -> Scores:
+    """Return what each rank adds in reciprocal rank fusion: ``weights / (k + ranks)``, with ranks from 1."""
+    shares: Scores = weights / (k + np.asarray(ranks, np.float64))
+    return shares
+
+
+def merge_subqueries(hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int) -> Hits:
+    """Merge the hits of sub-queries, whose lists are at ``places`` in the order of queries, into the best k of each query."""
+    lengths = np.diff(hits.offsets)[places]
+    offsets = offsets_of(lengths)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    positions = np.repeat(hits.offsets[:-1][places], lengths) + within
+    rows, scores = hits.rows[positions], hits.scores[positions]
+    signals = {f"{label}.{name}": column[positions] for name, column in hits.signals.items()}
+    if counts.max(initial=0) <= 1:  # one list each: nothing to merge
+        return _cut(Hits(offsets[offsets_of(counts)], rows, scores, signals), k, label)
+    query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
+    first = np.cumsum(counts) - counts
+    subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths)
+    value = _values(rule, scores, within, subquery, np.repeat(np.repeat(counts, counts), lengths))
+    key = query_of * (int(rows.max(initial=0)) + 1) + rows
+    order = np.lexsort((subquery, -value, key))
+    kept, begins = np.unique(key[order], return_index=True)
+    best = order[begins]
+    merged = np.add.reduceat(value[order], begins) if rule == "rrf" and len(begins) else value[best]
+    own = np.full((int(counts.max()), len(kept)), np.nan)  # the engine's own score, per sub-query, of every candidate
+    own[subquery, np.searchsorted(kept, key)] = scores
+    signals = {f"{label}[{number}].score": column for number, column in enumerate(own)} | {
+        name: column[best] for name, column in signals.items()
+    }
+    list_offsets = offsets_of(np.bincount(query_of[best], minlength=len(counts)))
+    return _cut(Hits(list_offsets, rows[best], merged, signals).with_scores(merged, {}), k, label)
+
+
+def _cut(batch: Hits, k: int, label: str) -> Hits:
+    """The best k of each list, with their scores and ranks as signals."""
+    head = batch.head(k)
+    signals = {f"{label}.score": head.scores, f"{label}.rank": head.ranks.astype(np.float64)} | head.signals
+    return replace(head, signals=signals)
+
+
+def _values(rule: MergeRule, scores: Scores, within: Rows, subquery: Rows, n_subqueries: NDArray[np.integer]) -> Scores:
+    """Return each hit's contribution, ``[hits]``, given its rank from 0, its sub-query, and its query's sub-query count."""
+    if rule == "max":
+        return scores
+    if rule == "rrf":
+        value = reciprocal_ranks(1 + within)
+    else:
+        turn = within * n_subqueries + subquery
+        if rule == "alternate":
+            turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
+        value = np.reciprocal(1.0 + turn.astype(np.float64))
+    return np.where(n_subqueries == 1, scores, value)  # with one, there is nothing to merge

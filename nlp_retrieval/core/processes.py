@@ -1,21 +1,18 @@
-"""This process: its cores and threads, what a fork leaves of them, and when loops are compiled."""
+"""This process: its cores and threads, and what a fork leaves of them."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import TypeVar
 from weakref import WeakSet
 
-from nlp_retrieval.errors import DependencyError, ForkError
+from nlp_retrieval.errors import ForkError
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -142,38 +139,3 @@ def _begin_child() -> None:
 
 
 os.register_at_fork(after_in_child=_begin_child)
-
-
-Backend = Literal["auto", "numpy", "numba"]
-
-
-class CompiledLoops:
-    """Loops in numpy and for numba, compiled in seconds: ``auto`` does so once numpy has taken as long in this process."""
-
-    def __init__(self, compiling_seconds: float) -> None:
-        self.compiling_seconds = compiling_seconds
-        self.numpy_seconds = 0.0
-
-    def chosen(self, backend: Backend) -> bool:
-        """Return whether to run the loops that numba compiles."""
-        if backend == "numba":
-            require_numba()
-        return backend == "numba" or (backend == "auto" and self.numpy_seconds > self.compiling_seconds and _has_numba())
-
-    @contextmanager
-    def in_numpy(self) -> Iterator[None]:
-        """Count the time of the block as spent in numpy."""
-        begin = time.perf_counter()
-        yield
-        self.numpy_seconds += time.perf_counter() - begin
-
-
-def require_numba() -> None:
-    """Raise :class:`DependencyError` unless numba is installed."""
-    if not _has_numba():
-        raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
-
-
-@cache
-def _has_numba() -> bool:
-    return importlib.util.find_spec("numba") is not None

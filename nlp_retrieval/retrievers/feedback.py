@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, scaled, top_k
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, Scores, scaled, top_k
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.context import stage
@@ -23,10 +23,9 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.search.base_searcher import labelled
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, EngineError
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.faiss.exact import products_of
 from nlp_retrieval.retrievers.link_graph.graph import live_of
 from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, Terms, hash_of, places_in
@@ -364,9 +363,6 @@ class FeedbackRetriever(BaseRetriever):
     def build(self, items: ItemTable, folder: Path) -> None:
         PassageTerms.of(items).write(folder)
         write_places(items, folder, self.subject, self.document, self.position)
-
-    def load(self, folder: Path) -> None:
-        raise EngineError(f"{self.name} opens all segments at once: {folder}")
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         live = live_of(segments)

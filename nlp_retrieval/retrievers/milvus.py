@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.context import warn_of_cut
@@ -30,7 +30,6 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import forked, inherited
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import has_only_stop_words
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, IndexWriteError, ServerError, install
@@ -356,13 +355,12 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         return super().encode(queries)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        prepared = queries if self.mode == "bm25" or not queries else self.prepared(queries)
-        return self.search_prepared(prepared, k, allowed)
+        return self.search_tables(queries, k, allowed) if self.mode == "bm25" else super().search_batch(queries, k, allowed)
 
-    def search_prepared(self, prepared: Any, k: int, allowed: Mask | None) -> Hits:
+    def search_tables(self, queries: Any, k: int, allowed: Mask | None) -> Hits:
         n_segments = len(self._records)  # of each, k rows that differ only by rounding may be the best
-        hits = super().search_prepared(prepared, k * n_segments, allowed)
-        return Hits.from_lists([_best(*hits.of(number), k) for number in range(len(prepared))])
+        hits = super().search_tables(queries, k * n_segments, allowed)
+        return Hits.from_lists([_best(*hits.of(number), k) for number in range(len(queries))])
 
     def search_table(self, record: ServerRecord, queries: Any, k: int, allowed: Mask | None) -> Hits:
         n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.files.columns import read_blocks
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, install

@@ -10,22 +10,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Mask, offsets_of, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, offsets_of, search_parts
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
 from nlp_retrieval.core.files.columns import Stream, damaged, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.processes import Backend
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import MOST_TERMS, BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.passages import encoded_terms
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.retrievers.bm25.postings import INDPTR, ROWS, Run, Spooled, check_postings, merge_runs
-from nlp_retrieval.retrievers.bm25.scoring import Scorer, found_in
+from nlp_retrieval.retrievers.bm25.scoring import Backend, Scorer, found_in
 
 # The files of a splade index: memory-mapped postings with weights, written in bounded memory and checked when opened, because
 # compiled code uses their numbers as indices.
@@ -86,7 +84,7 @@ def join_files(folder: Path, segments: Sequence[tuple[WeightedPostings, Mask | N
     _write(folder, runs, len(segments[0][0].indptr) - 1, np.concatenate(counts))
 
 
-def open_files(folder: Path, n_items: int | None = None) -> WeightedPostings:
+def open_files(folder: Path, n_items: int) -> WeightedPostings:
     """Open an index."""
     rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
     weights: NDArray[np.float32] = mapped(folder / WEIGHTS, np.float32, rows.shape)
@@ -164,11 +162,13 @@ class SpladeRetriever(BaseRetriever):
         del items
         join_files(folder, [(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
 
-    def load(self, folder: Path) -> None:
-        self._open([open_files(folder)])
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        self._open([open_files(segment.folder, len(segment)) for segment in segments])
+        self._postings = [open_files(segment.folder, len(segment)) for segment in segments]
+        self._rows = [segment.rows for segment in segments]
+        self._scorers = [
+            Scorer(postings.rows, postings.indptr, postings.weights, len(postings.counts), self.backend)
+            for postings in self._postings
+        ]
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
@@ -204,15 +204,6 @@ class SpladeRetriever(BaseRetriever):
             for rows, scorer in zip(self._rows, self._scorers, strict=True)
         ]
         return search_parts(parts, len(counts), k, allowed)
-
-    def _open(self, segments: Sequence[WeightedPostings]) -> None:
-        ends = np.cumsum([len(postings.counts) for postings in segments]).tolist()
-        self._postings = segments
-        self._rows = [slice(end - len(postings.counts), end) for end, postings in zip(ends, segments, strict=True)]
-        self._scorers = [
-            Scorer(postings.rows, postings.indptr, postings.weights, len(postings.counts), self.backend)
-            for postings in segments
-        ]
 
     def _encoded(self, items: ItemTable) -> Iterator[TermWeights]:
         n_cut = 0

@@ -32,9 +32,19 @@ class VectorRetriever(BaseRetriever):
     def dimension(self) -> int:
         """Return how many numbers a vector has; of an opened retriever."""
 
-    @abstractmethod
     def encode(self, queries: list[str]) -> Vectors:
         """Return the vectors of queries, ``[queries, dimension]``; for an opened retriever."""
+        if not queries:
+            return np.zeros((0, self.dimension), np.float32)
+        return current_stages().encoded(self.encoder, queries, self._encoded)
+
+    def _encoded(self, queries: list[str]) -> Vectors:
+        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
+        parts = [
+            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self.dimension)
+            for part in tracked(f"{self.name}: encoding queries", slices, len(queries))
+        ]
+        return np.concatenate(parts)
 
     @abstractmethod
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
@@ -43,22 +53,6 @@ class VectorRetriever(BaseRetriever):
     @abstractmethod
     def vectors_of(self, rows: Rows) -> Vectors:
         """Return the vectors of items, ``[rows, dimension]``, as exactly as the index keeps them."""
-
-
-def encoded_queries(retriever: VectorRetriever, queries: list[str]) -> Vectors:
-    """Encode queries in batches, each once where stages are kept; ``[queries, dimension]``."""
-
-    def encode(queries: list[str]) -> Vectors:
-        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
-        parts = [
-            checked_vectors(retriever.encoder.encode_queries(part), part, retriever.encoder, retriever.dimension)
-            for part in tracked(f"{retriever.name}: encoding queries", slices, len(queries))
-        ]
-        return np.concatenate(parts)
-
-    if not queries:
-        return np.zeros((0, retriever.dimension), np.float32)
-    return current_stages().encoded(retriever.encoder, queries, encode)
 
 
 def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dimension: int | None) -> int:

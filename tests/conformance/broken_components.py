@@ -21,7 +21,7 @@ from nlp_retrieval.core import (
     BaseUserQueryProcessor,
     Hits,
 )
-from nlp_retrieval.core.search.joining import RRF_K
+from nlp_retrieval.core.candidates import RRF_K
 from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing import (
     AnswererRules,

@@ -233,11 +233,6 @@ class BaseSearcher(Component, ABC):
     def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> Sequence[list[RetrievalResult]]:
         """Search: one list per query, best first."""
 
-    @property
-    def explains(self) -> bool:
-        """Return whether :meth:`explain` can give reasons why an item was found."""
-        return False
-
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
         """Explain why results were found: one mapping per result, empty without an explanation."""
         del query

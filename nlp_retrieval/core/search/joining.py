@@ -1,4 +1,4 @@
-"""Merging several ranked lists into one: those of sub-queries, of retrievers, or of the parts of one query."""
+"""Merging several ranked lists of a query into one: those of its parts in turn, and those of retrievers by fusion."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of, sort_lists
+from nlp_retrieval.core.candidates import RRF_K, Hits, Rows, Scores, offsets_of, reciprocal_ranks, sort_lists
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.errors import ConfigurationError
@@ -54,79 +53,9 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]
     return chosen
 
 
-# Merging the hits of several sub-queries into one ranked list per query, without duplicates.
-#
-# ``alternate``, the default, gives every other rank to the first sub-query, which with most processors is the query itself,
-# and those between to the others in turn. ``round_robin`` takes the items of all lists in turn. ``max`` keeps an item's best
-# score: with scores that grow with the words of a query, such as BM25's, parts of a query then change nothing that the query
-# itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
-
-MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
-"""How the lists of a query's sub-queries are merged."""
-
-RRF_K = 60
-"""The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
-
-
-def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: float | Scores = 1.0) -> Scores:
-    """Return what each rank adds in reciprocal rank fusion: ``weights / (k + ranks)``, with ranks from 1."""
-    shares: Scores = weights / (k + np.asarray(ranks, np.float64))
-    return shares
-
-
-def merge_subqueries(hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int) -> Hits:
-    """Merge the hits of sub-queries, whose lists are at ``places`` in the order of queries, into the best k of each query."""
-    lengths = np.diff(hits.offsets)[places]
-    offsets = offsets_of(lengths)
-    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    positions = np.repeat(hits.offsets[:-1][places], lengths) + within
-    rows, scores = hits.rows[positions], hits.scores[positions]
-    signals = {f"{label}.{name}": column[positions] for name, column in hits.signals.items()}
-    if counts.max(initial=0) <= 1:  # one list each: nothing to merge
-        return _cut(Hits(offsets[offsets_of(counts)], rows, scores, signals), k, label)
-    query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
-    first = np.cumsum(counts) - counts
-    subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths)
-    value = _values(rule, scores, within, subquery, np.repeat(np.repeat(counts, counts), lengths))
-    key = query_of * (int(rows.max(initial=0)) + 1) + rows
-    order = np.lexsort((subquery, -value, key))
-    kept, begins = np.unique(key[order], return_index=True)
-    best = order[begins]
-    merged = np.add.reduceat(value[order], begins) if rule == "rrf" and len(begins) else value[best]
-    own = np.full((int(counts.max()), len(kept)), np.nan)  # the engine's own score, per sub-query, of every candidate
-    own[subquery, np.searchsorted(kept, key)] = scores
-    signals = {f"{label}[{number}].score": column for number, column in enumerate(own)} | {
-        name: column[best] for name, column in signals.items()
-    }
-    list_offsets = offsets_of(np.bincount(query_of[best], minlength=len(counts)))
-    return _cut(Hits(list_offsets, rows[best], merged, signals).with_scores(merged, {}), k, label)
-
-
-def _cut(batch: Hits, k: int, label: str) -> Hits:
-    """The best k of each list, with their scores and ranks as signals."""
-    head = batch.head(k)
-    signals = {f"{label}.score": head.scores, f"{label}.rank": head.ranks.astype(np.float64)} | head.signals
-    return replace(head, signals=signals)
-
-
-def _values(rule: MergeRule, scores: Scores, within: Rows, subquery: Rows, n_subqueries: NDArray[np.integer]) -> Scores:
-    """Return each hit's contribution, ``[hits]``, given its rank from 0, its sub-query, and its query's sub-query count."""
-    if rule == "max":
-        return scores
-    if rule == "rrf":
-        value = reciprocal_ranks(1 + within)
-    else:
-        turn = within * n_subqueries + subquery
-        if rule == "alternate":
-            turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
-        value = np.reciprocal(1.0 + turn.astype(np.float64))
-    return np.where(n_subqueries == 1, scores, value)  # with one, there is nothing to merge
-
-
 # Fusion: the lists of several retrievers become one, without duplicates. Scores of different engines are not comparable, so all
 # but `RawScore` use ranks or normalised scores.
 
-Normalization = Literal["minmax", "zscore", "rank"]
 _Weight = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
 Weights = Sequence[_Weight] | Mapping[str, _Weight]
 
@@ -224,11 +153,10 @@ class ReciprocalRankFusion(BaseFusion):
 
 
 class WeightedSum(BaseFusion):
-    """Weighted sum of normalised scores; an item that a retriever did not find gets 0, or the lowest z-score of its list.
+    """Weighted sum of scores, each list's scaled to 0..1; an item that a retriever did not find gets 0.
 
     Args:
         weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
-        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=WeightedSum([0.3, 0.7]))
@@ -236,57 +164,43 @@ class WeightedSum(BaseFusion):
     """
 
     name = "weighted_sum"
-    manifest_may_set = may_set("weights", "normalization")
+    manifest_may_set = may_set("weights")
 
-    def __init__(self, weights: Weights | None = None, normalization: Normalization = "minmax") -> None:
+    def __init__(self, weights: Weights | None = None) -> None:
         self.weights = _checked_weights(weights)
-        self.normalization: Normalization = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        return _summed(normalized(pool, self.normalization) * weights_for(self.weights, pool.labels))
+        return _summed(normalized(pool) * weights_for(self.weights, pool.labels))
 
 
 class CombSUM(BaseFusion):
-    """Sum of normalised scores (Fox and Shaw, TREC-2, 1994).
-
-    Args:
-        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
+    """Sum of scores, each list's scaled to 0..1 (Fox and Shaw, TREC-2, 1994).
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=CombSUM()).config["fusion"]
-        {'name': 'combsum', 'normalization': 'minmax'}
+        {'name': 'combsum'}
     """
 
     name = "combsum"
-    manifest_may_set = may_set("normalization")
-
-    def __init__(self, normalization: Normalization = "minmax") -> None:
-        self.normalization: Normalization = normalization
+    manifest_may_set = may_set()
 
     def combine(self, pool: FusionPool) -> Scores:
-        return _summed(normalized(pool, self.normalization))
+        return _summed(normalized(pool))
 
 
 class CombMNZ(BaseFusion):
-    """Sum of normalised scores times the number of retrievers that found the item (Fox and Shaw, TREC-2, 1994).
-
-    Args:
-        normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into penalties.
+    """Sum of scores, each list's scaled to 0..1, times the number of retrievers that found the item (Fox and Shaw 1994).
 
     Examples:
-        >>> Searcher(["bm25", "faiss"], fusion=CombMNZ("rank"))
-        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=CombMNZ(normalization='rank'))
+        >>> Searcher(["bm25", "faiss"], fusion=CombMNZ())
+        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=CombMNZ())
     """
 
     name = "combmnz"
-    manifest_may_set = may_set("normalization")
-
-    def __init__(self, normalization: Literal["minmax", "rank"] = "minmax") -> None:
-        self.normalization: Literal["minmax", "rank"] = normalization
+    manifest_may_set = may_set()
 
     def combine(self, pool: FusionPool) -> Scores:
-        n_found = np.isfinite(pool.scores).sum(axis=1)
-        summed: Scores = _summed(normalized(pool, self.normalization)) * n_found
+        summed: Scores = _summed(normalized(pool)) * np.isfinite(pool.scores).sum(axis=1)
         return summed
 
 
@@ -296,34 +210,20 @@ def _summed(parts: Scores) -> Scores:
     return summed
 
 
-def normalized(pool: FusionPool, rule: Normalization) -> Scores:
-    """Comparable scores, ``[candidates, retrievers]``, normalised per list and retriever."""
+def normalized(pool: FusionPool) -> Scores:
+    """Scores, ``[candidates, retrievers]``, scaled to 0..1 per list and retriever; 0 where it did not find the candidate."""
     values = np.zeros_like(pool.scores)
     for column in range(pool.scores.shape[1]):
         finite = np.flatnonzero(np.isfinite(pool.scores[:, column]))
         if len(finite) == 0:
             continue
-        owner, scores, ranks = pool.owner[finite], pool.scores[finite, column], pool.ranks[finite, column]
+        owner, scores = pool.owner[finite], pool.scores[finite, column]
         is_first = np.concatenate([[True], owner[1:] != owner[:-1]])
         begins, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
-        count = np.diff(np.append(begins, len(owner)))
-        if rule == "rank":
-            values[finite, column] = 1.0 - (ranks - 1.0) / count[group]
-            continue
-        # by powers of two, which is exact, so that no difference overflows and no square underflows
+        # by powers of two, which is exact, so that no difference overflows
         scores = np.ldexp(scores, -np.frexp(np.maximum.reduceat(np.abs(scores), begins))[1][group])
         low, high = np.minimum.reduceat(scores, begins)[group], np.maximum.reduceat(scores, begins)[group]
-        scaled = (scores - low) / np.where(high > low, high - low, 1.0)
-        if rule == "minmax":
-            values[finite, column] = np.where(high > low, scaled, 1.0)
-            continue
-        mean = (np.add.reduceat(scaled, begins) / count)[group]
-        deviation = np.sqrt(np.add.reduceat((scaled - mean) ** 2, begins) / count)[group]
-        z = np.where(high > low, (scaled - mean) / np.where(high > low, deviation, 1.0), 0.0)
-        lowest = np.zeros(int(pool.owner.max()) + 1)
-        lowest[owner[begins]] = np.minimum.reduceat(z, begins)
-        values[:, column] = lowest[pool.owner]
-        values[finite, column] = z
+        values[finite, column] = np.where(high > low, (scores - low) / np.where(high > low, high - low, 1.0), 1.0)
     return values
 
 

@@ -147,7 +147,7 @@ class BaseReranker(Component, Expression, ABC):
         pool = FusionPool(["incoming", "own"], batch.owner, both, ranks)
         if self.blend == "rank":
             return ReciprocalRankFusion().combine(pool)
-        blended: Scores = normalized(pool, "minmax").sum(axis=1)
+        blended: Scores = normalized(pool).sum(axis=1)
         return blended
 
 

@@ -23,7 +23,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, merge_subqueries, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
 from nlp_retrieval.core.context import add_note, changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
@@ -38,7 +38,6 @@ from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
-from nlp_retrieval.core.search.joining import MergeRule, merge_subqueries
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
@@ -147,9 +146,9 @@ class BaseRetriever(Builder, Expression, ABC):
             check_signature(cls, "index", "items", "output_path")
             check_signature(cls, "retrieve", "processed_queries", "output_path", "k")
 
-    @abstractmethod
     def load(self, folder: Path) -> None:
         """Open the output of ``build`` for searching. Called once, on a copy of this retriever that serves one index."""
+        raise EngineError(f"{type(self).__name__} defines neither load nor load_segments, and cannot open {folder}; define one")
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
@@ -213,11 +212,6 @@ class BaseRetriever(Builder, Expression, ABC):
             use_one_thread_after_fork()
             if not self.survives_fork:
                 raise forked(f"{self.name}'s index", self._process)
-
-    @property
-    def explains(self) -> bool:
-        """Return whether :meth:`explain` is available."""
-        return type(self).explain is not BaseRetriever.explain
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         """Explain why an opened retriever found the items in these rows; None for an item without an explanation."""
@@ -358,9 +352,6 @@ class AdaptedRetriever(BaseRetriever):
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         """Write nothing: :meth:`open` indexes all items again."""
 
-    def load(self, folder: Path) -> None:
-        """Do nothing; :meth:`open` has the items too."""
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self._folders = segments
 
@@ -382,7 +373,7 @@ class AdaptedRetriever(BaseRetriever):
 
     @property
     def _loads(self) -> bool:
-        return type(self).load is not AdaptedRetriever.load
+        return type(self).load is not BaseRetriever.load
 
     def _index_of(self, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
         engine: Any = copy.deepcopy(self)

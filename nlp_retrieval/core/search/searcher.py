@@ -246,10 +246,6 @@ class Searcher(BaseSearcher, Expression):
                 batch = reordered.followed_by(batch.below(first))
         return batch
 
-    @property
-    def explains(self) -> bool:
-        return any(retriever.explains for retriever in self.retrievers.values())
-
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
         """Explain why results of :meth:`search` were found: the chain of links, by the label of each retriever that has one."""
         (nlq,) = check_queries(query)
@@ -347,19 +343,12 @@ class SearcherRetriever(BaseRetriever):
         for retriever in self._inner.retrievers.values():
             retriever.check_opened()
 
-    @property
-    def explains(self) -> bool:
-        return self.searcher.explains
-
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         del items
         reasons = self.searcher.reasons(self._inner, query, rows)
         return [max(by_label.values(), key=lambda reason: reason.strength, default=None) for by_label in reasons]
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        raise NotImplementedError("it has no index of its own")
-
-    def load(self, folder: Path) -> None:
         raise NotImplementedError("it has no index of its own")
 
 
@@ -482,7 +471,7 @@ def _terms(searcher: Searcher) -> list[_Term]:
     """The parts of a sum; a searcher that is more than a sum is one part."""
     fusion, labels, weights = searcher.fusion, list(searcher.retrievers), dict[str, float]()
     is_sum = fusion == (RawScore() if len(labels) == 1 else ReciprocalRankFusion())
-    if isinstance(fusion, WeightedSum) and fusion.normalization == "minmax" and fusion.weights is not None:
+    if isinstance(fusion, WeightedSum) and fusion.weights is not None:
         weights = dict(zip(labels, weights_for(fusion.weights, labels).tolist(), strict=True))
         is_sum = True
     if not is_sum or searcher.processor or searcher.rerankers or searcher.scope != "pooled":

@@ -35,7 +35,7 @@ class PostingFiles(NamedTuple):
     vocabulary: dict[str, int]
 
 
-def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
+def open_files(folder: Path, n_items: int) -> PostingFiles:
     """Open an index."""
     terms = read_texts(folder / _VOCABULARY)
     if not all(term < following for term, following in pairwise(terms)):

@@ -16,17 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, Scores, entries_of, offsets_of, search_parts
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.processes import Backend
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers.bm25.postings import PostingFiles, build_files, join_files, open_files
-from nlp_retrieval.retrievers.bm25.scoring import Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
+from nlp_retrieval.retrievers.bm25.scoring import Backend, Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
 from nlp_retrieval.text.words import Accents, Words, language_of
 
 # All segments of an index have one set of statistics: the number of items, their average length, and the number of items that
@@ -313,17 +311,12 @@ class Bm25Retriever(BaseRetriever):
         del items
         join_files(folder, [(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
 
-    def load(self, folder: Path) -> None:
-        self._open([(open_files(folder), None)])
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        self._open([(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
-
-    def _open(self, segments: Sequence[tuple[PostingFiles, Mask | None]]) -> None:
-        self._scorer = SegmentedScorer(segments, self.k1, self.b, self.backend)
+        opened = [(open_files(segment.folder, len(segment)), segment.live) for segment in segments]
+        self._scorer = SegmentedScorer(opened, self.k1, self.b, self.backend)
         self._analyzer = Analyzer(self._words(), self._scorer.vocabulary)
         if self.feedback is not None:
-            self._expander = QueryExpander(segments, self._scorer, self.feedback)
+            self._expander = QueryExpander(opened, self._scorer, self.feedback)
 
     def ignored(self, query: str) -> str | None:
         """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""

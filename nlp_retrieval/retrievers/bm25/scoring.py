@@ -6,17 +6,53 @@ numpy and a numba kernel that adds in the same order give the same bits. Compili
 
 from __future__ import annotations
 
+import importlib.util
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, top_k
-from nlp_retrieval.core.processes import Backend, CompiledLoops, in_threads, require_numba, usable_cores
+from nlp_retrieval.core.processes import in_threads, usable_cores
+from nlp_retrieval.errors import DependencyError
 
-_loops = CompiledLoops(compiling_seconds=1.5)
+Backend = Literal["auto", "numpy", "numba"]
 
+_COMPILING = 1.5
+"""Seconds that numba takes to compile a loop."""
+
+
+class CompiledLoops:
+    """A loop in numpy and for numba: ``auto`` compiles it once numpy has taken as long as that in this process."""
+
+    numpy_seconds = 0.0
+
+    def chosen(self, backend: Backend) -> bool:
+        """Return whether to run the loop that numba compiles; a DependencyError if it is asked for and not installed."""
+        if backend == "numba" and not _has_numba():
+            raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
+        return backend == "numba" or (backend == "auto" and self.numpy_seconds > _COMPILING and _has_numba())
+
+    @contextmanager
+    def in_numpy(self) -> Iterator[None]:
+        """Count the time of the block as spent in numpy."""
+        begin = time.perf_counter()
+        yield
+        self.numpy_seconds += time.perf_counter() - begin
+
+
+@cache
+def _has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+_loops = CompiledLoops()
 _QUERIES_PER_THREAD = 32
 _POSTINGS_AT_ONCE = 2**20
 
@@ -44,8 +80,7 @@ class Scorer:
     def __init__(
         self, rows: NDArray[np.int32], indptr: NDArray[np.int64], weights: NDArray[np.float32], n_items: int, backend: Backend
     ) -> None:
-        if backend == "numba":
-            require_numba()
+        _loops.chosen(backend)  # without numba, this is an error now and not at the first search
         self._backend: Backend = backend
         self._rows = np.ascontiguousarray(rows)
         self._indptr = np.append(indptr, indptr[-1])

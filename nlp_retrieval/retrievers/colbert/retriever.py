@@ -11,14 +11,13 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, offsets_of
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
 from nlp_retrieval.core.files.columns import Stream, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, checked_tokens
 from nlp_retrieval.encoders.colbert import ColbertEncoder
@@ -132,9 +131,6 @@ class ColbertRetriever(BaseRetriever):
                 return
             join_compressed(segments, opened, codec, folder)
         _save_projection(folder, encoder)
-
-    def load(self, folder: Path) -> None:
-        self.load_segments([SegmentFolder(folder, 0, len(mapped(folder / "offsets.npy", np.int64)) - 1)])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self._index: ExactIndex | CompressedIndex

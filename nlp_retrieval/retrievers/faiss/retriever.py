@@ -12,22 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder, as_encoder
-from nlp_retrieval.errors import EngineError
 from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors
 from nlp_retrieval.retrievers.faiss.exact import products_of
 from nlp_retrieval.retrievers.faiss.index import VECTORS_FILE, VectorIndex, dimension_of, open_segments
 from nlp_retrieval.retrievers.faiss.types import IVFPQ, SQ8, Auto, FaissIndexType
-from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
+from nlp_retrieval.retrievers.vectors import VectorRetriever, write_vectors
 
 _MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -100,9 +98,6 @@ class FaissRetriever(VectorRetriever):
         else:
             join_codes(segments, folder)
 
-    def load(self, folder: Path) -> None:
-        raise EngineError(f"{self.name} opens all segments at once: {folder}")
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self._index: VectorIndex = open_segments(segments, self.index_type)
 
@@ -115,9 +110,6 @@ class FaissRetriever(VectorRetriever):
     def dimension(self) -> int:
         """Return how many numbers a vector has; of an opened retriever."""
         return self._index.dimension
-
-    def encode(self, queries: list[str]) -> Vectors:
-        return encoded_queries(self, queries)
 
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
         """Search for queries that :meth:`encode` encoded, as :meth:`search_batch` does."""

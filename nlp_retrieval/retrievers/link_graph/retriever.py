@@ -18,7 +18,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, scaled, top_k_positions
+from nlp_retrieval.core.candidates import RRF_K, Hits, Mask, MergeRule, Rows, Scores, reciprocal_ranks, scaled, top_k_positions
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, numbered_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
@@ -27,11 +27,10 @@ from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.base_searcher import labelled
-from nlp_retrieval.core.search.joining import RRF_K, MergeRule, reciprocal_ranks
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder
-from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, JoiningItems, SharedEntities
@@ -301,9 +300,6 @@ class LinkGraphRetriever(BaseRetriever):
         opened = super().open(generation)
         opened._items = generation.items
         return opened
-
-    def load(self, folder: Path) -> None:
-        raise EngineError(f"{self.name} opens all segments at once: {folder}")
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         kinds = self._kinds()

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of
-from nlp_retrieval.core.processes import Backend, CompiledLoops
 from nlp_retrieval.errors import ConfigurationError, EngineError, nearest
+from nlp_retrieval.retrievers.bm25.scoring import Backend, CompiledLoops
 from nlp_retrieval.retrievers.link_graph.graph import WeightedGraph, Workspace
 from nlp_retrieval.retrievers.link_graph.tables import places_in
 
-_loops = CompiledLoops(compiling_seconds=1.5)
+_loops = CompiledLoops()
 
 
 class Restarts(NamedTuple):

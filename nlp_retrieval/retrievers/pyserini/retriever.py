@@ -12,14 +12,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.candidates import Hits, Mask, MergeRule
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index, check_analysis
@@ -112,19 +111,14 @@ class PyseriniRetriever(BaseRetriever):
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         self._build(items, folder, segments[0].first_row)
 
-    def load(self, folder: Path) -> None:
-        self._open([folder])
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        self._open([part.folder for part in segments])
+        folders = [part.folder for part in segments]
+        self._index = LuceneIndex(*folders, language=self.language, stemmer=self.stemmer, keep_stopwords=self.keep_stopwords)
         for segment, size in zip(segments, self._index.sizes, strict=True):
             if size != len(segment):
                 raise IndexDamagedError(
                     f"{segment.folder} holds {size:,} documents, and the manifest says {len(segment):,}; {CURE}"
                 )
-
-    def _open(self, folders: Sequence[Path]) -> None:
-        self._index = LuceneIndex(*folders, language=self.language, stemmer=self.stemmer, keep_stopwords=self.keep_stopwords)
 
     def _build(self, items: ItemTable, folder: Path, first_row: int) -> None:
         build_index(

@@ -32,7 +32,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.loaders.database import hide_secrets
-from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries
+from nlp_retrieval.retrievers.vectors import VectorRetriever
 
 _RECORD = "server.json"
 MISSING = "index again with replace=True, or correct the url"
@@ -129,11 +129,7 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
 
     @abstractmethod
     def search_table(self, record: ServerRecord, queries: Any, k: int, allowed: Mask | None) -> Hits:
-        """Search the table of one segment, as :meth:`search_batch` does, for the result of :meth:`prepared`."""
-
-    def prepared(self, queries: list[str]) -> Any:
-        """Return the form of queries that :meth:`search_table` needs; by default the queries themselves."""
-        return queries
+        """Search the table of one segment, as :meth:`search_batch` does, for the queries that :meth:`search_tables` got."""
 
     # the rest is the same for all of them
 
@@ -165,9 +161,6 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
                 )
         return records
 
-    def load(self, folder: Path) -> None:
-        self.load_segments([SegmentFolder(folder, 0, ServerRecord.read(folder).rows)])
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self._records = self.records(segments)
         self._server = self.server_of(segments[0].folder.parent)
@@ -183,17 +176,17 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
         self.drop_unnamed(self.server_of(directory), prefix, named)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        return self.search_prepared(self.prepared(queries), k, allowed) if queries else Hits.from_lists([])
+        return self.search_tables(queries, k, allowed)
 
-    def search_prepared(self, prepared: Any, k: int, allowed: Mask | None) -> Hits:
-        """Search for the result of :meth:`prepared`, as :meth:`search_batch` does."""
+    def search_tables(self, queries: Any, k: int, allowed: Mask | None) -> Hits:
+        """Search all tables for queries, or for what an engine made of them, as :meth:`search_batch` does."""
 
         def search(record: ServerRecord, k: int, part: Mask | None) -> Hits:
             rows = record.rows if part is None else int(np.count_nonzero(part))
-            return self.search_table(record, prepared, min(k, rows), None if rows == record.rows else part)
+            return self.search_table(record, queries, min(k, rows), None if rows == record.rows else part)
 
         parts = [(segment.rows, partial(search, record)) for segment, record in self._records]
-        return search_parts(parts, len(prepared), k, allowed)
+        return search_parts(parts, len(queries), k, allowed)
 
 
 def _own_prefix(directory: Path) -> str:
@@ -215,15 +208,13 @@ class ServerVectorRetriever(ServerRetriever[Server], VectorRetriever):
     def dimension(self) -> int:
         return self._records[0][1].dimension
 
-    def encode(self, queries: list[str]) -> Vectors:
-        return encoded_queries(self, queries)
-
-    def prepared(self, queries: list[str]) -> Any:
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
-            return self.encode(queries)
+            vectors = self.encode(queries)
+        return self.search_vectors(vectors, k, allowed)
 
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
-        return self.search_prepared(vectors, k, allowed) if len(vectors) else Hits.from_lists([])
+        return self.search_tables(vectors, k, allowed) if len(vectors) else Hits.from_lists([])
 
     def vectors_of(self, rows: Rows) -> Vectors:
         distinct, places = np.unique(rows, return_inverse=True)

@@ -432,9 +432,6 @@ class HippoRagRetriever(BaseRetriever):
         del items
         join_files(segments, folder, self.synonym_threshold)
 
-    def load(self, folder: Path) -> None:
-        raise EngineError(f"{self.name} opens all segments at once: {folder}")
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self._graph_of_index = open_knowledge(segments)
         whole = len(segments) == 1 and segments[0].live is None

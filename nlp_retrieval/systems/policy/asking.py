@@ -179,7 +179,7 @@ def asked(
         kept = cut(hits, settings)
         best = f", best {kept[0].score:.3f}" if kept else ""
         note(logging.INFO, method, f"{subject}: {len(hits)} chunks evaluated, {len(kept)} kept{best}: {text[:120]}")
-        explained: list[dict[str, Explanation]] = searcher.explain(searched, kept) if searcher.explains else [{} for _ in kept]
+        explained: list[dict[str, Explanation]] = searcher.explain(searched, kept)
         if describing is not None:
             signals = {other.item.item_id: other.signals for other in describing[1][number]}
             kept = [hit.model_copy(update={"signals": signals.get(hit.item.item_id, {}) | hit.signals}) for hit in kept]

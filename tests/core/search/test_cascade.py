@@ -168,10 +168,8 @@ def test_it_explains_by_its_strongest_reason(tmp_path):
     plain, outer = Searcher([graph]), Searcher([Searcher([graph]), Bm25Retriever()])
     outer.index(pages, tmp_path / "index")
     plain.open(tmp_path / "index")
-    assert outer.explains
     found, alone = outer.search("red fox", 2)[0], plain.search("red fox", 2)[0]
     reasons = {reason["link_graph"].item.item_id: reason["link_graph"] for reason in plain.explain("red fox", alone)}
     assert len(reasons) == 2
     for hit, by_label in zip(found, outer.explain("red fox", found), strict=True):
         assert by_label["searcher"] == reasons[hit.item.item_id]
-    assert not Searcher([Searcher([TermCount()])]).explains

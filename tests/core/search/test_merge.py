@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ranked import hits_of, in_order, lists_of, ranked_lists, signals_of
-from nlp_retrieval.core.search.joining import RRF_K, merge_subqueries
+from nlp_retrieval.core.candidates import RRF_K, merge_subqueries
 
 
 def plain_merge(lists, rule):

@@ -10,6 +10,7 @@ import pytest
 from hashed_words import items_of
 from token_passages import ENCODER, TEXTS
 
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
@@ -38,8 +39,9 @@ def test_numbers_that_lead_nowhere_are_found_before_compiled_code_follows_them(
     array = np.load(folder / name)
     array[len(array) // 2] = value
     np.save(folder / name, array)
+    segment = SegmentFolder(folder, 0, len(np.load(folder / "offsets.npy")) - 1)
     with pytest.raises(IndexDamagedError, match=said):
-        ColbertRetriever(ENCODER, bits=2).load(folder)
+        ColbertRetriever(ENCODER, bits=2).load_segments([segment])
 
 
 def compressed_folder(path: Path) -> Path:

@@ -153,9 +153,6 @@ class HopRetriever(BaseRetriever):
                 "with replace=True"
             )
 
-    def load(self, folder: Path) -> None:
-        self.load_segments([SegmentFolder(folder, 0, len(RelationTables.open(folder).families))])
-
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         if self.told_by is not None:
             mapped(segments[-1].folder / _SEEN, np.uint64, (2,))
