@@ -36,7 +36,7 @@ FUSIONS: dict[str, BaseFusion] = {
 }
 RERANKERS: dict[str, BaseReranker] = {
     "overlap": OverlapReranker(blend="rank"),
-    "entities": OverlapReranker(entity_weight=1.0, phrase_weight=0.0, blend="score"),
+    "entities": OverlapReranker(entity_weight=1.0, phrase_weight=0.0, blend="rank"),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of, reciprocal_ranks
 from nlp_retrieval.core.components.component import Component, is_abstract
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
@@ -22,10 +22,9 @@ from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
 from nlp_retrieval.core.search.adapters import check_signature, read_lists
 from nlp_retrieval.core.search.expressions import Expression
-from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError
 
-Blend = Literal["replace", "rank", "score"]
+Blend = Literal["replace", "rank"]
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -33,10 +32,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 class BaseReranker(Component, Expression, ABC):
     """Reorders candidates against the original query.
 
-    ``blend`` says how the incoming ranking is used: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
-    by ``"score"`` (min-max normalised, added); a reranker offers it as a parameter of that name. By ``"rank"``, candidates
-    that a reranker scores equally share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
-    and the incoming ranking decides.
+    ``blend`` says how the incoming ranking is used: ``"replace"`` it, or fuse with it by ``"rank"`` (reciprocal ranks); a
+    reranker offers it as a parameter of that name. By ``"rank"``, candidates that a reranker scores equally share the mean of
+    their ranks (Kendall, Biometrika 1945): it has no preference among them, and the incoming ranking decides.
 
     A reranker defines ``score_pairs``. A subclass that defines ``rerank`` alone works too: see
     :mod:`nlp_retrieval.core.search.adapters`.
@@ -142,13 +140,7 @@ class BaseReranker(Component, Expression, ABC):
     def _blended(self, batch: Hits, scores: Scores) -> Scores:
         if self.blend == "replace":
             return scores
-        both = np.stack([batch.scores, scores], axis=1)
-        ranks = np.stack([batch.ranks.astype(np.float64), _shared_ranks(batch, scores)], axis=1)
-        pool = FusionPool(["incoming", "own"], batch.owner, both, ranks)
-        if self.blend == "rank":
-            return ReciprocalRankFusion().combine(pool)
-        blended: Scores = normalized(pool).sum(axis=1)
-        return blended
+        return reciprocal_ranks(batch.ranks) + reciprocal_ranks(_shared_ranks(batch, scores))
 
 
 def _shared_ranks(batch: Hits, scores: Scores) -> Scores:
