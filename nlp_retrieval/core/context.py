@@ -20,8 +20,6 @@ from typing import Any
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 
 MOST_WORKERS = 4096
-ENCODER_LIMIT = "the encoder reads", "where the model can read more, raise max_length; or index smaller chunks"
-"""Limit and cure of encoders, for :func:`warn_of_cut`."""
 
 
 @dataclass
@@ -184,12 +182,6 @@ def add_note(note: str) -> None:
         warnings.warn(note, RetrievalWarning, stacklevel=level)
     elif note not in notes:
         notes.append(note)
-
-
-def warn_of_cut(retriever: str, n_cut: int, n_texts: int, limit: str, cure: str, what: str = "passages") -> None:
-    """Warn that the rest of long texts is ignored; do nothing if no text was cut."""
-    if n_cut:
-        add_note(f"{retriever}: {n_cut:,} of {n_texts:,} {what} are longer than {limit}; the rest of each is left out ({cure})")
 
 
 @contextmanager

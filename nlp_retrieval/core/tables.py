@@ -130,11 +130,8 @@ class DataTable(AsTable):
     def to_arrow(self) -> pa.Table:
         return self._table
 
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
     def __repr__(self) -> str:
-        return f"DataTable({len(self)} rows, {self._table.num_columns} columns; to_pandas(), to_polars(), to_arrow())"
+        return repr(self._table)
 
     def _repr_html_(self) -> str:
         rows = ([_text(value) for value in row.values()] for row in self._table.to_pylist())

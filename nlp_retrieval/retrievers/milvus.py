@@ -22,7 +22,6 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
-from nlp_retrieval.core.context import warn_of_cut
 from nlp_retrieval.core.files.atomic import sync_tree
 from nlp_retrieval.core.files.columns import read_blocks
 from nlp_retrieval.core.index.generation import SegmentFolder
@@ -36,7 +35,7 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamag
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.retrievers.servers.embedded import prepare_folder
 from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
-from nlp_retrieval.retrievers.vectors import Matrix, search_past_ties, write_vectors
+from nlp_retrieval.retrievers.vectors import Matrix, search_past_ties, warn_of_cut, write_vectors
 from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
@@ -345,7 +344,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
                 yield batch
                 batch = []
         cure = "index smaller chunks, as the loader 'chunker' makes them"
-        warn_of_cut(self.name, n_cut, len(items), _LIMIT, cure, "texts for BM25")
+        warn_of_cut(self.name, n_cut, len(items), "texts for BM25", _LIMIT, cure)
 
     # searching
 

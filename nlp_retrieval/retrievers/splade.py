@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, offsets_of, search_parts
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
-from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
+from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.files.columns import Stream, damaged, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
@@ -24,6 +24,7 @@ from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.retrievers.bm25.postings import INDPTR, ROWS, Run, Spooled, check_postings, merge_runs
 from nlp_retrieval.retrievers.bm25.scoring import Backend, Scorer, found_in
+from nlp_retrieval.retrievers.vectors import warn_of_cut
 
 # The files of a splade index: memory-mapped postings with weights, written in bounded memory and checked when opened, because
 # compiled code uses their numbers as indices.
@@ -210,4 +211,4 @@ class SpladeRetriever(BaseRetriever):
         for weights, n in encoded_terms(self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items)), len(items)):
             n_cut += n
             yield weights
-        warn_of_cut(self.name, n_cut, len(items), *ENCODER_LIMIT)
+        warn_of_cut(self.name, n_cut, len(items))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
-from nlp_retrieval.core.context import ENCODER_LIMIT, warn_of_cut
+from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages
@@ -59,8 +59,21 @@ def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dime
     """Encode items into a ``.npy`` file, and return the dimension, which has to be the one that is given, if one is."""
     batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items))
     written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)
-    warn_of_cut(retriever.name, n_cut, len(items), *ENCODER_LIMIT)
+    warn_of_cut(retriever.name, n_cut, len(items))
     return written or 0
+
+
+def warn_of_cut(
+    retriever: str,
+    n_cut: int,
+    n_texts: int,
+    what: str = "passages",
+    limit: str = "the encoder reads",
+    cure: str = "where the model can read more, raise max_length; or index smaller chunks",
+) -> None:
+    """Warn that the rest of long texts is ignored; do nothing if no text was cut."""
+    if n_cut:
+        add_note(f"{retriever}: {n_cut:,} of {n_texts:,} {what} are longer than {limit}; the rest of each is left out ({cure})")
 
 
 # The k best where scores tie at an engine's cut.

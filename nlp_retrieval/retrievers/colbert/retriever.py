@@ -13,7 +13,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, offsets_of
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
-from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
+from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.files.columns import Stream, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
@@ -37,6 +37,7 @@ from nlp_retrieval.retrievers.colbert.files import (
     write_compressed,
 )
 from nlp_retrieval.retrievers.colbert.search import CompressedIndex, ExactIndex
+from nlp_retrieval.retrievers.vectors import warn_of_cut
 
 _BATCH = 256
 _FEW_CENTROIDS = 64
@@ -154,8 +155,7 @@ class ColbertRetriever(BaseRetriever):
         batches = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
         for batch in tracked("colbert: encoding queries", batches, len(queries)):
             tokens += checked_tokens(self.encoder.encode_queries(batch), batch, self.encoder)
-        limit, _ = ENCODER_LIMIT
-        warn_of_cut(self.name, self.encoder.cut_queries(queries), len(queries), limit, "shorten the query", "queries")
+        warn_of_cut(self.name, self.encoder.cut_queries(queries), len(queries), "queries", cure="shorten the query")
         return tokens
 
     def search_tokens(self, tokens: list[Vectors], k: int, allowed: Mask | None) -> Hits:
@@ -208,7 +208,7 @@ class ColbertRetriever(BaseRetriever):
                 counts.append(batch.counts.astype(np.int64))
                 stream.write(batch.rows)
                 n_cut += batch.n_cut
-        warn_of_cut(self.name, n_cut, len(items), *ENCODER_LIMIT)
+        warn_of_cut(self.name, n_cut, len(items))
         return offsets_of(np.concatenate(counts))
 
     def _n_centroids(self, n_tokens: int) -> int:

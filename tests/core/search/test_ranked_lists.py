@@ -90,5 +90,4 @@ def test_a_table_of_figures_becomes_other_tables():
     table = DataTable(pa.table({"name": ["a<b", "c"], "value": [0.123456, None]}))
     assert table.to_arrow().to_pylist() == table.to_polars().to_dicts()
     assert table.to_pandas()["name"].tolist() == ["a<b", "c"]
-    assert (len(table), "2 rows, 2 columns" in repr(table)) == (2, True)
     assert Seen(table._repr_html_()).text == "namevaluea<b0.1235c"
