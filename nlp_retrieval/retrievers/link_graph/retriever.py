@@ -22,7 +22,7 @@ from nlp_retrieval.core.candidates import RRF_K, Hits, Mask, MergeRule, Rows, Sc
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, numbered_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
-from nlp_retrieval.core.context import stage
+from nlp_retrieval.core.context import encoding_once, stage
 from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
@@ -370,26 +370,17 @@ class LinkGraphRetriever(BaseRetriever):
 
     def _seeded(self, queries: list[str], allowed: Mask | None = None) -> list[Seeded]:
         """Run the seeds, twice under a filter: its items are rarely among the first hits of the whole index."""
-        vectors = None if self._open_dense is None else self._open_dense.encode(queries)
-        hits_of = [self._hits_of(queries, vectors, self._live)]
+        masks, depth = [self._live], min(self.depth, self._n_live)
         if allowed is not None and np.count_nonzero(allowed) < self._n_live:
-            hits_of.insert(0, self._hits_of(queries, vectors, allowed))
+            masks.insert(0, allowed)
+        with encoding_once():
+            vectors = None if self._open_dense is None else self._open_dense.encode(queries)
+            hits_of = [{label: seed.find(queries, depth, mask) for label, seed in self._open_seeds.items()} for mask in masks]
         within = self._live if allowed is None else allowed
         return [
             self._restarts_of(number, query, None if vectors is None else vectors[number], hits_of, within)
             for number, query in enumerate(queries)
         ]
-
-    def _hits_of(self, queries: list[str], vectors: Vectors | None, within: Mask | None) -> dict[str, Hits]:
-        n_items, depth = self._graph.graph.n_nodes, min(self.depth, self._n_live)
-        hits_of: dict[str, Hits] = {}
-        for label, seed in self._open_seeds.items():
-            if isinstance(seed, FaissRetriever):
-                encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
-                hits_of[label] = _searched(seed, encoded, depth, within).checked(len(queries), n_items, depth, seed, within)
-            else:
-                hits_of[label] = seed.find(queries, depth, within)
-        return hits_of
 
     def _restarts_of(
         self, number: int, query: str, vector: Vectors | None, hits_of_seeds: list[dict[str, Hits]], within: Mask | None
@@ -415,7 +406,7 @@ class LinkGraphRetriever(BaseRetriever):
         if dense is None or not clauses:
             return []
         vectors = dense.encode([clause.inner for clause in clauses])
-        hits = _searched(dense, vectors, min(_ANSWERS, self._n_live), self._live)
+        hits = dense.search_vectors(vectors, min(_ANSWERS, self._n_live), self._live)
         lists = [hits.of(number) for number in range(len(clauses))]
         best = sorted(range(len(clauses)), key=lambda number: -max(lists[number][1], default=0.0))[:_CLAUSES]
         sources: dict[str, list[int]] = {}
@@ -430,7 +421,7 @@ class LinkGraphRetriever(BaseRetriever):
     def _answers(self, dense: FaissRetriever, rewritten: Sequence[Rewritten], within: Mask | None) -> tuple[Rows, Scores]:
         """The first hits of rewritten queries, best first, each with its highest score."""
         depth, vectors = min(self.depth, self._n_live), np.stack([one.vector for one in rewritten])
-        hits = _searched(dense, vectors, depth, within)
+        hits = dense.search_vectors(vectors, depth, within)
         best: dict[int, float] = {}
         for number, one in enumerate(rewritten):
             for row, score in zip(*(values.tolist() for values in hits.of(number)), strict=True):
@@ -509,10 +500,3 @@ def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None)
     if dense:
         return dense[0]
     return None if encoder is None else FaissRetriever(encoder)
-
-
-def _searched(seed: FaissRetriever, vectors: Vectors, depth: int, within: Mask | None) -> Hits:
-    """Search, and score hits pair by pair: products of a whole batch are rounded differently from those of one query."""
-    hits = seed.search_vectors(vectors, depth, within)
-    bounds = zip(vectors, hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)
-    return replace(hits, scores=np.concatenate([seed.similarities(vector, hits.rows[a:b]) for vector, a, b in bounds]))
