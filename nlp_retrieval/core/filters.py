@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -210,7 +210,7 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
 
 def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ...]:
     if operator == "in":
-        if not isinstance(wanted, Sequence | set | frozenset) or isinstance(wanted, str):
+        if not isinstance(wanted, Iterable) or isinstance(wanted, str | bytes | Mapping):
             raise QueryError(f"{where}: expected a list of values, found {shown(wanted)}")
         return tuple(_scalar(value, where) for value in wanted)
     if operator == "exists":

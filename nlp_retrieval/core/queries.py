@@ -101,15 +101,15 @@ def check_results(results: object) -> list[RetrievalResult]:
     return list(given)
 
 
-def check_processed(processed: object, n_queries: int | None = None) -> list[list[str]]:
-    """Return ``processed`` if it is a list of lists of strings, one per query."""
+def check_processed(processed: object, n_queries: int | None = None, by: str = "") -> list[list[str]]:
+    """Return ``processed`` if it is a list of lists of strings, one per query; a message begins with who made it."""
     if isinstance(processed, str) or not isinstance(processed, Sequence):
-        raise QueryError(f"sub-queries must be a list of lists of strings, not {type(processed).__name__}")
+        raise QueryError(f"{by}sub-queries must be a list of lists of strings, not {type(processed).__name__}")
     if n_queries is not None and len(processed) != n_queries:
-        raise QueryError(f"{len(processed)} lists of sub-queries were given for {n_queries} queries")
+        raise QueryError(f"{by}{len(processed)} lists of sub-queries were given for {n_queries} queries")
     lists = []
-    for position, subqueries in enumerate(processed):
+    for number, subqueries in enumerate(processed, 1):
         if isinstance(subqueries, str):
-            raise QueryError(f"the sub-queries of query {position + 1} are a string; wrap it in a list: [{subqueries[:40]!r}]")
-        lists.append(check_queries(subqueries, f"query {position + 1}: sub-query", "the sub-queries of a query"))
+            raise QueryError(f"{by}the sub-queries of query {number} are a string; wrap it in a list: [{subqueries[:40]!r}]")
+        lists.append(check_queries(subqueries, f"{by}query {number}: sub-query", f"{by}the sub-queries of query {number}"))
     return lists

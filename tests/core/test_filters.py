@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -260,6 +261,7 @@ def test_values_of_another_kind_in_a_later_part_are_compared_one_by_one(tmp_path
     for where, expected in [
         ({"year": {"gt": "2009"}}, [False, True]), ({"year": 2010}, [False, False]), ({"year": 2001}, [True, False]),
         ({"flag": 1}, [False, True]), ({"year": {"in": [True, "2010"]}}, [False, True]), ({"year": {"in": []}}, [False, False]),
+        ({"year": {"in": np.array([2001, 7])}}, [True, False]),
     ]:  # fmt: skip
         mask = searcher.opened.items.mask(where)
         assert mask is not None

@@ -186,8 +186,10 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
             return int(value)
         case float() | decimal.Decimal():
             return None if math.isnan(value) else float(value)
+        case _ if type(value).__name__ in ("NAType", "NaTType"):  # the missing values of pandas
+            return None
         case datetime.date() | datetime.time():
-            return None if type(value).__name__ == "NaTType" else value.isoformat()  # the missing time of pandas
+            return value.isoformat()
         case uuid.UUID():
             return str(value)
         case list() | tuple():

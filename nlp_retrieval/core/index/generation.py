@@ -26,7 +26,7 @@ from nlp_retrieval.core.components.component import Config, canonical_json, dige
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
+from nlp_retrieval.core.files.opening import expanded, explain_file_limit, open_regular
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
@@ -173,7 +173,7 @@ def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
     if not isinstance(path, str | PathLike) or "\0" in str(path) or find_lone_surrogate(str(path)) is not None:
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
-    return Path(path)
+    return expanded(path)
 
 
 def read_manifest(directory: Path) -> Manifest | None:

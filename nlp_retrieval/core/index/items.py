@@ -136,7 +136,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
             n_items += len(batch)
             advance(len(batch))
     if n_items == 0:
-        raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
+        raise ItemError("the corpus is empty: there is no item to index; if a loader reads it, check its path and its filters")
     _check_unique(np.concatenate(hashes), spool)
     _write_typed(spool, folder / ITEMS_FILE, kinds)
     spool.unlink()

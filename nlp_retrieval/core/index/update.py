@@ -179,9 +179,10 @@ def delete_items(
     """Delete items from an index; if one does not exist, or none would be left, nothing is deleted."""
     if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
         raise ItemError(f"item ids come as a list, not as {item_ids!r}")
-    ids = list(dict.fromkeys(item_ids))
+    ids = list(item_ids)
     if wrong := [item_id for item_id in ids if not isinstance(item_id, str)]:
-        raise ItemError(f"an item id is a string; found {wrong[0]!r}")
+        raise ItemError(f"an item id is a string; found {wrong[0]!r:.80} ({type(wrong[0]).__name__})")
+    ids = list(dict.fromkeys(ids))
     with writing(index_directory(path)) as writer:
         change = IndexChange(writer, builders)
         if ids:

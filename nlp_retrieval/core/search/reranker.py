@@ -163,6 +163,8 @@ class AdaptedReranker(BaseReranker):
     """Becomes the base of a class that defines ``rerank`` alone; its order counts, and its scores where they agree with it."""
 
     is_adapted = True
+    said = ""
+    """What a message calls it: by default the method that its author wrote."""
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, Scores]:
         del queries, items
@@ -175,7 +177,7 @@ class AdaptedReranker(BaseReranker):
         asked = [number for number, hits in enumerate(results) if hits]
         if not asked:
             return batch
-        said, lists = f"{type(self).__name__}.rerank", [results[number] for number in asked]
+        said, lists = self.said or f"{type(self).__name__}.rerank", [results[number] for number in asked]
         returned = self.rerank([queries[number] for number in asked], lists, max(map(len, lists)))
         places_of = [{hit.item.item_id: int(batch.offsets[n]) + at for at, hit in enumerate(results[n])} for n in asked]
         counts, positions, scores = np.zeros(batch.n_lists, np.int64), list[Rows](), list[Scores]()

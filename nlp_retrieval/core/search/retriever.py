@@ -58,7 +58,7 @@ class Stages:
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
         """Return the sub-queries of each query."""
         use_one_thread_after_fork()
-        return check_processed(processor.process(nlqs), len(nlqs))
+        return check_processed(processor.process(nlqs), len(nlqs), f"{processor.name}: ")
 
     def candidates(
         self,

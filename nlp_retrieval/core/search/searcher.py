@@ -7,9 +7,10 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
@@ -356,14 +357,11 @@ class SearcherRetriever(BaseRetriever):
 
 
 class _OfFunction(Component):
-    """What a function in an expression becomes; no file can hold it.
-
-    Args:
-        function: a name of its own, by which it differs from other functions.
-    """
+    """What a function in an expression becomes; no file can hold it."""
 
     name = "function"
     only_in_memory = True
+    takes: ClassVar[tuple[str, ...]]
     function: Callable[..., Any]
 
     def __init__(self, function: str) -> None:
@@ -376,6 +374,8 @@ class _OfFunction(Component):
 class FunctionProcessor(_OfFunction, BaseUserQueryProcessor):
     """A function before ``>>``: it takes a query, and returns the sub-query, or a list of sub-queries."""
 
+    takes = ("a query",)
+
     def process(self, nlqs: list[str]) -> list[list[str]]:
         made = map(self.function, nlqs)
         return [[one] if isinstance(one, str) else one for one in made]
@@ -383,6 +383,9 @@ class FunctionProcessor(_OfFunction, BaseUserQueryProcessor):
 
 class FunctionReranker(_OfFunction, BaseReranker):
     """A function after ``>>``: it takes a query and its results, and returns them in another order."""
+
+    takes = ("a query", "its results")
+    said = "the function after >>"
 
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
         del k
@@ -392,9 +395,15 @@ class FunctionReranker(_OfFunction, BaseReranker):
 _function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
-def _of_function(cls: type[_OfFunction], x: Any) -> Any:
+def _of_function(cls: type[_OfFunction], x: Any, where: str) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
+    try:
+        signature(x).bind(*cls.takes)
+    except TypeError as error:
+        raise ConfigurationError(f"{where}: a function there gets {' and '.join(cls.takes)} ({error})") from None
+    except ValueError:  # a built-in function may have no signature
+        pass
     named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
     with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
         named = _function_names.setdefault(x, named)
@@ -457,7 +466,7 @@ def _shared(x: Any, y: Any, where: str) -> Searcher:
 
 
 def _followed(x: Any, y: Any, where: str) -> Searcher:
-    x, y = _of_function(FunctionProcessor, x), _of_function(FunctionReranker, y)
+    x, y = _of_function(FunctionProcessor, x, where), _of_function(FunctionReranker, y, where)
     if isinstance(y, BaseReranker | FirstCandidates):
         searcher = _searcher(x, where)
         return _changed(searcher, reranker=[*searcher.rerankers.values(), y])
@@ -514,4 +523,6 @@ def _name(x: Any) -> str:
     """An operand, for messages."""
     if type(x) is Searcher:
         return " + ".join(x.retrievers) if len(x.retrievers) == 1 else f"({' + '.join(x.retrievers)})"
+    if isinstance(x, type):
+        return f"{x.__name__} without ()"
     return x.name if isinstance(x, Component | FirstCandidates) else repr(x)

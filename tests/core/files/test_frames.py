@@ -49,6 +49,7 @@ class Streams:
         TABLE.to_pandas(types_mapper=pandas.ArrowDtype).set_index("docno"),
         Streams(),
         ROWS,
+        TABLE.to_pandas(types_mapper=pandas.ArrowDtype).to_dict("records"),
         {row["docno"]: {key: value for key, value in row.items() if key != "docno"} for row in ROWS},
         [namedtuple("Doc", row)(**row) for row in ROWS],
     ],

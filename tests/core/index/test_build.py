@@ -23,6 +23,12 @@ ALPHA = documents(["alpha one", "alpha beta", "gamma"])
 OTHER = documents(["alpha other", "delta"])
 
 
+def test_a_tilde_is_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Searcher([TermCount()]).index(ALPHA, "~/indexes/alpha")
+    assert Searcher([TermCount()]).open(tmp_path / "indexes" / "alpha").search("beta")[0][0].item == ALPHA[1]
+
+
 class Fails(TermCount):
     """An engine whose build breaks after it wrote a part."""
 

@@ -21,6 +21,7 @@ from nlp_retrieval.errors import (
     IndexMismatchError,
     IndexMissingError,
     IndexWriteError,
+    ItemError,
     RetrievalWarning,
 )
 
@@ -90,6 +91,11 @@ def test_segments_that_cannot_be_joined_are_told_of_and_the_update_stands(tmp_pa
     assert (report.n_items, report.segments) == (6, 2)
     assert ids(searcher, "omega") == ["n", "m"]
     assert folders(searcher) - {"xdg-cache"} == set(searcher.opened.manifest.folders)
+
+
+def test_what_is_no_id_is_not_deleted(searcher: Searcher) -> None:
+    with pytest.raises(ItemError, match=r"an item id is a string; found RetrievalResult\("):
+        searcher.delete(searcher.search("alpha")[0])  # type: ignore[arg-type]
 
 
 def test_all_is_joined_once_a_quarter_was_deleted_or_half_as_much_was_added(tmp_path: Path) -> None:

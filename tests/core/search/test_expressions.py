@@ -9,7 +9,7 @@ import yaml
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher
 from nlp_retrieval.core.search.joining import ReciprocalRankFusion, WeightedSum
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, EngineError, QueryError
 
 random = np.random.default_rng(5)
 WORDS = "alpha beta gamma delta epsilon zeta".split()
@@ -81,6 +81,9 @@ def test_an_expression_goes_through_yaml():
         ("-1 * a", r"-1 \* terms: a weight is a number above 0"),
         ("0.7 * a + b", r"share has no weight and the rest has; .*0.7 \* a \+ 0.3 \* b"),
         ("a + 3", "3 cannot stand there; write a retriever or a Searcher"),
+        ("a >> OverlapReranker", r"OverlapReranker without \(\) cannot stand there"),
+        ("(lambda query, results: query) >> a", r">> terms: a function there gets a query \(missing"),
+        ("a >> (lambda results: results)", r"terms >> .*: a function there gets a query and its results \(too many"),
     ],
 )
 def test_what_means_nothing_says_what_to_write(expression, message):
@@ -104,6 +107,10 @@ def test_a_function_is_a_processor_before_and_a_reranker_after(path):
     assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha beta", k=10)[0]][::-1]
     with pytest.raises(ConfigurationError, match="is an object of this program"):
         turned.to_config()
+    with pytest.raises(EngineError, match="the function after >> returned None for a query; return a list of hits"):
+        (a >> (lambda query, results: None)).open(path).search("alpha")
+    with pytest.raises(QueryError, match="function: the sub-queries of query 2 must be a list of strings, not int"):
+        ((lambda query: len(query) if query == "beta" else [query]) >> a).open(path).search(["alpha", "beta"])
 
 
 def test_what_both_find_is_all_that_is_left_in_the_order_of_their_fusion(path):
