@@ -79,13 +79,8 @@ def _environment() -> dict[str, str]:
 def _limit() -> None:
     import resource
 
-    limits = {
-        resource.RLIMIT_AS: _MEMORY,
-        resource.RLIMIT_CPU: CHILD_SECONDS + 1,
-        resource.RLIMIT_FSIZE: _LARGEST_REPLY,
-        resource.RLIMIT_CORE: 0,
-    }
-    for what, most in limits.items():
+    sizes = {resource.RLIMIT_AS: _MEMORY, resource.RLIMIT_FSIZE: _LARGEST_REPLY, resource.RLIMIT_CORE: 0}
+    for what, most in {resource.RLIMIT_CPU: CHILD_SECONDS + 1, **sizes}.items():
         hard = resource.getrlimit(what)[1]
         resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 

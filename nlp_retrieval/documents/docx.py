@@ -17,7 +17,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from nlp_retrieval.documents.blocks import Document
-from nlp_retrieval.documents.html import AT, document_of, parse_page, with_lines
+from nlp_retrieval.documents.html import AT, document_of, parse_page
 from nlp_retrieval.errors import SourceError
 
 _LARGEST_PART = 100 * 2**20
@@ -70,7 +70,7 @@ def read_docx(data: bytes, where: str) -> Document:
         paragraph.set(AT, str(number))
     for row in page.iter("tr"):
         row.set(AT, next((each.get(AT) for each in row.iter("p")), "1"))
-    document = document_of(with_lines(page), where)
+    document = document_of(page, where)
     return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
 
 
@@ -92,8 +92,7 @@ def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
         rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
-            _take_from_styles(root, looks, numbered, left)
-            _simplify(root, left)
+            _simplify(root, looks, numbered, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
             if links in names:
@@ -133,11 +132,10 @@ def _inherited(styles: Any, path: str) -> dict[str, Any]:
     return values
 
 
-def _take_from_styles(
-    root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mapping[str, Any], left: Counter[str]
-) -> None:
-    """Write the settings that styles give at what has the style, since mammoth reads them there alone; hidden text goes."""
+def _simplify(root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mapping[str, Any], left: Counter[str]) -> None:
+    """Write what mammoth does not read as what it reads, in place, such as what styles say; hidden text goes."""
     from lxml import etree
+    from lxml.builder import ElementMaker
 
     for style in list(root.iter(f"{_W}pStyle")):
         number = numbered.get(style.get(f"{_W}val", ""))
@@ -155,13 +153,6 @@ def _take_from_styles(
         if hidden is not None and hidden.get(f"{_W}val", "1") not in ("0", "false", "off"):
             left["stretches of hidden text that were left out"] += 1
             run.getparent().remove(run)
-
-
-def _simplify(root: Any, left: Counter[str]) -> None:
-    """Write what mammoth does not read as what it reads, in place."""
-    from lxml import etree
-    from lxml.builder import ElementMaker
-
     make, kind = ElementMaker(namespace=_W[1:-1]), f"{_W}fldCharType"
     for simple in root.iter(f"{_W}fldSimple"):
         simple.tag = f"{_W}smartTag"

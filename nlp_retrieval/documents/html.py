@@ -72,18 +72,15 @@ def parse_page(text: str, where: str) -> Any:
     return page
 
 
-def with_lines(page: Any) -> Any:
-    """Return a page whose elements got the lines that their attributes name, or those of the elements around them."""
-    for element in page.iter():
-        if isinstance(element.tag, str):
-            line, around = element.attrib.pop(AT, ""), element.getparent()
-            line = line or (1 if around is None else around.sourceline)
-            element.sourceline = min(int(line), 65_534)  # lxml keeps it in two bytes
-    return page
-
-
 def document_of(page: Any, where: str, *, is_of_web: bool = False) -> Document:
-    """Return the text of a parsed page, which is changed: its hidden parts go; of a page of the web, find the main text."""
+    """Return the text of a parsed page, which is changed: its hidden parts go; of a page of the web, find the main text.
+
+    Elements of other pages are on the lines that their attributes name, or else on those of the elements around them.
+    """
+    for element in () if is_of_web else page.iter("*"):
+        line, around = element.attrib.pop(AT, ""), element.getparent()
+        line = line or (1 if around is None else around.sourceline)
+        element.sourceline = min(int(line), 65_534)  # lxml keeps it in two bytes
     try:
         removed = remove_hidden(page, where)
         reader = _Page(page)

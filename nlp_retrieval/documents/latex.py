@@ -19,7 +19,7 @@ from typing import Any
 from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
-from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, number_of, parse_page, with_lines
+from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, number_of, parse_page
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
@@ -83,7 +83,7 @@ def read_latex(text: str, where: str) -> Document:
     body = _LISTING.sub(lambda listing: r"\verb" + (f"\x01{listing[1]}\x01" if listing[1] else ""), body)
     reader = _Latex(_SEVERAL.sub(_cited_together, _POINTED.sub(r"\1", body)), source)
     try:
-        page = with_lines(parse_page(f"<html><body>{reader.read()}</body></html>", where))
+        page = parse_page(f"<html><body>{reader.read()}</body></html>", where)
     except (LatexWalkerError, IndexError) as error:  # \verb at the end of a text
         raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:

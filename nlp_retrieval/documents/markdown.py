@@ -18,7 +18,7 @@ from nlp_retrieval.core import parse_yaml
 from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_address
 from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
 from nlp_retrieval.documents.cleaning import clean_text, clean_title
-from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page, with_lines
+from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ _DEEPEST = 100  # nested quotes, and half as many lists; the parser recurses int
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(\n.*\n)[ \t]*\1\s*", re.IGNORECASE | re.DOTALL)
-_NEVER_CLOSED = re.compile(
-    r"\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(?:script|pre|style|textarea)\b(?!.*</(?:script|pre|style|textarea)>))",
-    re.IGNORECASE | re.DOTALL,
-)
+_NEVER_CLOSED = re.compile(r"\s*<(?:!--(?!.*-->)|(script|pre|style|textarea)\b(?!.*</\1>))", re.IGNORECASE | re.DOTALL)
 _MOST_UNCLOSED = 9
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10
@@ -108,7 +105,7 @@ def read_markdown(text: str, where: str) -> Document:
     cleaned, removed = clean_text(text)
     title, cleaned, notes = _front_matter(normalize("NFC", cleaned), where)
     tokens = _parsed(_unwrapped(cleaned))
-    read = document_of(with_lines(parse_page(_page_of(tokens), where)), where)
+    read = document_of(parse_page(_page_of(tokens), where), where)
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
     definitions = [
@@ -117,11 +114,7 @@ def read_markdown(text: str, where: str) -> Document:
         if token.type == "definition" and token.map
     ]
     return replace(
-        read,
-        title=clean_title(title) or read.title,
-        definitions=definitions,
-        removed=read.removed + removed,
-        notes=notes,
+        read, title=clean_title(title) or read.title, definitions=definitions, removed=read.removed + removed, notes=notes
     )
 
 
