@@ -187,6 +187,8 @@ def test_a_query_that_was_not_asked_does_not_count_and_the_same_holds_in_a_compa
     assert run.report.counted is not None
     assert run.report.counted.unasked == 1
     assert evaluate(searcher.search({"q1": "fox"}, 5), qrels, ["RR"], asked=qrels).means() == {"mrr": 0.5}
+    numbered = {1: {"a": 1.0}, 2: {"a": 1.0}}
+    assert evaluate(numbered, {1: {"a": 1}, 2: {"b": 1}}, ["RR"], asked=[1]).means() == {"mrr": 1.0}
 
 
 def test_a_hit_that_is_the_query_itself_counts_unless_it_is_said_not_to() -> None:

@@ -306,3 +306,6 @@ def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_p
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "FAIL  Worse: nDCG@10 fell" in done.stdout
+    done = subprocess.run([*command, "--update-gate", "new"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "base.jsonl was renewed by test_search.py::test_search[good]; give each test a baseline" in done.stdout

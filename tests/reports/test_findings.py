@@ -16,10 +16,12 @@ from .report_data import configuration, cost_like, report_of, usual_report
 KEY, LABEL = "recall@10", "Recall@10"
 
 
-def report_on(latencies: Sequence[float] | None = None, /, **columns: Sequence[float]) -> BenchmarkReport:
+def report_on(
+    latencies: Sequence[float] | None = None, families: str | None = None, /, **columns: Sequence[float]
+) -> BenchmarkReport:
     """A report of one measure, from its value for each query; the first configuration is the baseline."""
     per_query = {name: {KEY: np.array(values, np.float64)} for name, values in columns.items()}
-    of_queries = [None] * len(next(iter(columns.values())))
+    of_queries = list(families or [None] * len(next(iter(columns.values()))))
     costs = [cost_like(latency) for latency in latencies or [5.0] * len(columns)]
     report = report_of(
         *(
@@ -83,6 +85,8 @@ def test_a_baseline_that_nothing_beats_is_said_to_be_unbeaten() -> None:
 def test_equal_values_in_every_query_are_called_the_same() -> None:
     value = f"{np.mean(LOW):.3f}"[1:]
     assert headline(report_on(a=LOW, b=LOW)) == f"b and a have the same {LABEL} in every query: {value}"
+    opposed = headline(report_on(None, "xxyy", a=[0.1, 0.2, 0.3, 0.4], b=[0.2, 0.1, 0.4, 0.3]))
+    assert opposed.endswith("their differences add up to 0 in every family of queries")
     assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"both others and a have the same {LABEL} in every query: {value}"
 
 

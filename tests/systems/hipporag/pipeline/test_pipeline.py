@@ -103,9 +103,12 @@ def test_nine_passages_end_in_rockland_county(world, server):
 
 def test_a_passage_that_failed_is_indexed_and_known_after_the_next_run(world, server):
     server.answer = lambda body: "I would rather not." if "Montebello is a village" in str(body) else reader(body)
+    long = {"item_id": "long", "title": "Hills", "content": "They are green. " * 1000}
+    Path("people.jsonl").write_text(f"{CORPUS}{json.dumps(long)}\n")
     failed = run("index", "people.jsonl")
     assert failed.code == 1
-    assert "8 extracted, 0 already stored, 1 without a usable answer" in failed.err
+    assert "9 extracted, 0 already stored, 1 without a usable answer" in failed.err
+    assert ", 1 shown to it in part" in failed.err
     server.answer = reader
     assert run("index", "people.jsonl").code in (0, None)
     assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
