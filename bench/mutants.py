@@ -32,7 +32,7 @@ TESTS = {
     "evaluation/rankings.py": "evaluation",
     "core/candidates.py": "core/test_candidates.py core/test_ranking.py core/search",
     "core/search/joining.py": "core/search",
-    "core/filters.py": "core/test_filters.py core/test_filter_limits.py core/test_table_filters.py",
+    "core/filters.py": "core/test_filters.py core/test_table_filters.py",
     "core/index/update.py": "core/index retrievers/link_graph/test_updates.py",
     "retrievers/bm25/scoring.py": "retrievers/bm25",
     "retrievers/bm25/postings.py": "retrievers/bm25",
