@@ -277,6 +277,13 @@ class Pickles(Words):
         (folder / "words.bin").write_bytes(pickle.dumps(["words"]))
 
 
+@breaks(RetrieverRules, "test_the_index_is_a_flat_folder_of_files_that_run_no_code", "an array of objects")
+class PicklesWithinAnArchive(Words):
+    def build(self, items, folder):
+        super().build(items, folder)
+        np.savez(folder / "words.npz", words=np.array(["words", None], object))
+
+
 # updates
 
 

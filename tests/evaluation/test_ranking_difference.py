@@ -108,3 +108,6 @@ def test_queries_that_change_most_come_first(ran: RunLists) -> None:
     keys = [(-round(abs(row.gain), 9), -row.entered, ran.query_ids.index(row.query_id)) for row in changed]
     assert keys == sorted(keys)
     assert {row.gain > 0 for row in changed if row.gain} == {True, False}
+    lists = [plain(["a"])] * 2, [plain(["b"])] * 2
+    judged = lists_of(dict(zip(["one", "other"], lists, strict=True)), {"q0": {"a": 1}, "q1": {"a": 0}}, 2)
+    assert [row.query_id for row in changed_queries(judged, "one", "other", 3)] == ["q0"]
