@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,10 +97,12 @@ def read_trajectories(
     trajectories: list[Trajectory] = []
     for file in _files(place):
         sessions = _Sessions(named, questions, ids)
-        for location, row in _rows(file):
+        rows, stem = list(_rows(file)), file.name.partition(".")[0]
+        for number, (location, row) in enumerate(rows, 1):
             with _located(location):
                 if (transcript := transcript_in(row, location)) is not None:
-                    trajectories += read_transcript(transcript, location, file.name.partition(".")[0], reading)
+                    name = stem if len(rows) == 1 else f"{stem}:{number}"
+                    trajectories += read_transcript(transcript, location, name, reading)
                 elif "steps" in row:
                     own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if name in row), {})
                     values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
@@ -117,15 +120,12 @@ def read_trajectories(
 
 def require_one_each(trajectories: Sequence[Trajectory], error: type[Exception], place: str) -> None:
     """Raise an error if an agent has two trajectories for one question."""
-    known: set[tuple[str, str]] = set()
-    for trajectory in trajectories:
-        key = (trajectory.agent, trajectory.question_id)
-        if key in known:
-            raise error(
-                f"{place}: agent {key[0]!r} has two answers to question {key[1]!r}; keep one, or name the second run of the "
-                "agent differently"
-            )
-        known.add(key)
+    times = Counter((trajectory.agent, trajectory.question_id) for trajectory in trajectories)
+    if twice := next((key for key, count in times.items() if count > 1), None):
+        raise error(
+            f"{place}: agent {twice[0]!r} has two answers to question {twice[1]!r}; keep one, or name the second run of the "
+            "agent differently"
+        )
 
 
 def _notes(reading: TranscriptReading) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
     endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
-    return sorted(file for file in place.iterdir() if file.name.endswith(endings) and file.is_file())
+    return sorted(file for file in place.glob("[!.]*") if file.name.endswith(endings) and file.is_file())
 
 
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
@@ -202,7 +202,7 @@ def _located(location: str) -> Iterator[None]:
         if first["type"] == "extra_forbidden":
             known = quoted(sorted({*AgentStep.model_fields, *Trajectory.model_fields}))
             raise SourceError(
-                f"{location}: there is no field {place!r}; known are {known}; rename it, or leave it out"
+                f"{location}: there is no field {place!r}; known are {known}; rename it, or leave it out, or give messages"
             ) from None
         raise SourceError(f"{location}: {place}: {first['msg']}") from None
 
@@ -225,7 +225,7 @@ class _Sessions:
         agent = str(values.pop("agent", "") or self._agent)
         question, session = values.pop("question_id", None), values.pop("session", None)
         if session is None and question is None:
-            raise SourceError(f"{location} names no question ({quoted(list(row)[:5])}); it needs question_id or session")
+            raise SourceError(f"{location} names no question: no question_id, session or messages ({quoted(list(row)[:5])})")
         session = str(question if session is None else session)
         questions = self._sessions.setdefault((agent, session), {})
         name = next(reversed(questions), session) if question is None else str(question)  # that which the session is at

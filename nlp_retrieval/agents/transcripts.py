@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from nlp_retrieval.agents.trajectory import MOST, AgentStep, StepKind, Trajectory
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.records import kind
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import SourceError
 
 QUESTION_IDS = ("question_id", "query_id", "qid", "id", "_id")
@@ -38,6 +40,9 @@ _FAILURE = re.compile(r"error\s*(?::|\Z)", re.IGNORECASE)
 _NOTHING = re.compile(
     r"(?:found )?(?:no|0)\b[^.:\n]{0,60}\b(?:results?|documents?|matches|hits|passages?|items?)\b", re.IGNORECASE
 )
+_ENDS = ("status", "stop_reason", "finish_reason")
+_CUT = ("incomplete", "failed", "cancelled", "max_tokens", "length")
+"""What a response or a message says of its end if its text is no answer, or half of one."""
 NO_IDS = "no ids can be read in what came back"
 
 
@@ -118,21 +123,24 @@ def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | 
 
 
 def plain_question(text: str) -> str:
-    """Return a question without what writers of it differ in: case and spaces."""
-    return " ".join(text.casefold().split())
+    """Return a question without what writers of it differ in: case, spaces and Unicode form."""
+    return " ".join(normalize("NFKC", text).casefold().split())
 
 
-def read_transcript(row: Mapping[str, Any], location: str, named: str, reading: TranscriptReading) -> list[Trajectory]:
-    """Return a transcript as a trajectory, or as one for each of its turns if at least two of them are known questions."""
+def read_transcript(row: Mapping[str, Any], location: str, named: str, reading: TranscriptReading) -> Iterator[Trajectory]:
+    """Yield a transcript as a trajectory, or as one for each of its turns if at least two of them are known questions."""
     ids = {name: str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)}
     own = next(iter(ids.values()), None)
     if turns := _turns(row["messages"], own, reading.questions):
-        row = {**row, "usage": None}
+        row = {**row, "usage": None, "status": None}
     elif ids.keys() & {"question_id", "query_id", "qid"} or own in reading.questions.values():
         turns = [(own, row["messages"])]
     else:  # the id of a response or a run is no more than a name
         turns, named = [(None, row["messages"])], own or named
-    return [_trajectory(messages, turn, named, row, location, reading) for turn, messages in turns]
+    asked = [turn for turn, _ in turns]
+    for place, (turn, messages) in enumerate(turns):
+        again = f":{before + 1}" if (before := asked[:place].count(turn)) else ""
+        yield _trajectory(messages, turn and f"{turn}{again}", named, row, location, reading)
 
 
 def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -> list[tuple[str | None, list[Any]]]:
@@ -144,10 +152,8 @@ def _turns(messages: list[Any], own: str | None, questions: Mapping[str, str]) -
         begins += [(turn, at)] if turn is not None else []
     if len(begins) < 2:
         return []
-    ends = [*(at for _, at in begins[1:]), len(messages)]
-    return [
-        (turn, messages[at if number else 0 : end]) for number, ((turn, at), end) in enumerate(zip(begins, ends, strict=True))
-    ]
+    parts = pairwise([0, *(at for _, at in begins[1:]), len(messages)])
+    return [(turn, messages[start:end]) for (turn, _), (start, end) in zip(begins, parts, strict=True)]
 
 
 def _trajectory(
@@ -163,6 +169,7 @@ def _trajectory(
     events = events[:-1] if last is answer else events
     steps = [AgentStep(kind="note", text=event.text) if isinstance(event, _Text) else _step(event, reading) for event in events]
     complete = bool(answer.text) and not any(isinstance(event, _Call) and event.result is None for event in events)
+    complete = complete and not any(each.get(name) in _CUT for each in (row, *messages[-1:]) for name in _ENDS)
     reading.cut += not complete
     whole = _spent(row.get("usage"))
     total = _Spent(*(summed if value is None else value for value, summed in zip(whole, spent, strict=True)))  # type: ignore[arg-type]
@@ -226,7 +233,7 @@ def _step(call: _Call, reading: TranscriptReading) -> AgentStep:
 def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _Spent]:
     """Return the texts and the calls with their results, in order, and what all messages spent."""
     events: list[_Text | _Call] = []
-    calls: dict[str, _Call] = {}
+    waiting: dict[str, list[_Call]] = {}
     all_spent = [_UNKNOWN]
     for number, message in enumerate(messages, 1):
         where = f"{location}: message {number}"
@@ -236,37 +243,34 @@ def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _S
         all_spent.append(spent)
         for part in _parts(message, where):
             if isinstance(part, _Result):
-                _give(calls, part, where)
+                _give(waiting, part, where)
                 continue
             events.append(part)
             if isinstance(part, _Call):
-                if part.call_id in calls and calls[part.call_id].result is None:
-                    raise SourceError(f"{where}: the call {part.call_id!r} is there already; is a part repeated?")
                 part.spent, spent = spent, _UNKNOWN  # it counts once
-                calls[part.call_id or f"call {len(calls) + 1}"] = part
+                waiting.setdefault(part.call_id, []).append(part)
     known = [[value for value in column if value is not None] for column in zip(*all_spent, strict=True)]
     return events, _Spent(*(sum(column) if column else None for column in known))
 
 
-def _give(calls: Mapping[str, _Call], result: _Result, where: str) -> None:
-    call = calls.get(result.call_id)
-    if call is None and not result.call_id:  # forms without ids answer the calls in order
-        call = next((waiting for waiting in calls.values() if waiting.result is None), None)
-    if call is None:
+def _give(waiting: Mapping[str, list[_Call]], result: _Result, where: str) -> None:
+    """Give a result to the first call of its id that waits for one; without an id, to the first of all."""
+    calls = waiting.get(result.call_id) or (next(filter(None, waiting.values()), None) if not result.call_id else None)
+    if not calls and result.call_id not in waiting:
         raise SourceError(
             f"{where} is the result of the call {result.call_id!r}, which is not before it; the steps are out of order, or the "
             "beginning of the transcript is missing"
         )
-    if call.result is not None:
+    if not calls:
         raise SourceError(f"{where} is a second result of the call {result.call_id!r}; keep the one that the agent saw")
-    call.result = result
+    calls.pop(0).result = result
 
 
 def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _Result]:
     form, role, content = str(message.get("type") or ""), message.get("role"), message.get("content")
     call_id = str(message.get("call_id") or message.get("tool_call_id") or "")
     if role == "tool":
-        yield _Result(call_id, content)
+        yield _Result(call_id, content, message.get("status") == "error")
     elif role in ("user", "assistant"):
         called = message.get("tool_calls") or []
         yield from _blocks(content or message.get("refusal"), "user" if role == "user" else "agent", calls=not called)
@@ -335,10 +339,16 @@ def _blocks(content: Any, by: Literal["user", "agent"], *, calls: bool) -> Itera
 def ids_in(output: Any) -> list[str] | None:
     """Return the ids of results in what a tool returned, in order; None if it holds something and no ids."""
     if isinstance(output, str):
-        return _ids_in_text(output.strip())
+        text, value = output.strip(), None
+        with suppress(ValueError):
+            value = parse_json(text) if text[:1] in ("[", "{") else None
+        return _written_in(text) if value is None else ids_in(value)
     if isinstance(output, list):
         if texts := [str(part.get("text")) for part in output if isinstance(part, dict) and part.get("type") in _TEXTS]:
-            return _ids_in_blocks(texts)
+            with suppress(ValueError):
+                if all(each := [_id_of(parse_json(text)) for text in texts]):  # of one item each
+                    return each
+            return ids_in("\n".join(texts))
         listed = [item_id for part in output if (item_id := _id_of(part))]
         return listed if listed or not output else None
     for name in _LISTS if isinstance(output, dict) else ():
@@ -347,19 +357,7 @@ def ids_in(output: Any) -> list[str] | None:
     return [] if output is None else None
 
 
-def _ids_in_blocks(texts: list[str]) -> list[str] | None:
-    """Ids in blocks of text: of one item each, or in all of them together."""
-    with suppress(ValueError):
-        each = [_id_of(parse_json(text)) for text in texts]
-        if all(each):
-            return each
-    return ids_in("\n".join(texts))
-
-
-def _ids_in_text(text: str) -> list[str] | None:
-    if text[:1] in ("[", "{"):
-        with suppress(ValueError):
-            return ids_in(parse_json(text))
+def _written_in(text: str) -> list[str] | None:
     written: list[str] = _WRITTEN_ID.findall(text)
     return written or (None if text and not _NOTHING.match(text) else [])
 
@@ -404,12 +402,13 @@ def _as_object(arguments: object) -> dict[str, Any] | None:
 
 def _error_in(result: _Result) -> str:
     text, value = _plain(result.output), result.output
-    if result.failed:
-        return text[:500] or "the call failed"
     if text[:1] == "{":
         with suppress(ValueError):
             value = parse_json(text)
-    said = text if _FAILURE.match(text) else _plain(value["error"]) if isinstance(value, dict) and value.get("error") else ""
+    about = value if isinstance(value, dict) else {}
+    if result.failed or about.get("isError") is True:  # as tools of MCP say it
+        return (_plain(about.get("content")) or text)[:500] or "the call failed"
+    said = text if _FAILURE.match(text) else _plain(about.get("error"))
     return "" if said and ids_in(result.output) else said[:500]
 
 
@@ -428,7 +427,7 @@ def _spent(given: object) -> _Spent:
         return _UNKNOWN
     known = {name: value for name, value in given.items() if type(value) in (int, float) and 0 <= value <= MOST}
     known |= {name.removeprefix("total_"): value for name, value in known.items()}  # as ATIF has them
-    counts = {name: value for name, value in known.items() if type(value) is int}
+    counts = {name: int(value) for name, value in known.items() if value == int(value)}
     incoming = counts.get("prompt_tokens")
     if incoming is None:
         parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # Anthropic counts them apart

@@ -13,6 +13,7 @@ import typer
 from nlp_retrieval.cli.console import aligned, echo, language_model, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, corpus_loader
 from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.text.printing import counted
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
@@ -90,8 +91,9 @@ def new(
     )
     pool = made.pool()
     say(
-        f"{project}: {pool.chosen.sum():,} of {len(pool.item_ids):,} pairs to judge, of {pool.drawn.sum():,} questions and "
-        f"{len(pool.systems):,} systems. Next: nlp-retrieval judge serve {project} --judge NAME"
+        f"{project}: {pool.chosen.sum():,} of {counted(len(pool.item_ids), 'pair')} to judge, of "
+        f"{counted(int(pool.drawn.sum()), 'question')} and {counted(len(pool.systems), 'system')}. Next: nlp-retrieval judge "
+        f"serve {project} --judge NAME"
     )
     _say_prospects(pool, made.settings)
 
@@ -114,7 +116,7 @@ def _say_prospects(pool: JudgingPool, settings: ProjectSettings) -> None:
         numbers = family_numbers(pool.families)
         has, known = (len({*each.tolist()}) for each in (numbers[pool.drawn], numbers))
         needs = "they can decide" if has >= most else "give a larger --budget" if known >= most else "more questions are needed"
-        takes = f"takes about {most:,} families of questions; this project has {has:,}: {needs}"
+        takes = f"takes about {counted(most, 'family', 'families')} of questions; this project has {has:,}: {needs}"
         say(f"A difference of {_DIFFERENCE:g} in {measure} {takes}")
 
 
@@ -156,8 +158,8 @@ def import_(
     from nlp_retrieval.judging.project import JudgingProject
 
     added, unknown = JudgingProject(project).import_qrels(file, judge)
-    left = f"; {unknown:,} are of pairs that no system of this project found, and are left out" if unknown else ""
-    say(f"{file}: {added:,} judgements added as {judge}{left}")
+    left = f"; {unknown:,} left out, as no system of this project found what they judge" if unknown else ""
+    say(f"{file}: {counted(added, 'judgement')} added as {judge}{left}")
 
 
 @app.command()
@@ -168,7 +170,7 @@ def export(
     """Write the judgements to a file."""
     from nlp_retrieval.judging.project import JudgingProject
 
-    say(f"{file}: {JudgingProject(project).export(file):,} judgements")
+    say(f"{file}: {counted(JudgingProject(project).export(file), 'judgement')}")
 
 
 @app.command()
@@ -222,7 +224,7 @@ def _report_lines(made: JudgingReport) -> Iterator[str]:
             f"\n{made.model.name} as a judge: kappa with people {_figure(agreed.kappa, agreed.kappa_interval)}, weighted "
             f"{_figure(agreed.weighted, agreed.weighted_interval)}; its grade minus theirs, on average:"
         )
-        yield from aligned((bias.part, f"{bias.bias:+.2f}", f"of {bias.pairs:,} pairs") for bias in made.model.biases)
+        yield from aligned((bias.part, f"{bias.bias:+.2f}", f"of {counted(bias.pairs, 'pair')}") for bias in made.model.biases)
 
 
 @app.command()
@@ -256,7 +258,7 @@ def agreement(project: Project) -> None:
         )
         return
     alpha = _figure(agreed.alpha, agreed.alpha_interval)
-    lines = [f"Krippendorff's alpha (ordinal) {alpha} on {agreed.n:,} pairs with several grades."]
+    lines = [f"Krippendorff's alpha (ordinal) {alpha} on {counted(agreed.n, 'pair')} with several grades."]
     lines += [
         f"{' and '.join(pair.judges)}: {pair.same:.0%} of {pair.n:,} alike, kappa "
         f"{_figure(pair.kappa, pair.kappa_interval)}, weighted {_figure(pair.weighted, pair.weighted_interval)}; "
@@ -264,7 +266,9 @@ def agreement(project: Project) -> None:
         for pair in agreed.pairs
     ]
     if disputed := len(opened.disputed()):
-        lines.append(f"{disputed:,} pairs have different grades; to settle them: judge serve {project} --settle --judge NAME")
+        lines.append(
+            f"To settle {counted(disputed, 'pair')} that differ: nlp-retrieval judge serve {project} --settle --judge NAME"
+        )
     echo(lines)
 
 
@@ -289,16 +293,16 @@ def model(
 
     opened, judge = JudgingProject(project), ModelJudge(language_model(lm))
     planned = judge.plan(opened)
-    say(f"{planned.calls:,} calls, at most about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out")
+    say(f"{counted(planned.calls, 'call')}, at most about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out")
     if plan:
         return
     done, counts = judge.judge(opened), judge.lm.counts
     say(
-        f"{done.graded:,} pairs graded by {judge.name}; {counts.calls:,} calls, {counts.cache_hits:,} answers from disk, "
-        f"{counts.tokens_in:,} tokens in and {counts.tokens_out:,} out"
+        f"{counted(done.graded, 'pair')} graded by {judge.name}; {counted(counts.calls, 'call')}, "
+        f"{counted(counts.cache_hits, 'answer')} from disk, {counts.tokens_in:,} tokens in and {counts.tokens_out:,} out"
     )
     for reason, count in done.not_judged.items():
-        say(f"{count:,} not judged: {reason}")
+        say(f"{counted(count, 'pair')} not judged: {reason}")
 
 
 def _compared(texts: list[str] | None, systems: list[str]) -> list[tuple[str, str]] | None:
@@ -395,7 +399,7 @@ def from_log(
     drawn = sample_log(log, sample, seed=seed, column=column)
     write_queries(file, drawn.queries)
     say(
-        f"{log}: {drawn.entries:,} entries, {drawn.unusable:,} without words or too long, {drawn.repeated:,} repeated; "
-        f"{drawn.distinct:,} questions in {drawn.families:,} families of near-duplicates"
+        f"{log}: {counted(drawn.entries, 'entry', 'entries')}, {drawn.unusable:,} without words or too long, "
+        f"{drawn.repeated:,} repeated; {counted(drawn.distinct, 'question')} in {counted(drawn.families, 'family', 'families')}"
     )
-    say(f"{file}: {len(drawn.queries):,} questions. Next: nlp-retrieval judge new PROJECT --queries {file}")
+    say(f"{file}: {counted(len(drawn.queries), 'question')}. Next: nlp-retrieval judge new PROJECT --queries {file}")

@@ -56,7 +56,7 @@ def command(
     ] = None,
     mcp: Annotated[bool, typer.Option("--mcp", help="Serve it on standard input and output instead of HTTP.")] = False,
     mcp_http: Annotated[bool, typer.Option("--mcp-http", help="Also serve it at /mcp, with the same rules.")] = False,
-    warm: Annotated[bool, typer.Option("--warm", help="Load models and ask a query before the first request.")] = False,
+    warm: Annotated[bool, typer.Option("--warm", help="Load models and ask a query at once; /readyz waits for that.")] = False,
     log_format: Annotated[Literal["text", "json"], typer.Option(help="text, or json: one object a line.")] = "text",
     log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log the bodies of requests.")] = False,
     record: Annotated[Path | None, typer.Option(help="Folder for the sessions of agents; no texts are kept.")] = None,

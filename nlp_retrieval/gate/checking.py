@@ -25,7 +25,7 @@ from nlp_retrieval.evaluation.gold import MissingGold
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import are_passages, own_ids
 from nlp_retrieval.gate.baseline import RENEW, Baseline, BaselineItem, BaselineQuery, digest, read_baseline, write_baseline
-from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_most
+from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, lost_most
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, looks_of, overall, queries_needed
 from nlp_retrieval.text.printing import counted
@@ -113,10 +113,11 @@ class Gate:
             raise ConfigurationError(
                 "the gate has no margins, the largest losses that are acceptable; write 'margins: {ndcg@10: 0.02}'"
             )
-        keys = {key: None for query in self.queries for key in query.metadata}
-        if settings.group_by is not None and settings.group_by not in keys:
+        if settings.group_by is not None and not group_order(self.queries, settings.group_by):
+            keys = {key for query in self.queries for key in query.metadata if group_order([query], key)}
             raise ConfigurationError(
-                f"group_by: no query has {settings.group_by!r} in its metadata; {nearest(settings.group_by, keys)}"
+                f"group_by: no query has a text or a number as {settings.group_by!r} in its metadata; "
+                f"{nearest(settings.group_by, keys)}"
             )
 
     def check(self) -> GateReport:
@@ -133,12 +134,11 @@ class Gate:
         kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in before.queries.items()}
         before = replace(before, queries=kept, k=min(before.k, settings.k))
         now = self._searched("")
-        texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))} if self._is_ours else {}
+        texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))}
         self._check_comparable(before, now, texts)
-        if not any(self._is_relevant(now, each) for each in self.gold):
-            missing = self._missing_gold()
-            if missing is not None and missing.all:
-                raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
+        missing = self._missing_gold()
+        if missing is not None and missing.all:
+            raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
         compared = [query for query in self.queries if query.query_id in before.queries]
         measured = [query for query in compared if query.query_id in self.gold]
         looks = looks_of(len(measured or compared)) if settings.looks is None else settings.looks
@@ -219,13 +219,20 @@ class Gate:
             before = read_baseline(self.settings.baseline)
         except RetrievalError as error:
             return [f"the earlier baseline cannot be compared: {error}"]
+        if not accept_losses:
+            self._check_gold(before)
+        texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))}
+        lines = [f"{change.kind}: {change.detail}" for change in changes_of(before, current, texts)]
         old = before.queries
         common = [each for each in measured if each.query_id in old and old[each.query_id].text == digest(each.text)]
         highest = [max(self.gold[each.query_id].relevance.values(), default=0) for each in common]
         if max(highest, default=0) < self.settings.relevant_from:
-            return ["the earlier baseline has none of these queries with relevant gold, so nothing can be compared"]
+            return [*lines, "the earlier baseline has none of these queries with relevant gold, so nothing can be compared"]
         earlier, now = (self._values(side, common) for side in (before, current))
-        verdicts = self._judged(common, earlier, now, looks=1)
+        judged = self._judged(common, earlier, now, looks=1)
+        verdicts = [each for each in judged if (Measure.parse(each.measure).cutoff or 0) <= before.k]
+        if len(verdicts) < len(judged):
+            lines.append(f"the earlier baseline keeps {before.k} hits a query, so what needs more cannot be compared")
         fallen = [
             f"{each.label} falls from {each.before:.3f} to {each.now:.3f}, by more than its margin of {each.margin:g}"
             for each in verdicts
@@ -236,7 +243,7 @@ class Gate:
                 f"{'; '.join(fallen)}: the baseline stays as it is. Run the gate without --update to see why, or pass "
                 "accept_losses=True"
             )
-        return [f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f})" for each in verdicts]
+        return [*lines, *(f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f})" for each in verdicts)]
 
     @property
     def _is_ours(self) -> bool:
@@ -278,11 +285,6 @@ class Gate:
         }
         return Baseline(reason, k, queries, items, self._identity())
 
-    def _is_relevant(self, side: Baseline, query_id: str) -> bool:
-        """Whether one of the hits of a query is relevant."""
-        hits = side.queries[query_id].hits
-        return any(is_relevant(each, side.items[each].title, self.gold[query_id]) for each in hits)
-
     def _missing_gold(self) -> MissingGold | None:
         """Return the relevant documents that the index lacks; None if it holds all, or is of a searcher of another kind."""
         gold = [each for each in self.gold.values() if max(each.relevance.values(), default=0) > 0]
@@ -322,12 +324,7 @@ class Gate:
                     f"{len(ids):,} of {len(old):,} queries of {path} {what} (the first: {ids[0]!r}), so the same questions "
                     f"cannot be compared; restore them, or {RENEW}"
                 )
-        graded = sum(query.gold != "" for query in old.values())
-        if graded and not self.gold:
-            raise ConfigurationError(
-                f"{graded:,} queries of {path} had gold, and now none has: rankings alone cannot show a loss; restore the gold "
-                f"(qrels), or {RENEW}"
-            )
+        self._check_gold(before)
         if any(each.by == "title" for each in self.gold.values()) and not any(item.title for item in before.items.values()):
             raise ConfigurationError(f"the gold names titles, and {path} keeps none of its items; {RENEW}")
         if self._is_ours and not texts:
@@ -335,6 +332,14 @@ class Gate:
                 f"none of the {len(before.items):,} items of {path} is in the index: it is of another corpus, or all ids are "
                 "new. Check the corpus and how it is cut; if they are meant to be so, bring the gold in line with the new ids, "
                 f"and {RENEW}"
+            )
+
+    def _check_gold(self, before: Baseline) -> None:
+        graded = sum(query.gold != "" for query in before.queries.values())
+        if graded and not self.gold:
+            raise ConfigurationError(
+                f"{graded:,} queries of {self.settings.baseline} had gold, and now none has: rankings alone cannot show a "
+                f"loss; restore the gold (qrels), or {RENEW} and --accept-losses"
             )
 
     def _items_at(self, item_ids: Sequence[str]) -> list[SearchableItem]:
@@ -374,9 +379,8 @@ class Gate:
         notes = [note] if (note := synthetic_note(sum(query.is_synthetic for query in compared), len(compared))) else []
         if new := len(self.queries) - len(compared):
             notes.append(f"{counted(new, 'query is', 'queries are')} not in the baseline, and not compared")
-        if self.gold and len(self.gold) < len(self.queries):
-            ungraded = counted(len(self.queries) - len(self.gold), "query has", "queries have")
-            notes.append(f"{ungraded} no gold; only the agreement counts there")
+        if self.gold and (ungraded := len(self.queries) - len(self.gold)):
+            notes.append(f"{counted(ungraded, 'query has', 'queries have')} no gold; only the agreement counts there")
         return notes
 
 

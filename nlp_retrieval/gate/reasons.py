@@ -16,8 +16,6 @@ from nlp_retrieval.text.printing import counted
 
 Kind = Literal["corpus", "models", "settings", "versions", "gold"]
 
-_LONGEST = 60
-
 
 @dataclass(frozen=True)
 class GateChange:
@@ -93,7 +91,7 @@ def _differences(old: Any, new: Any, place: str) -> Iterator[str]:
         for number, (first, second) in enumerate(zip(old, new, strict=True)):
             yield from _differences(first, second, f"{place}[{number}]")
     elif old != new:
-        yield f"{place or 'all'}: {excerpt(repr(old), _LONGEST)} -> {excerpt(repr(new), _LONGEST)}"
+        yield f"{place or 'all'}: {excerpt(repr(old), 60)} -> {excerpt(repr(new), 60)}"
 
 
 def lost_most(

@@ -20,22 +20,21 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import Measure, read_measures
 from nlp_retrieval.gate.verdict import Verdict
 
-_LEAST_MARGIN = 3e-6
-"""What a million queries could show, by the rule of three."""
-
 
 def _margins(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"margins={value!r}: expected measures with an acceptable loss; write {{ndcg@10: 0.02}}")
     margins = {}
     for name, margin in value.items():
-        if isinstance(margin, bool) or not isinstance(margin, int | float) or not _LEAST_MARGIN <= margin < 1:
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
             raise ConfigurationError(
-                f"margins: {name} has {margin!r}, and it must be {_LEAST_MARGIN:f} or more and below 1: no number of queries "
-                "shows that nothing at all was lost"
+                f"margins: {name} has {margin!r}, and it must be above 0 and below 1: no number of queries shows that "
+                "nothing at all was lost"
             )
-        (measure,) = read_measures([str(name)])
-        margins[str(measure)] = float(margin)
+        (measure,) = map(str, read_measures([str(name)]))
+        if measure in margins:
+            raise ConfigurationError(f"margins: {name!r} is {measure}, which has a margin already; write each measure once")
+        margins[measure] = float(margin)
     return margins
 
 

@@ -103,8 +103,7 @@ def _decided(each: MeasureVerdict, level: float) -> MeasureVerdict:
 
 def overall(verdicts: Sequence[MeasureVerdict]) -> Verdict:
     """Return the verdict on all together: the worst."""
-    given = {verdict.verdict for verdict in verdicts}
-    return next(verdict for verdict in _WORST_FIRST if verdict in given)
+    return min((each.verdict for each in verdicts), key=_WORST_FIRST.index)
 
 
 def queries_needed(before: Scores, margin: float) -> int:

@@ -19,7 +19,7 @@ from nlp_retrieval.judging.project import JudgingProject
 from nlp_retrieval.judging.records import ModelGrade
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER, read_object
-from nlp_retrieval.text.printing import fenced
+from nlp_retrieval.text.printing import counted, fenced
 from nlp_retrieval.text.quotations import located
 
 NO_ANSWER = "no usable answer"
@@ -104,7 +104,7 @@ class ModelJudge:
         texts, most, settings = self._unjudged(project), self.lm.endpoint.max_calls, project.settings
         if most is not None and len(texts) > most:
             raise ConfigurationError(
-                f"{len(texts):,} pairs, and max_calls={most:,}: nothing was asked; allow as many calls as there are pairs"
+                f"{counted(len(texts), 'pair')}, and max_calls={most:,}: nothing was asked; allow a call for each pair"
             )
         self.lm.check_ready()
         from nlp_retrieval.lm.asking import AskingLine, ask_all

@@ -45,7 +45,7 @@ from nlp_retrieval.judging.records import (
     Progress,
     RelevanceJudgement,
 )
-from nlp_retrieval.loaders.judgements import read_judgements
+from nlp_retrieval.loaders.judgements import format_of, read_judgements
 from nlp_retrieval.text.printing import visible
 
 INSTRUCTIONS = "Judge whether the passage helps to answer the question. Judge by the passage alone, not by what else you know."
@@ -173,11 +173,6 @@ class JudgingProject:
     def _design(self) -> JudgingPool:
         return read_pool(self._database, self.settings.relevant_from)
 
-    @property
-    def systems(self) -> list[str]:
-        """Return the names of the systems; judges do not see them."""
-        return list(self._design.systems)
-
     # Judging
 
     def next_pairs(self, judge: str, count: int = 1, overlap: float = 0.0) -> list[PairToJudge]:
@@ -206,14 +201,17 @@ class JudgingProject:
 
     def pair(self, number: int) -> PairToJudge:
         """Return a pair; an InputError says that there is none with this number."""
-        if not 0 <= number < len(self._design.item_ids):
-            raise InputError(f"there is no pair {number}; the project has {len(self._design.item_ids):,}, from 0")
+        self._check_number(number)
         (row,) = self._database.rows(
             "SELECT p.number, q.query_id, q.text, t.title, t.content, p.sha256 FROM pairs p "
             "JOIN queries q ON q.number = p.query JOIN texts t ON t.sha256 = p.sha256 WHERE p.number = ?",
             (number,),
         )
         return PairToJudge(*row)
+
+    def _check_number(self, pair: int) -> None:
+        if pair not in range(len(self._design.item_ids)):
+            raise InputError(f"there is no pair {pair}; the project has {len(self._design.item_ids):,}, from 0")
 
     def judge(
         self,
@@ -244,7 +242,7 @@ class JudgingProject:
         pair, name, scale = self.pair(number), checked_name(by), self.settings.scale
         if decision not in ("graded", "skipped", "settled"):
             raise InputError(f"{decision!r} is no decision; take graded, skipped or settled")
-        if (decision == "skipped") != (grade is None) or (grade is not None and not 0 <= grade < len(scale)):
+        if (decision == "skipped") != (grade is None) or (grade is not None and grade not in range(len(scale))):
             raise InputError(f"the grade is {grade}; grades here are 0 ({scale[0]}) to {len(scale) - 1} ({scale[-1]})")
         if len(note) > _MOST_NOTE:
             raise InputError(f"the note has {len(note):,} characters; write at most {_MOST_NOTE:,}")
@@ -261,6 +259,7 @@ class JudgingProject:
         with self._database.changing() as connection:
             _refuse_taken(connection, judge, is_model=True)
             for each in grades:
+                self._check_number(each.pair)
                 if each.grade is not None and not 0 <= each.grade <= best:
                     raise InputError(f"{name} gave grade {each.grade:g}, and the grades of this project end at {best}")
                 decision: Decision = "not judged" if each.grade is None else "graded"
@@ -399,13 +398,14 @@ class JudgingProject:
             The number of judgements written.
 
         Raises:
-            ConfigurationError: the file is called ``.csv``.
+            ConfigurationError: the file is called ``.csv``, ``.tsv`` or ``.json``, which have another form.
             OutputError: the file cannot be written.
         """
         target, judgements = expanded(path), self.judgements()
-        if target.suffix == ".csv":
+        as_lines, form = target.suffix.lower() in (".jsonl", ".ndjson"), format_of(target)
+        if form != "trec" and not as_lines:
             raise ConfigurationError(f"{target}: judgements are written as JSON lines (.jsonl) or TREC qrels (.qrels)")
-        if target.suffix == ".jsonl":
+        if as_lines:
             content, count = "".join(f"{canonical_json(asdict(each))}\n" for each in judgements), len(judgements)
         else:
             qrels = [(query, item, grade) for query, grades in self.qrels().items() for item, grade in grades.items()]

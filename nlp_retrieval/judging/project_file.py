@@ -125,7 +125,7 @@ def pooled(
     if not order:
         example = f" (which have {min(answered)!r}, for instance)" if answered else ""
         raise ConfigurationError(
-            f"no query of the {len(queries):,} given is in the runs{example}; are both of the same collection?"
+            f"no question of the {len(queries):,} given is in the runs{example}; are both of the same collection?"
         )
     wanted = {item_id for run in runs.values() for ranking in run.values() for item_id, _ in ranking[: 10 * settings.depth]}
     passages: dict[str, SearchableItem] = {}
@@ -147,6 +147,8 @@ def pooled(
             pooled_keys = dict.fromkeys(key_of[item_id] for item_id, _ in run.get(query.query_id, []) if item_id in key_of)
             keys = list(pooled_keys)[: settings.depth]
             systems[system].append(np.array([numbers.setdefault((number, key), len(numbers)) for key in keys], np.int64))
+        if not any(map(len, systems[system])):
+            raise ConfigurationError(f"the run {system!r} has nothing for any of these questions; does it have other ids?")
     pool = JudgingPool(
         query_ids=[query.query_id for query in order],
         families=[query.family for query in order],

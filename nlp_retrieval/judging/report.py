@@ -95,7 +95,7 @@ def report_of(
         >>> report_of(project).sentence
         'Nothing can be said yet: no family of questions is judged completely; judge on in the given order.'
     """
-    if margin < 0:
+    if not margin >= 0:
         raise ConfigurationError(f"margin={margin:g}; take 0 or more")
     pool, settings = project.pool(model), project.settings
     names = list(measures) or list(dict.fromkeys([settings.measure, f"ndcg@{settings.depth}"]))
@@ -110,7 +110,7 @@ def report_of(
     decisions = [decide(pool, names[0], *pair, margin=margin, order=order, together=len(compared)) for pair in compared]
     notes = [note.rstrip(".")] if (note := pool.synthetic_note) else []
     if disputed := len(project.disputed()):
-        notes.append(f"{disputed:,} pairs have different grades, and the lower median counts; settle them")
+        notes.append(f"{counted(disputed, 'pair')} with different grades, whose lower median counts until they are settled")
     if pool.judged.any() and not pool.relevant.any():
         notes.append("nothing judged so far is relevant")
     return JudgingReport(
@@ -192,7 +192,7 @@ def _sentence(measure: str, decisions: Sequence[DifferenceVerdict], left: int) -
     )
     if (more := decision.more_families) is not None:
         judgements = round(more * decision.judgements / decision.families)
-        said += f"; about {judgements:,} more judgements, of {_families(more)}, would decide it"
+        said += f"; about {counted(judgements, 'more judgement')}, of {_families(more)}, would decide it"
         if more > left:
             said += f", and {left:,} {'is' if left == 1 else 'are'} left: make a project with more questions"
     elif decision.families >= _FEWEST_PAIRS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from inspect import Parameter, Signature
@@ -52,8 +53,20 @@ def create_app(service: BaseService, settings: ServiceSettings) -> RequestGuard:
         # without sessions, so that any process can answer any request, and nothing is sent unasked
         mcp = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=settings.body)
 
+    log, warmed = logging.getLogger(__name__), threading.Event()
+
+    def warm() -> None:
+        try:
+            if settings.warm:
+                service.warm()
+        except Exception as error:  # models may raise anything, and may answer again later
+            log.warning("the first query failed: %s", without_secrets(str(error) or type(error).__name__))
+        warmed.set()
+        log.info("ready")
+
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        threading.Thread(target=warm, daemon=True).start()
         async with nullcontext() if mcp is None else mcp.run():
             yield
         for pool in (reading, writing):
@@ -89,6 +102,8 @@ def create_app(service: BaseService, settings: ServiceSettings) -> RequestGuard:
         return {"status": "ok", "serves": service.kind, "version": __version__}
 
     async def ready() -> object:
+        if settings.warm and not warmed.is_set():
+            raise RefusedError(503, "not_ready", "the models are being loaded")
         if not service.is_ready():
             raise RefusedError(503, "not_ready", f"the {service.kind} is no longer there")
         return await live()

@@ -327,7 +327,7 @@ class BaseService(ABC):
         """Return whether it can be searched; called for every health check, so it must be very cheap."""
 
     def warm(self) -> None:  # noqa: B027 -- nothing to load
-        """Load all models, and answer one query; called before the service listens, with ``--warm``."""
+        """Load all models, and answer one query; called as soon as the service listens, with ``--warm``."""
 
     def close(self) -> None:  # noqa: B027 -- most have nothing to close
         """Close files; no request is in progress."""

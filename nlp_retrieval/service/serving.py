@@ -187,7 +187,7 @@ def serve(
         host, port = listener.getsockname()[:2]
         on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
         if not check and settings.workers == 1:
-            server = Server(_config(settings, _application(service, settings)))
+            server = Server(_config(settings, create_app(service, settings)))
 
             def end(*_: object) -> None:
                 server.should_exit = True
@@ -206,18 +206,6 @@ def serve(
                 raise RetrievalError("a worker could not start; see its output above")
 
 
-def _application(service: BaseService, settings: ServiceSettings) -> RequestGuard:
-    """Return the application, with its models loaded by a first query if they are to be; if that fails, requests try again."""
-    log = logging.getLogger(__name__)
-    if settings.warm:
-        try:
-            service.warm()
-        except Exception as error:  # models may raise anything, and may answer again later
-            log.warning("the first query failed: %s", without_secrets(str(error) or type(error).__name__))
-    log.info("ready")
-    return create_app(service, settings)
-
-
 def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, parent: int) -> RequestGuard:
     """Return the application, in a process of its own."""
 
@@ -229,7 +217,7 @@ def _worker(opening: Callable[[], BaseService], settings: ServiceSettings, paren
     leave_notes_out()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        return _application(opening(), settings)
+        return create_app(opening(), settings)
     except RetrievalError as error:
         logging.getLogger(__name__).error("%s", without_secrets(str(error)))  # noqa: TRY400 -- a message for people
         raise SystemExit(STARTUP_FAILURE) from None

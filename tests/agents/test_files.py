@@ -87,6 +87,9 @@ def test_a_transcript_that_was_cut_keeps_what_was_found_and_says_so(tmp_path: Pa
         (trajectory,) = read_trajectories(path)
     assert (trajectory.complete, trajectory.seen(), trajectory.opened()) == (False, ["whale", "krill"], [])
     assert trajectory.steps[-1].error == "the transcript ends before its result"
+    for row in (asked_and_answered() | {"status": "incomplete"}, [CHAT[1], {**CHAT[-1], "stop_reason": "max_tokens"}]):
+        with pytest.warns(RetrievalWarning, match="1 trajectory ends before an answer"):
+            assert read_trajectories(written(tmp_path, "half.json", row))[0].answer
     whole = tmp_path / "torn.jsonl"
     whole.write_text('{"question_id": "q1", "query": "krill", "results": ["d1"]}\n{"question_id": "q1", "query": "wh')
     with pytest.warns(RetrievalWarning, match="line 2 was torn"):
@@ -108,9 +111,11 @@ def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: 
     assert trajectory.searches[0].error == "its arguments are no JSON object"
 
 
-def test_results_without_ids_of_calls_answer_the_calls_in_order(tmp_path: Path) -> None:
-    calls = [{"function": {"name": "search", "arguments": json.dumps({"query": query})}} for query in ("krill", "fox")]
-    results = [{"role": "tool", "content": json.dumps([{"id": item_id}])} for item_id in ("whale", "den")]
+@pytest.mark.parametrize("own", [{}, {"id": "same"}])
+def test_calls_without_ids_of_their_own_are_answered_in_order(tmp_path: Path, own: dict[str, str]) -> None:
+    calls = [{**own, "function": {"name": "search", "arguments": json.dumps({"query": query})}} for query in ("krill", "fox")]
+    given = {"role": "tool", "tool_call_id": own.get("id", "")}
+    results = [{**given, "content": json.dumps([{"id": item_id}])} for item_id in ("whale", "den")]
     messages = [CHAT[1], {"role": "assistant", "tool_calls": calls}, *results, CHAT[-1]]
     (trajectory,) = read_trajectories(written(tmp_path, "a.json", messages))
     assert [(step.query, step.results) for step in trajectory.searches] == [("krill", ("whale",)), ("fox", ("den",))]
@@ -119,7 +124,7 @@ def test_results_without_ids_of_calls_answer_the_calls_in_order(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("messages", "message"),
     [
-        ([*CHAT[:3], CHAT[2]], "message 4: the call 'c1' is there already"),
+        ([*CHAT[:4], CHAT[3]], "message 5 is a second result of the call 'c1'"),
         ([CHAT[1], {"type": "ai", "content": "A whale."}], "message 2 has the role None and the type 'ai'"),
     ],
 )
@@ -132,6 +137,7 @@ def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages:
     ("lines", "message"),
     [
         (['{"query": "krill"}'], "line 1 names no question"),
+        (['{"contents": [{"role": "user", "parts": []}]}'], 'no question_id, session or messages ("contents")'),
         (['{"qid": "q", "query": "a", "colour": "red"}'], "line 1: there is no field 'colour'; known are"),
         (['{"question_id": "q", "steps": []}', '{"question_id": "q", "steps": []}'], "has two answers to question 'q'"),
     ],
@@ -191,6 +197,8 @@ SEARCH_RESULT = {"type": "search_result", "source": "https://a.org", "content": 
         (tool_used("web_search", {"query": "krill"}, {"error_code": "max_uses_exceeded"}),
          [("search", "krill", (), "max_uses_exceeded")]),
         (tool_used("web_fetch", {"limit": 9, "path": "whale"}, {"type": "web_fetch_result"}), [("open", "whale", (), "")]),
+        (tool_used("search", {"query": "krill"}, json.dumps({"isError": True, "content": [{"type": "text", "text": "shut"}]})),
+         [("search", "krill", (), "shut")]),
         (tool_used("search", {"query": "krill"}, [SEARCH_RESULT, {"type": "image"}]),
          [("search", "krill", ("https://a.org",), "")]),
     ],
@@ -253,5 +261,7 @@ def test_a_conversation_is_a_trajectory_for_each_turn_that_has_gold(tmp_path: Pa
         assert [first.question_id, second.question_id] == ids
         assert (first.seen(), second.seen()) == (["whale", "krill"], ["orca"])
         assert (second.question, second.answer) == ("And who eats whales?", "[orca]")
+    again = read_trajectories(written(tmp_path, "a.json", [*CHAT, *CHAT[1:]]), questions=QUESTIONS)
+    assert [trajectory.question_id for trajectory in again] == ["q1", "q1:2"], "one question asked again"
     (whole,) = read_trajectories(written(tmp_path, "a.json", {"messages": chat, "qid": 31}), questions=QUESTIONS)
     assert (whole.question_id, whole.seen()) == ("31", ["whale", "krill", "orca"])

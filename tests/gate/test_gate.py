@@ -151,6 +151,7 @@ def test_gold_that_changed_is_used_for_both_sides(accepted: GateSettings, tmp_pa
     report = Gate(accepted, searcher(tmp_path / "again")).check()
     assert [(change.kind, "gold of 10 queries" in change.detail) for change in report.changes] == [("gold", True)]
     assert {each.difference for each in report.measures} == {0.0}
+    assert "gold of 10 queries changed" in Gate(accepted, searcher(tmp_path / "again")).update("other gold")[0]
 
 
 def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSettings, tmp_path: Path) -> None:
@@ -173,6 +174,9 @@ def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSett
             warnings.simplefilter("ignore", RetrievalWarning)
             assert gate.update("on purpose", accept_losses=True)
         Path(accepted.baseline).write_bytes(renewed)
+    for settings in (replace(accepted, k=10), replace(accepted, margins={"recall@20": 0.05})):
+        said = Gate(settings, searcher(tmp_path / "again")).update("deeper")
+    assert said[0] == "the earlier baseline keeps 10 hits a query, so what needs more cannot be compared"
     Path(accepted.baseline).write_text("damaged")
     assert "cannot be compared" in Gate(accepted, searcher(tmp_path / "again")).update("a new one")[0]
 
@@ -228,8 +232,11 @@ def test_no_line_of_a_report_is_a_command_to_a_runner(accepted: GateSettings, tm
 
 def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: GateSettings, tmp_path: Path) -> None:
     asked = TopicsLoader(Path(str(accepted.query_loader.config["path"])) / "queries.jsonl")
-    with pytest.raises(ConfigurationError, match=r"100 queries of .* had gold, and now none has"):
-        Gate(GateSettings(accepted.baseline, asked, accepted.margins), searcher(tmp_path / "gone")).check()
+    for act in (Gate.check, lambda gate: gate.update("without gold")):
+        with pytest.raises(ConfigurationError, match=r"100 queries of .* had gold, and now none has"):
+            act(Gate(GateSettings(accepted.baseline, asked, accepted.margins), searcher(tmp_path / "gone")))
+    with pytest.raises(ConfigurationError, match=r"'nDCG@10' is ndcg@10, which has a margin already"):
+        replace(accepted, margins={"ndcg@10": 0.02, "nDCG@10": 0.5})
     with pytest.raises(ConfigurationError, match="the gate has no margins"):
         Gate(GateSettings(tmp_path / "no.jsonl", accepted.query_loader), searcher(tmp_path / "gone"))
     blind = GateSettings(tmp_path / "blind.jsonl", asked)

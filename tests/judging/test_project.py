@@ -142,8 +142,11 @@ def test_exports_are_read_by_others(project, tmp_path):
         (first.query_id, pool.item_ids[first.number]): 3,
         (second.query_id, pool.item_ids[second.number]): 0,
     }
-    with pytest.raises(ConfigurationError, match=r"out\.csv: judgements are written as JSON lines \(\.jsonl\) or TREC qrels"):
-        project.export(tmp_path / "out.csv")
+    for name in ("out.csv", "out.tsv", "out.json"):
+        with pytest.raises(
+            ConfigurationError, match=rf"{name}: judgements are written as JSON lines \(\.jsonl\) or TREC qrels"
+        ):
+            project.export(tmp_path / name)
     project.export(tmp_path / "out.jsonl")
     lines = {row["grade"]: row for row in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())}
     assert lines[3]["note"] == '=HYPERLINK("x")'

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rerank_server import rerank_server
+from starlette.testclient import TestClient
 
 from nlp_retrieval import Bm25Retriever, HttpReranker, Searcher
 from nlp_retrieval.service import IndexService
@@ -98,6 +100,17 @@ def test_the_log_has_every_request_by_its_id_and_neither_queries_nor_tokens(serv
     assert [lines[each]["status"] for each in ids] == [200, 422]
     said = "".join(service.said)
     assert not {word for word in (TOKEN, "confidential-words", "hidden-text") if word in said}
+
+
+def test_probes_are_answered_while_models_are_loaded(tmp_path, monkeypatch):
+    make_index(tmp_path / "index")
+    loaded = threading.Event()
+    monkeypatch.setattr(IndexService, "warm", lambda _: loaded.wait(120))
+    service = IndexService(Searcher([Bm25Retriever()]).open(tmp_path / "index"))
+    with TestClient(create_app(service, ServiceSettings(warm=True)), "http://localhost") as client:
+        assert [client.get(path).status_code for path in ("/livez", "/readyz")] == [200, 503]
+        loaded.set()
+        until(lambda: client.get("/readyz").status_code == 200)
 
 
 def test_a_process_that_is_killed_is_replaced_and_the_log_says_so(tmp_path):

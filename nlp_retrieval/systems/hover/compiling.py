@@ -183,7 +183,7 @@ def optimize(
     Args:
         program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is not changed.
         train: examples with the input ``claim`` and with gold titles.
-        lm: the language model of the program, if it has none of its own; by default that of DSPy's settings.
+        lm: the language model that the compiled program asks; by default the program's own, or that of DSPy's settings.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
         optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``, also as DSPy spells them.
         budget: approximate number of runs of the program for the search; by default what the optimiser calls light.
@@ -209,7 +209,10 @@ def optimize(
     """
     optimizer = _known(optimizer)
     own = getattr(program, "language_model", None)
-    lm = own if isinstance(own, LanguageModel) else LanguageModel.of_client(lm)
+    if lm is not None:
+        program = program.deepcopy()
+        program.set_lm(LanguageModel.of_client(lm).dspy_lm())
+    lm = LanguageModel.of_client(own if lm is None and isinstance(own, LanguageModel) else lm)
     if validation is None:
         train, validation = split_by_family(train)
     if not train or not validation:

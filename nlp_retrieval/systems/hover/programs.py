@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -176,6 +176,10 @@ class _HoverProgram(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         """The model that the program asks; None for the one of DSPy's settings."""
         return self.parts.lm
 
+    def set_lm(self, lm: Any) -> None:
+        """Ask another model from now on; None for the one of DSPy's settings."""
+        self.parts = replace(self.parts, lm=None if lm is None else LanguageModel.of_client(lm))
+
     def index(self, items: Items, path: str | Path) -> IndexReport:
         """Index items, and open the result; see :meth:`Searcher.index`."""
         return self.parts.searcher.index(items, path)
@@ -307,7 +311,7 @@ class HoverMultiHopPipeline(_HoverProgram):
         phrases = [claim]
         if not has_no_words(claim):
             processor = self._processor
-            (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
+            (read,) = ask_all(self.parts.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
             phrases = processor.subqueries(claim, read)
         (results,) = self.parts.searcher.search([claim], 21, subqueries=[phrases])
         return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(result) for result in results], results=results)
@@ -315,7 +319,7 @@ class HoverMultiHopPipeline(_HoverProgram):
     def as_searcher(self) -> BaseSearcher:
         """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
         inner, processor = self.parts.searcher, copy.copy(self._processor)
-        processor.compiled, processor._program = CompiledProgram.of(self), None
+        processor.lm, processor.compiled, processor._program = self.parts.lm, CompiledProgram.of(self), None
         searcher = type(inner)(**inner._arguments | {"processor": processor})
         searcher._opened = inner._opened
         return searcher

@@ -112,6 +112,19 @@ def test_nothing_to_optimise_on_is_refused(program, wrong):
         optimize(program, EXAMPLES[:1])
 
 
+@pytest.mark.parametrize("made", [HoverMultiHopPipeline, HoverMultiHop])
+def test_a_model_that_is_given_is_asked_in_place_of_the_program_s_own(server, model, index, made):
+    server.answer = improves
+    own, other = model(), model(max_tokens=300)
+    program = made([Bm25Retriever()], own).open(index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        report = optimize(program, EXAMPLES[:4], other, optimizer="bootstrap_few_shot")
+    assert (own.counts.calls, report.counts.calls) == (0, other.counts.calls)
+    assert other.counts.calls > 0
+    assert (report.program.language_model, program.language_model) == (other, own)
+
+
 def test_a_program_whose_language_model_is_something_else_is_given_one(model):
     class Named(dspy.Module):
         language_model = "the name of one"
