@@ -127,11 +127,9 @@ def _is_name_in_german(claim: str, span: tuple[int, int], starts: set[int]) -> b
 
 def _abbreviated(name: str, passage: str) -> bool:
     """Return whether a passage has the initials of a name, or the words whose initials the name is."""
-    words = [word for word in words_of(name) if word not in _JOINING]
-    if len(words) > 1:
-        initials = "".join(word[0] for word in words).upper()
-        if re.search(rf"\b{re.escape(initials)}s?\b", passage) is not None:
-            return True
+    initials = "".join(word[0] for word in words_of(name) if word not in _JOINING).upper()
+    if len(initials) > 1 and re.search(rf"\b{re.escape(initials)}s?\b", passage):
+        return True
     letters = re.sub(r"[^A-Z]", "", name)
     if not 2 <= len(letters) <= 6 or " " in name:
         return False
