@@ -12,8 +12,9 @@ import Stemmer
 from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, record_of
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.context import changed_context
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.search.retriever import Stages, using_stages
+from nlp_retrieval.core.search.retriever import Stages
 from nlp_retrieval.encoders import Vectors
 
 
@@ -125,7 +126,7 @@ def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str
     def ours() -> object:
         return searcher.search(questions, 20)
 
-    with using_stages(RememberedQueries(questions, vectors)):
+    with changed_context(stages=RememberedQueries(questions, vectors)):
         by_hand()
         ours()
         ours_s, hand_s = best_of_each(5, ours, by_hand)

@@ -19,7 +19,7 @@ from pydantic import Field
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
 from nlp_retrieval.core.components.registry import ByName, resolve_components
-from nlp_retrieval.core.context import search_context, stage, suppress_empty_notes
+from nlp_retrieval.core.context import changed_context, search_context, stage, suppress_empty_notes
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
@@ -27,7 +27,7 @@ from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
-from nlp_retrieval.core.search.retriever import Stages, using_stages
+from nlp_retrieval.core.search.retriever import Stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.tables import RankedLists
 from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, RetrievalError, RetrievalWarning
@@ -359,7 +359,7 @@ class AgentSearcher(BaseSearcher):
 
             asking, at_once = using(self.lm), self.lm.endpoint.calls_at_once
         what = f"agent {self._label}"
-        with suppress_empty_notes(), using_stages(Stages()), asking, progress(what, len(ids)) as advance:
+        with suppress_empty_notes(), changed_context(stages=Stages()), asking, progress(what, len(ids)) as advance:
 
             def run(part: tuple[str, str], _: Callable[[], bool]) -> _Ran:
                 ran = self._run(part[0], part[1], searcher, where)

@@ -49,7 +49,7 @@ from nlp_retrieval.benchmarks.shared_stages import Answered, ConfigurationTask, 
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.benchmarks.timing import LATENCY_K, cost_of, drawn_sample, timed
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
-from nlp_retrieval.core.context import use_workers
+from nlp_retrieval.core.context import changed_context, use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import BaseLoader, Items, Queries
 from nlp_retrieval.core.filters import Where
@@ -58,7 +58,7 @@ from nlp_retrieval.core.index.items import ItemsDigest
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem, no_collection
 from nlp_retrieval.core.progress_bars import progress, tracked_each
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.retriever import BaseRetriever, Stages, using_stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, Stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -136,11 +136,12 @@ class _Corpus:
 def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
     """Index missing parts, search, and measure."""
     run = _Benchmark(settings, on_progress or (lambda _: None))
-    with using_stages(run.stages):
-        run.check_ready()
+    with changed_context(stages=run.stages):
         with use_workers(settings.processes):
+            run.check_ready()
             run.judge_by(_Corpus.of(run.index(), settings.loader))
-            run.search_elsewhere()
+            if settings.processes.elsewhere:
+                run.search_elsewhere()
         for name, searcher in tracked_each("configurations", list(run.left().items())):
             with run.attempt(name):
                 run.search(name, searcher)
@@ -153,6 +154,7 @@ class _Benchmark:
 
     def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:
         self.settings, self.say = settings, say
+        self.folder = Path(settings.index_path or "")
         self.store = None if settings.stage_folder is None else StageStore(settings.stage_folder)
         self.stages = Stages() if self.store is None else SharedStages(self.store)
         self.errors: dict[str, Exception] = {}
@@ -185,13 +187,16 @@ class _Benchmark:
     def check_ready(self) -> None:
         """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing."""
         settings = self.settings
-        if not os.path.lexists(settings.index_folder / MANIFEST_FILE):  # an existing index need not be writable
-            check_folder_for_output(settings.index_folder)
+        if not os.path.lexists(self.folder / MANIFEST_FILE):  # an existing index need not be writable
+            check_folder_for_output(self.folder)
         for part in with_held(settings.answerer) if settings.answerer is not None else ():
             part.check_ready()
+        has_filters = any(where is not None for where in settings.filters)
         for name, searcher in self.left().items():
-            if isinstance(searcher, Component):
-                with self.attempt(name):
+            with self.attempt(name):
+                if has_filters and not isinstance(searcher, TrecRun):
+                    refuse_filters(searcher)
+                if isinstance(searcher, Component):
                     for part in with_held(searcher):
                         part.check_ready()
                     searcher.fingerprint  # noqa: B018 -- of the files of all its models, so that these are found now
@@ -206,15 +211,16 @@ class _Benchmark:
             with self.attempt(name):
                 if held is None or not self._opens(searcher):
                     self.say(f"{name}: indexing")
-                    searcher.index(self.settings.loader, self.settings.index_folder)
-                _refuse_other_corpus(held, searcher)
-                held = held or generation_of(searcher)
+                    searcher.index(self.settings.loader, self.folder)
+                opened = generation_of(searcher)
+                held = held or opened
+                _refuse_other_corpus(held, opened)
         self.raise_if_all_failed()
         return held
 
     def _opens(self, searcher: BaseSearcher) -> bool:
         try:
-            searcher.open(self.settings.index_folder)
+            searcher.open(self.folder)
         except (IndexMissingError, IndexMismatchError):
             return False
         return True
@@ -231,30 +237,31 @@ class _Benchmark:
             gold = without_missing(settings.gold, corpus.item_ids, corpus.titles)
             kept = {wanted.query_id for wanted in gold}
             self.dropped = [query.query_id for query in settings.queries if query.query_id not in kept]
-            settings = replace(settings, queries=[query for query in settings.queries if query.query_id in kept], gold=gold)
+            settings = settings.loaded(queries=[query for query in settings.queries if query.query_id in kept], gold=gold)
             evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
         self.evaluator, self.qrels = evaluator, evaluator.qrels()
         self.ids, self.texts = [query.query_id for query in settings.queries], [query.text for query in settings.queries]
+        self.families, self.labels = [q.family for q in settings.queries], group_labels(settings.queries, settings.group_by)
         alike = {query_id for query_id in self.ids if query_id in corpus.rows}
         items = settings.loader.stream() if alike and corpus.generation is None else corpus.items(alike).values()
         texts = {item.item_id: (item.content, item.text) for item in items if item.item_id in alike}
         ignore = are_passages(settings.queries, texts, settings.ignore_identical_ids)
-        self.settings = replace(settings, ignore_identical_ids=ignore)
+        self.settings = settings.loaded(ignore_identical_ids=ignore)
         self.own = own_ids(self.ids, alike, self.qrels, ignore=ignore)
         self.n_own = sum(own is not None for own in self.own)
         self.depth = settings.depth + (self.n_own > 0)  # one more, as one may be the query itself
         if self.n_own:
             of_all = f"{self.n_own:,} of {len(settings.queries):,} queries are items of the corpus"
             self.say(f"{of_all}; a hit that is the query itself does not count")
-        _warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
-        self.families, self.labels = [q.family for q in settings.queries], group_labels(settings.queries, settings.group_by)
+        if any(where is not None for where in settings.filters):
+            _warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
         self.titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
         about = self.ids, self.texts, self.families, self.labels
         self.lists = ListsBuilder(*about, settings.gold, self.qrels, self.titles)
 
     def search_elsewhere(self) -> None:
-        """Let workers compute the stages of the searches, if there are workers and a place for the stages."""
-        if not self.settings.processes.elsewhere or self.store is None or self.corpus.generation is None:
+        """Let workers compute the stages of the searches, if there is a place for the stages."""
+        if self.store is None or self.corpus.generation is None:
             return
         task = ConfigurationTask(str(self.corpus.generation.path), str(self.store.folder.absolute()), self.depth)
         searchers = {name: one for name, one in self.left().items() if not isinstance(one, TrecRun)}
@@ -295,7 +302,6 @@ class _Benchmark:
         if hasattr(searcher, "expect"):  # it keeps what it does for each question, under the question's id
             searcher.expect(self.settings.queries)
         filters = self.settings.filters
-        refuse_filters(searcher, filters)
         sample = drawn_sample(self.texts, self.settings.latency_queries, self.settings.seed, filters)
         with record_calls() as asked:
             timing = timed(searcher, *sample, self.store)
@@ -303,7 +309,7 @@ class _Benchmark:
                 lists = search_each(searcher, self.texts, self.depth, filters)
             results = self._counting(lists, lambda hit: hit.item.item_id)
             answered = self._answered(name, results)
-        _refuse_other_corpus(self.corpus.generation, searcher)
+        _refuse_other_corpus(self.corpus.generation, generation_of(searcher))
         cost = cost_of(searcher.index_records(), timing, asked.by_model, searched.by_model, len(self.texts), answered)
         return results, answered, cost
 
@@ -399,9 +405,8 @@ class _Benchmark:
         )
 
 
-def _refuse_other_corpus(held: Generation | None, searcher: object) -> None:
+def _refuse_other_corpus(held: Generation | None, opened: Generation | None) -> None:
     """Raise an error if a searcher has opened an index of other items than that of the run."""
-    opened = generation_of(searcher)
     if held is None or opened is None or opened.manifest.corpus.fingerprint == held.manifest.corpus.fingerprint:
         return
     ours, theirs = held.manifest.corpus, opened.manifest.corpus
@@ -578,7 +583,7 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
         if folder is None:
             folder = mkdtemp(prefix="nlp_retrieval-index-")
             finalize(self, rmtree, folder, ignore_errors=True)
-        return run_searchers(replace(self.loaded(), index_path=folder), self.on_progress)
+        return run_searchers(self.loaded(index_path=folder), self.on_progress)
 
 
 def compare_systems(

@@ -124,26 +124,20 @@ def grouped(filters: Iterable[Where | None]) -> list[tuple[Where | None, list[in
     return list(groups.values())
 
 
-def refuse_filters(searcher: Any, filters: Iterable[Where | None]) -> None:
-    """Raise a ConfigurationError if there are filters and a searcher takes none."""
-    if any(where is not None for where in filters) and "where" not in inspect.signature(searcher.search).parameters:
+def refuse_filters(searcher: Any) -> None:
+    """Raise a ConfigurationError if a searcher takes no filters."""
+    if "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError(
             f"{type(searcher).__name__}.search takes no filter (no parameter 'where'), and the queries of this benchmark have "
             "filters; leave out where and where_from, or this configuration"
         )
 
 
-def search_where(searcher: Any, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
-    """Search for queries with the same filter, or none."""
-    lists: list[list[RetrievalResult]] = searcher.search(texts, k, **({} if where is None else {"where": where}))
-    return lists
-
-
 def search_each(searcher: Any, texts: Sequence[str], k: int, filters: Sequence[Where | None]) -> list[list[RetrievalResult]]:
     """Search for queries that may each have a filter; those of one filter together."""
     results: list[list[RetrievalResult]] = [[] for _ in texts]
     for where, positions in grouped(filters):
-        ranked = search_where(searcher, [texts[position] for position in positions], k, where)
+        ranked = searcher.search([texts[position] for position in positions], k, **({} if where is None else {"where": where}))
         for position, hits in zip(positions, ranked, strict=True):
             results[position] = hits
     return results

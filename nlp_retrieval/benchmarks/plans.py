@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
@@ -79,7 +80,7 @@ def plan_of(settings: BenchmarkSettings) -> Plan:
         if (each := settings.answerer.calls_per_query()) != 0:  # each configuration gives it other passages
             n_calls = None if each is None else each * n_asked * len(settings.searchers)
             calls[f"answers by {settings.answerer.name}"] = n_calls
-    manifest = read_manifest(settings.index_folder)
+    manifest = read_manifest(Path(settings.index_path or ""))
     states = {title: _state(part, manifest) for title, part in _titled(retrievers.values())}
     return Plan(settings, states, calls, list(dict.fromkeys(model for part in held for model in _missing(part))))
 

@@ -6,7 +6,8 @@ A file is read in three steps: its text, the components that it names, and the s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, replace
+from copy import copy
+from dataclasses import KW_ONLY
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -19,7 +20,7 @@ from nlp_retrieval.benchmarks.entrants import Entry, as_searcher
 from nlp_retrieval.benchmarks.evaluate import read_gold
 from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
-from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.files.frames import BaseLoader, is_table, items_of, queries_of
 from nlp_retrieval.core.files.opening import expanded
@@ -65,7 +66,7 @@ def _searchers(value: object) -> dict[str, Entry]:
 def _composed(value: Any, where: str) -> Any:
     """Return a searcher of a retriever, its name, the settings of a searcher, or a program; a searcher as it is."""
     if isinstance(value, Mapping):
-        return build("searchers", {"name": Searcher.name} | dict(value), where)
+        return build_as(Component, "searchers", {"name": Searcher.name} | dict(value), where)
     if isinstance(value, type):
         raise ConfigurationError(
             f"{where} is the class {value.__name__}, and an object of one is expected; write {value.__name__}(...)"
@@ -305,29 +306,27 @@ class BenchmarkSettings:
                 f"the answerer reads {self.answerer.passages} passages, and {self.depth} are fetched for each query; set "
                 f"'depth' to {self.answerer.passages}, or let it read fewer"
             )
+        self.filters  # noqa: B018 -- checks them
         measured = self.measured  # unreadable answers are reported before the work
         if self.main is not None:
             object.__setattr__(self, "main", measure_among(self.main, measured, "main"))
-        self.filters  # noqa: B018 -- checks them
 
     def loaded(self, **changed: Any) -> BenchmarkSettings:
-        """Return the benchmark with the queries and gold of its loader, unless they were given, and with other settings."""
+        """Return the benchmark with queries and gold of its loader, unless they were given, and other settings, all valid."""
         if not self.queries and isinstance(self.query_loader, BaseQueryLoader):
-            queries = self.query_loader.queries()
-            if not queries:
-                raise QueryError(_NO_QUERIES)
-            changed |= {"queries": queries, "gold": self.query_loader.gold()}
-        return replace(self, **changed) if changed else self
+            queries, gold = self.query_loader.queries(), self.query_loader.gold()
+            changed |= {"queries": queries_of(queries), "gold": read_gold(gold) if gold else []}
+        loaded = copy(self)
+        loaded.__dict__.update(changed)
+        if "queries" in changed:
+            loaded.__dict__.pop("filters", None)
+            loaded._line_up()
+        return loaded
 
     @property
     def processes(self) -> Workers:
         """Processes that encode passages for the index and compute stages of searches."""
         return Workers(self.workers, self.ray)
-
-    @property
-    def index_folder(self) -> Path:
-        """The index directory."""
-        return Path(self.index_path or "")
 
     @cached_property
     def filters(self) -> list[Where | None]:
@@ -498,7 +497,14 @@ def read_benchmark_config(
     values |= {"workers": workers, "ray": ray} | ({} if main is None else {"main": main})
     if isinstance(values.get("k_values"), int):
         values["k_values"] = [values["k_values"]]
-    built = {name: _built(name, value, where) for name, value in values.items()}
+    built, keys = dict(values), keys_of(BenchmarkConfig)
+    for name, value in values.items():
+        if name in _COMPONENTS and value is not None:
+            built[name] = build_as(_COMPONENTS[name], _COMPONENTS[name].kind, value, keys[name])
+        elif name in _TRACKERS and value is not None:
+            built[name] = read_settings(_TRACKERS[name], value, f"{where}: {keys[name]}")
+        elif name in _PATHS and isinstance(value, str) and value:
+            built[name] = expanded(value)
     if "grid" in values:
         try:
             written = _searchers(values["searchers"]) if "searchers" in values else {}
@@ -515,13 +521,3 @@ def read_benchmark_config(
 _COMPONENTS = {"loader": BaseLoader, "query_loader": BaseQueryLoader, "answerer": BaseAnswerer}
 _TRACKERS = {"wandb": WandbSettings, "mlflow": MlflowSettings}
 _PATHS = ("index_path", "stage_folder", "output")
-
-
-def _built(name: str, value: Any, where: str) -> Any:
-    """Return the value of a field, with the component or the path that it describes."""
-    key = keys_of(BenchmarkConfig).get(name, name)
-    if name in _COMPONENTS and value is not None:
-        return build_as(_COMPONENTS[name], _COMPONENTS[name].kind, value, key)
-    if name in _TRACKERS and value is not None:
-        return read_settings(_TRACKERS[name], value, f"{where}: {key}")
-    return expanded(value) if name in _PATHS and isinstance(value, str) and value else value

@@ -37,12 +37,13 @@ from nlp_retrieval.benchmarks.stage_store import (
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config, with_held
 from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.context import changed_context
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.models import Answer, RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import BaseRetriever, Encode, Stages, using_stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, Encode, Stages
 from nlp_retrieval.errors import IndexMissingError, RetrievalError, first_line
 from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
@@ -255,7 +256,7 @@ class ConfigurationTask:
         try:
             searcher: Any = build("searchers", config)
             searcher.open(self.index)
-            with using_stages(SharedStages(StageStore(self.stages))):
+            with changed_context(stages=SharedStages(StageStore(self.stages))):
                 search_each(searcher, texts, self.k, filters)
         except Exception as error:  # the process that asked does it itself, and reports the error
             return str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"

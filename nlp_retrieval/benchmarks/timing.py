@@ -18,18 +18,18 @@ from itertools import islice
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.entrants import generation_of, search_where
+from nlp_retrieval.benchmarks.entrants import generation_of
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.shared_stages import Answered
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, corpus_of, key_of
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.context import record_stages
+from nlp_retrieval.core.context import changed_context, record_stages
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import RetrieverRecord
 from nlp_retrieval.core.progress_bars import tracked_each
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.retriever import Stages, using_stages
+from nlp_retrieval.core.search.retriever import Stages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 
@@ -38,9 +38,10 @@ LATENCY_K = 10
 
 _WARM_UP = 2
 _LEVEL = 0.05
+_STAGE = "stage:"
 
-Asked = list[tuple[str, Where | None]]
-"""Queries with their filters."""
+Asked = list[tuple[str, dict[str, Where]]]
+"""Queries, each with its filter as an argument of the search."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Timing:
 
 def drawn_sample(texts: Sequence[str], count: int, seed: int, filters: Sequence[Where | None]) -> tuple[Asked, Asked]:
     """Return some of the queries, drawn without replacement, and others to search before them, so that everything is open."""
-    asked = list(zip(texts, filters, strict=True))
+    options: list[dict[str, Where]] = [{} if where is None else {"where": where} for where in filters]
+    asked = list(zip(texts, options, strict=True))
     sample = random.Random(seed).sample(asked, min(count, len(asked)))  # noqa: S311 -- a sample
     drawn = {text for text, _ in sample}  # asking a model about these would leave its answers on disk
     others = (one for one in asked if one[0] not in drawn and not has_no_words(one[0]))
@@ -66,14 +68,14 @@ def timed(searcher: BaseSearcher, sample: Asked, warm_up: Asked, store: StageSto
     generation = generation_of(searcher)
     if store is None or generation is None:  # the corpus of a searcher without a generation is not known
         return _timed(searcher, sample, warm_up)
-    content = {"searcher": searcher.fingerprint, "stages": searcher.stages, "corpus": corpus_of(generation), "k": LATENCY_K}
+    content = {"searcher": searcher.fingerprint, "corpus": corpus_of(generation), "k": LATENCY_K}
     key = key_of("latency", content | {"sample": sample, "hardware": describe_environment()["hardware"]})
     entry = store.find("latency", key)
     if entry is not None:
-        by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
+        by_stage = {name.removeprefix(_STAGE): each for name, each in entry.arrays.items() if name.startswith(_STAGE)}
         return Timing(entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"]))
     timing = _timed(searcher, sample, warm_up)
-    stages = {f"stage:{name}": seconds for name, seconds in timing.by_stage.items()}
+    stages = {f"{_STAGE}{name}": seconds for name, seconds in timing.by_stage.items()}
     about = {"calls": asdict(timing.calls)}
     put = store.hold if timing.calls.degraded else store.keep  # an endpoint that is down answers fast
     put("latency", key, Entry(about, {"seconds": timing.seconds} | stages))
@@ -83,15 +85,15 @@ def timed(searcher: BaseSearcher, sample: Asked, warm_up: Asked, store: StageSto
 def _timed(searcher: BaseSearcher, sample: Asked, warm_up: Asked) -> Timing:
     seconds = np.zeros(len(sample))
     by_stage = {stage: np.zeros(len(sample)) for stage in searcher.stages}
-    with using_stages(Stages()), warnings.catch_warnings():
+    with changed_context(stages=Stages()), warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
-        for text, where in warm_up:
-            search_where(searcher, [text], LATENCY_K, where)
+        for text, options in warm_up:
+            searcher.search([text], LATENCY_K, **options)
         with record_calls() as asked:
-            for number, (text, where) in enumerate(tracked_each("timing queries", sample)):
+            for number, (text, options) in enumerate(tracked_each("timing queries", sample)):
                 with record_stages() as stages:
                     begin = time.perf_counter()
-                    search_where(searcher, [text], LATENCY_K, where)
+                    searcher.search([text], LATENCY_K, **options)
                     seconds[number] = time.perf_counter() - begin
                 for stage, durations in by_stage.items():
                     durations[number] = stages.get(stage, 0.0)

@@ -172,9 +172,12 @@ def main() -> None:
 
 
 def _run() -> int:
+    for number, word in enumerate(sys.argv[1:], start=1):
+        if find_lone_surrogate(word) is not None:
+            found = f"argument {number} is not text in {sys.getfilesystemencoding()}: {os.fsencode(word)!r}"
+            return _report_error(InputError(f"{found}; convert it, or give the file another name"), debug=False)
     with record_calls() as asked:
         try:
-            _check_words()
             app()
             code = 0
         except SystemExit as ended:
@@ -185,14 +188,6 @@ def _run() -> int:
         say(f"error: no question to a language model was answered ({asked.failure})")
         return 1
     return code
-
-
-def _check_words() -> None:
-    for number, word in enumerate(sys.argv[1:], start=1):
-        if find_lone_surrogate(word) is not None:
-            encoding = sys.getfilesystemencoding()
-            fault = f"argument {number} is not text in {encoding}: {os.fsencode(word)!r}"
-            raise InputError(f"{fault}; convert it, or give the file another name")
 
 
 def _report_error(error: BaseException, *, debug: bool) -> int:

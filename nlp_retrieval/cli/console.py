@@ -51,10 +51,11 @@ def say(message: str) -> None:
     """
     from nlp_retrieval.core.progress_bars import DISPLAY
     from nlp_retrieval.core.secrets import without_secrets
+    from nlp_retrieval.text.printing import harmless
 
     DISPLAY.clear()
     message = _SETTING.sub(_as_option, message)
-    typer.echo(_harmless(str(without_secrets(message))), err=True)
+    typer.echo(harmless(str(without_secrets(message))), err=True)
 
 
 def one_line(text: str) -> str:
@@ -66,8 +67,10 @@ def one_line(text: str) -> str:
 
 def echo(lines: Iterable[str]) -> None:
     """Print lines that contain names or text from outside."""
+    from nlp_retrieval.text.printing import harmless
+
     for line in lines:
-        typer.echo(_harmless(line))
+        typer.echo(harmless(line))
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -79,10 +82,6 @@ def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
     for row in listed:
         cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
         yield f"  {'  '.join(cells)}".rstrip()
-
-
-def _harmless(text: str) -> str:
-    return "\n".join(map(one_line, text.split("\n")))
 
 
 def _as_option(setting: re.Match[str]) -> str:

@@ -162,10 +162,12 @@ class RetrievalEvaluator:
         relevant_from: int = 1,
     ) -> None:
         self.measures = measures_at(k_values) if measures is None else read_measures(measures)
-        self.k_values, self.relevant_from = cutoffs_of(self.measures), relevant_from
+        self.k_values, self.relevant_from = cutoffs_of(self.measures), check_relevant_from(relevant_from)
+        self._foreign = [measure for measure in self.measures if measure.foreign]
+        own = [measure.cutoff for measure in self.measures if measure not in self._foreign]
+        self._cuts = {k: _NOWHERE if k is None else k for k in dict.fromkeys(own)}
         if titles is not None and len(titles) != len(item_ids):
             raise ItemError(f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none")
-        check_relevant_from(relevant_from)
         judged = judged_documents(gold, relevant_from)
         wanted = [{key: pair for key, pair in documents.items() if pair[0] > 0} for documents in judged]
         places = rows_of(set(chain.from_iterable(judged)), item_ids, titles)
@@ -188,13 +190,10 @@ class RetrievalEvaluator:
         self._rows = np.fromiter(chain.from_iterable(gold_places), np.int64)
         self._counts = self._grades >= relevant_from
         self._relevant = self._sums(self._counts, self._counts)
-        own = [measure.cutoff for measure in self.measures if not measure.foreign]
-        self._cuts = {k: _NOWHERE if k is None else k for k in dict.fromkeys(own)}
         best_first = np.lexsort((-self._grades, self._owner))
         place = np.arange(len(self._owner)) - self._unit_offsets[self._owner]
         gains = self._grades[best_first] * _discounts(place)
         self._ideal = {k: self._sums(place < cut, gains) for k, cut in self._cuts.items()}
-        self._foreign = [measure for measure in self.measures if measure.foreign]
         self._rejected: list[dict[str, tuple[list[int], int]]] = [
             {name: (places.get(key, []), grade) for key, (grade, name) in documents.items() if grade <= 0}
             for documents in judged

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, Scores, scaled, top_k
-from nlp_retrieval.core.components.registry import ByName, resolve_components
+from nlp_retrieval.core.components.registry import ByName, labelled, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.files.columns import check_numbers, mapped, read_texts
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import progress
-from nlp_retrieval.core.search.base_searcher import labelled
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError

@@ -28,7 +28,8 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.core.search.retriever import BaseRetriever, using_stages
+from nlp_retrieval.core.context import changed_context
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.processors.rules import ClauseSplit
 
 Calls = list[tuple[str, Any]]
@@ -148,7 +149,7 @@ def test_a_second_run_computes_nothing(
 def computed(stages: Path, searcher: Searcher, texts: list[str] = QUERY_TEXTS) -> list[str]:
     """The groups of what a search adds to the stages, one for each entry."""
     before = {*stages.rglob("*.stage")}
-    with using_stages(SharedStages(StageStore(stages))):
+    with changed_context(stages=SharedStages(StageStore(stages))):
         assert searcher.search(texts, 5) == searcher.search(texts, 5)
     return sorted(path.relative_to(stages).parts[0] for path in {*stages.rglob("*.stage")} - before)
 

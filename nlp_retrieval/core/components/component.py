@@ -175,10 +175,13 @@ class Component:
             return self  # __init__ will raise Python's own message
         given = set(bound.arguments)
         bound.apply_defaults()
-        self._arguments = {
-            key: check_parameter(cls, key, value) if key in given else _default(cls, key, value)
-            for key, value in list(bound.arguments.items())[1:]
-        }
+        self._arguments = dict(list(bound.arguments.items())[1:])
+        for key, value in self._arguments.items():
+            if key in given:
+                self._arguments[key] = check_parameter(cls, key, value)
+            elif isinstance(value, int | list | tuple | dict):
+                with suppress(ConfigurationError):  # a default that its own type does not allow is left unchanged
+                    self._arguments[key] = check_parameter(cls, key, value)
         return self
 
     @property
@@ -394,14 +397,6 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     if isinstance(checked, int) and not -(2**63) <= checked < 2**64:  # JSON would give it back rounded
         raise ConfigurationError(f"{cls.__name__}: {parameter}={value}: Input should have at most 64 bits")
     return checked
-
-
-def _default(cls: type[Component], parameter: str, value: Any) -> Any:
-    """A default converted like a given value; a default that its own type does not allow is left unchanged."""
-    if isinstance(value, int | list | tuple | dict):
-        with suppress(ConfigurationError):
-            return check_parameter(cls, parameter, value)
-    return value
 
 
 class BaseQueryLoader(Component, ABC):

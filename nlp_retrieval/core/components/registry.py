@@ -27,6 +27,8 @@ from nlp_retrieval.core.components.component import (
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, UntrustedError, nearest
 
+ComponentT = TypeVar("ComponentT", bound=Component)
+
 _KINDS = tuple("loaders processors retrievers rerankers encoders fusions searchers links answerers language_models".split())
 """The kinds of components of the library; a package adds its own by entry points of the group ``nlp_retrieval.kinds``."""
 
@@ -64,14 +66,26 @@ def numbered_names(names: Iterable[str]) -> list[str]:
     return list(used.values())
 
 
+def labelled(parts: Sequence[ComponentT] | Mapping[str, ComponentT], where: str) -> dict[str, ComponentT]:
+    """Return retrievers by label, under which their signals appear: the given labels, or their names, numbered if equal."""
+    if len(parts) == 0:
+        raise ConfigurationError(f"{where} is empty; pass at least one")
+    if not isinstance(parts, Mapping):
+        return dict(zip(numbered_names(part.name for part in parts), parts, strict=True))
+    for label in parts:
+        if not label or "." in label or "[" in label or label == "name":  # which are the settings of one retriever
+            raise ConfigurationError(
+                f"{where}: {label!r} cannot be a label; leave out '.' and '['; one alone is a list too: [{{name: ...}}]"
+            )
+    return dict(parts)
+
+
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}
 """Kinds of components that may be given by the name of a model, with their classes: the first one that fits is used."""
 
 _BY_NAME = object()
 ByName = Annotated[str | Mapping[str, Any], _BY_NAME]
 """A component given by description: its registry name, or a mapping with ``name`` and parameters."""
-
-ComponentT = TypeVar("ComponentT", bound=Component)
 
 
 def names(kind: str) -> list[str]:

@@ -46,23 +46,6 @@ from nlp_retrieval.errors import (
     nearest,
 )
 
-# The retrievers of a composition: their labels, under which their signals appear.
-
-
-def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
-    """Return retrievers by label: the given labels, or the registry names, numbered if several share a name."""
-    if len(retrievers) == 0:
-        raise ConfigurationError(f"{where} is empty; pass at least one")
-    if not isinstance(retrievers, Mapping):
-        return dict(zip(numbered_names(retriever.name for retriever in retrievers), retrievers, strict=True))
-    for label in retrievers:
-        if not label or "." in label or "[" in label or label == "name":  # which are the settings of one retriever
-            raise ConfigurationError(
-                f"{where}: {label!r} cannot be a label; leave out '.' and '['; one alone is a list too: [{{name: ...}}]"
-            )
-    return dict(retrievers)
-
-
 # The retrievers of an index, made from its manifest.
 
 

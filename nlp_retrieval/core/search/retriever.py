@@ -12,7 +12,6 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, merge_subqueries, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
-from nlp_retrieval.core.context import add_note, changed_context, encoding_once, search_context
+from nlp_retrieval.core.context import add_note, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
@@ -97,11 +96,6 @@ def current_stages() -> Stages:
     """Return the stages of the running search."""
     stages = search_context().stages
     return stages if isinstance(stages, Stages) else _COMPUTED
-
-
-def using_stages(stages: Stages) -> AbstractContextManager[object]:
-    """Make every search inside the block use these stages."""
-    return changed_context(stages=stages)
 
 
 class BaseRetriever(Builder, Expression, ABC):
@@ -245,12 +239,11 @@ class BaseRetriever(Builder, Expression, ABC):
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation, or raise an IndexStateError."""
-        record = generation.manifest.retriever(self.identity)
+        opened, record = copy.copy(self), generation.manifest.retriever(self.identity)
         if record is None:
             raise self._no_index_of(generation)
         segments = generation.checked_segments(record)
         use_one_thread_after_fork()
-        opened = copy.copy(self)
         opened._process = os.getpid()
         opened._opened = None  # otherwise copies would keep all earlier generations open
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())

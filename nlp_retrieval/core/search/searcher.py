@@ -19,7 +19,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
-from nlp_retrieval.core.components.registry import ByName, numbered_names, resolve_components
+from nlp_retrieval.core.components.registry import ByName, labelled, numbered_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import changed_context, encoding_once, record_steps, search_context, search_steps
 from nlp_retrieval.core.explanation import Explanation
@@ -29,7 +29,7 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import POOL_DEPTH, check_k, check_processed, check_queries, check_results, has_no_words
-from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers, labelled
+from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nlp_retrieval.core.candidates import Hits, Rows, Scores, top_k_positions
+from nlp_retrieval.core.context import changed_context
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import Stages, using_stages
+from nlp_retrieval.core.search.retriever import Stages
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
@@ -169,7 +170,7 @@ def _pools(
     for query in queries:  # one by one: a query without content makes no list, and another query's pool is not its own
         recording = _Recording()
         where = {field: _metadata(query, key) for field, key in (where_from or {}).items()}
-        with using_stages(recording):
+        with changed_context(stages=recording):
             probe.search([query.text], 1, where=where or None)
         pools.append(recording.pool)
     return pools
