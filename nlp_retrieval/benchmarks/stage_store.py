@@ -132,10 +132,10 @@ def _own_code() -> str:
 
 def key_of(stage: str, content: Mapping[str, Any]) -> str:
     """Return the key of a stage, in hexadecimal, from everything that determines its result, as plain values."""
+    own = {"stage": stage, "format": FORMAT, "code": _own_code(), "content": dict(content)}
     # wandb only records runs
     versions = {name: version for name, version in describe_environment()["versions"].items() if name != "wandb"}
-    whole = {"stage": stage, "format": FORMAT, "versions": versions | {"own code": _own_code()}, "content": dict(content)}
-    return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(canonical_json(own | {"versions": versions}).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def candidates_key(

@@ -123,8 +123,8 @@ class RecordLoader(BaseLoader):
             )
 
     def _metadata(self, location: str, row: JsonObject) -> JsonObject:
-        title = "" if self.title_field is None else as_title(location, self.title_field, row.get(self.title_field))
         metadata = metadata_of(location, row, self.taken_fields(row))
+        title = "" if self.title_field is None else as_title(location, self.title_field, row.get(self.title_field))
         if self.metadata_fields is not None:
             everything = row | metadata
             metadata = {field: everything[field] for field in self.metadata_fields if field in everything}
