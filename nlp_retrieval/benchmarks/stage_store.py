@@ -1,8 +1,8 @@
 """Results of stages on disk: one file each, named by its key, so that nothing is computed twice.
 
-A file is a checksum, a line of JSON with the metadata of the result and the shapes of its arrays, and their bytes. It is
-written aside, synced and renamed: a file that is damaged, of another format or name, or possibly written by another user
-counts as missing, and is computed again. Reading one runs no code. Deleting the folder only costs computing again.
+A file is a checksum and, deflated, a line of JSON with the metadata of the result and the shapes of its arrays, and their
+bytes. It is written aside, synced and renamed: a file that is damaged, of another format or name, or possibly written by
+another user counts as missing, and is computed again. Reading one runs no code. Deleting the folder only costs computing again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,7 +31,7 @@ from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.errors import RetrievalWarning
 
-FORMAT = 4
+FORMAT = 5
 
 _SUFFIX = ".stage"
 _TYPES = ("<i8", "<i4", "<f8", "<f4")
@@ -91,29 +92,29 @@ def _packed(name: str, entry: Entry) -> bytes:
     if not {kind for kind, _ in described.values()} <= {*_TYPES}:
         raise TypeError(f"{described} has a type that is not kept")
     head = json.dumps({"format": FORMAT, "name": name, "about": entry.about, "arrays": described}, allow_nan=False)
-    rest = b"".join([head.encode(), b"\n", *(array.tobytes() for array in entry.arrays.values())])
+    rest = zlib.compress(b"".join([head.encode(), b"\n", *(array.tobytes() for array in entry.arrays.values())]), 1)
     return hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
 
 
 def _read(path: Path) -> Entry | None:
     """Return the entry in a file; None if it is missing or invalid."""
     try:
-        content = read_own(path)
-        checksum, _, rest = content.partition(b"\n")
+        checksum, _, rest = read_own(path).partition(b"\n")
         if hashlib.sha256(rest).hexdigest().encode() != checksum:
             return None
-        head, _, _ = rest.partition(b"\n")
+        content = zlib.decompress(rest)
+        head, _, _ = content.partition(b"\n")
         described = json.loads(head)
         if (described["format"], described["name"]) != (FORMAT, path.name.removesuffix(_SUFFIX)):
             return None
-        arrays, begin = {}, len(checksum) + len(head) + 2
+        arrays, begin = {}, len(head) + 1
         for key, (kind, shape) in described["arrays"].items():
             if kind not in _TYPES or not all(size >= 0 for size in shape):
                 return None
             arrays[key] = np.frombuffer(content, kind, math.prod(shape), begin).reshape(shape)
             begin += arrays[key].nbytes
         return Entry(dict(described["about"]), arrays) if begin == len(content) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError):
+    except (OSError, zlib.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError):
         return None
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import tracemalloc
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_a_planted_file_is_a_miss_and_takes_no_memory(tmp_path: Path) -> None:
     for planted in ("[" * 10**5, ["<f8", [10**12]], ["<f8", [-2, -2]], ["O", [4]]):
         whole = {"format": FORMAT, "name": "one", "about": {}, "arrays": {"x": planted}}
         head = planted if isinstance(planted, str) else json.dumps(whole)
-        rest = head.encode() + b"\n" + np.arange(4.0).tobytes()
+        rest = zlib.compress(head.encode() + b"\n" + np.arange(4.0).tobytes())
         (tmp_path / "a" / "one.stage").write_bytes(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
         tracemalloc.start()
         try:
