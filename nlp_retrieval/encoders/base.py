@@ -81,7 +81,12 @@ class ObjectEncoder(BaseEncoder):
         self.model = model
 
     def encode_queries(self, queries: list[str]) -> Vectors:
-        return np.asarray(self.object.encode(queries), np.float32).reshape(len(queries), -1)
+        vectors = self.object.encode(queries)
+        try:
+            return np.asarray(vectors, np.float32)
+        except (TypeError, ValueError) as error:
+            kind = f"{type(self.object).__name__}.encode"
+            raise ModelError(f"{kind} returned no array [texts, dimension] for {len(queries)} texts: {error}") from None
 
     def encode_passages(self, passages: list[str]) -> Vectors:
         return self.encode_queries(passages)

@@ -17,7 +17,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, Scores, scaled, top_k
 from nlp_retrieval.core.components.registry import ByName, labelled, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.context import stage
+from nlp_retrieval.core.context import add_note, stage
 from nlp_retrieval.core.files.columns import check_numbers, mapped, read_texts
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
@@ -55,6 +55,8 @@ def write_places(items: ItemTable, folder: Path, subject: str | None, document: 
                 columns["positions"][row] = place
             if row % _STEP == _STEP - 1:
                 advance(_STEP)
+    if subject and not names:
+        add_note(f"feedback: no item has a text as its {subject!r}, so no query names one; correct subject=, or leave it out")
     (folder / _NAMES).write_text(json.dumps(list(names), ensure_ascii=False), "utf-8")
     for name, column in columns.items():
         np.save(folder / f"{name}.npy", column, allow_pickle=False)

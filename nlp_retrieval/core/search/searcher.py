@@ -340,10 +340,6 @@ class SearcherRetriever(BaseRetriever):
         with changed_context(seconds=None, notes_empty=False):
             return self.searcher.candidates(self._inner, queries, k, allowed)
 
-    def check_opened(self) -> None:
-        for retriever in self._inner.retrievers.values():
-            retriever.check_opened()
-
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         del items
         reasons = self.searcher.reasons(self._inner, query, rows)

@@ -244,6 +244,8 @@ class LinkGraphRetriever(BaseRetriever):
         self.merge = merge
         self.clauses = clauses
         self._dense = _dense_part(self.seeds, self.encoder)
+        if clauses and self._dense is None:
+            raise ConfigurationError("link_graph: clauses=True compares vectors; add a faiss seed, or name an encoder")
 
     def index_identity(self) -> Config:
         links = [extractor.identity for extractor in self.links]

@@ -64,6 +64,11 @@ def test_passages_of_a_named_country_come_first_and_its_name_is_not_compared(tmp
     assert [hit.item.item_id for hit in named[:4]] == of_verde
 
 
+def test_a_subject_that_no_item_has_is_noted(tmp_path):
+    with pytest.warns(RetrievalWarning, match="no item has a text as its 'land', so no query names one"):
+        searched(tmp_path, FeedbackRetriever([FaissRetriever(HashedWords(400))], subject="land"), "donors")
+
+
 def test_scores_are_those_of_the_definition(tmp_path):
     question, items = "how do dykes shelter harbours", plans()
     encoder = HashedWords(400)

@@ -9,6 +9,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, LinkGraphRetriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.link_graph.clauses import clauses_of
 from nlp_retrieval.text.surfaces import words_of
 
@@ -49,6 +50,11 @@ def test_the_passage_that_only_the_answer_to_the_inner_question_names_is_found(t
     similarity = {hit.item.item_id: hit.signals["link_graph.similarity"] for hit in by_clauses}
     query, answered, twins = DENSE.encoder.encode_queries([QUESTION, "sibling Ivo Lark", TEXTS["Twins"]])
     assert similarity["Twins"] == pytest.approx(float(query @ twins + answered @ twins), abs=1e-6)
+
+
+def test_clauses_without_vectors_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="clauses=True compares vectors; add a faiss seed, or name an encoder"):
+        LinkGraphRetriever(["bm25"], clauses=True)
 
 
 @pytest.mark.filterwarnings("ignore:link_graph found no links")
