@@ -226,10 +226,11 @@ class _Latex:
                 self._add("".join(option.latex_verbatim() for option in options))
         elif not groups or shown == "-":
             pass
-        elif shown.isdecimal():
+        elif shown[0].isdecimal():
             if name in ("multicolumn", "multirow") and self._is_in_table:
                 self._add("", _ABOUT, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
-            self._walk(groups[int(shown) - 1 :][:1])
+            for part in shown:
+                self._walk(groups[int(part) - 1 :][:1]) if part.isdecimal() else self._add(part)
         elif shown == "quotation":
             self._within("blockquote" if "block" in name else "q", groups[-1:])
             if "cquote" in name:
@@ -246,10 +247,6 @@ class _Latex:
         elif shown == "bibitem":
             self._written.append(f"</{NOTE}>")
             self._begin(NOTE, name=last)
-        elif shown == "/":
-            self._walk(groups[:1])
-            self._add("/")
-            self._walk(groups[1:])
         elif shown == "code" and any(self._shown(each) == "link" for each in getattr(groups[-1], "nodelist", None) or ()):
             self._walk(groups[-1:])
         elif shown in ("num", "unit"):
@@ -370,8 +367,7 @@ def _quantity(name: str, is_number: bool, values: Sequence[str]) -> str:
         return "".join(f"{part}{sign}" for part, sign in zip(numbers.split(";"), "\u00b0\u2032\u2033", strict=False) if part)
     numbers = numbers.replace(";", ", ")
     unit = " ".join(values[n_numbers:]).replace("~", " ").replace(".", " ")
-    unit = re.sub(r"\\(square|cubic)((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\\1", unit)
-    unit = re.sub(r"\\raiseto\s*\{([0-9+-]{1,4})\}((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\tothe{\1}", unit)
-    unit = re.sub(r"\s*\\tothe\s*\{([0-9+-]{1,4})\}", lambda power: as_raised(power[1]), unit)
+    unit = re.sub(r"(\\(?:square|cubic|raiseto\s*\{[0-9+-]{1,4}\}))((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\1", unit)
+    unit = re.sub(r"\s*\\(?:tothe|raiseto)\s*\{([0-9+-]{1,4})\}", lambda power: as_raised(power[1]), unit)
     unit = re.sub(r"\\([A-Za-z]{1,20})\s*", lambda macro: _UNITS.get(macro[1], macro[1]), unit)
     return f"{numbers}{' ' * bool(numbers and unit and unit != '°')}{unit}"
