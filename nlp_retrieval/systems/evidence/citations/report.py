@@ -527,13 +527,12 @@ def cited_claims(claims: Sequence[Mapping[str, object]]) -> CitedReport:
     citations: list[Citation] = []
     sentences: list[ReportSentence] = []
     for number, claim in enumerate(claims, start=1):
-        where = f"claim {number} of {len(claims)}"
-        if not isinstance(claim, Mapping) or not {"text", "cited_url"} <= claim.keys():
-            raise InputError(f'{where} needs "text" and "cited_url"')
-        text, cited = claim["text"], claim["cited_url"]
+        given = claim if isinstance(claim, Mapping) else {}
+        text, cited = given.get("text"), given.get("cited_url", 0)
         urls = [cited] if not isinstance(cited, list | tuple) else cited or [None]
         if not isinstance(text, str) or not text.strip() or not all(isinstance(url, str | None) for url in urls):
-            raise InputError(f'{where}: "text" is one sentence, and "cited_url" a URL, a list of them, or None')
+            what = 'as "text" one sentence, and as "cited_url" a URL, a list of them, or None'
+            raise InputError(f"claim {number} of {len(claims)} needs {what}")
         first = len(citations) + 1
         for url in urls:
             problem = "" if url else "the claim cites no URL"

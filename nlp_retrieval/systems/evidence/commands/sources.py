@@ -233,9 +233,8 @@ def research(
 def _print_problems(report: ResearchReport) -> None:
     from nlp_retrieval.text import visible
 
-    for query in report.queries:
-        if query.error:
-            say(f"note: the search for {visible(query.query)!r} failed: {visible(query.error)}")
+    for failure in report.failures:
+        say(f"note: {visible(failure)}")
     for page in report.pages:
         moved = f" (read at {page.source_url})" if page.source_url and page.source_url != page.url else ""
         why = page.quality or page.reason

@@ -22,9 +22,6 @@ SIZE = 500
 OVERLAP = 50
 """The most characters of sentences that a passage repeats from the one before."""
 
-MAX_CHARACTERS = 200_000_000
-"""The longest text of a source, in characters; nobody read a longer page."""
-
 _WRAPPED = range(60, 121)
 """Lengths of lines that a program wrapped; a shorter or longer line was ended by its author."""
 
@@ -73,8 +70,6 @@ def normal_text(content: str) -> str:
     """Return a text as it is stored: in NFC, with line feeds alone, no white space at ends of lines, one blank line at most."""
     if not isinstance(content, str):
         raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")
-    if len(content) > MAX_CHARACTERS:
-        raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are allowed; shorten it")
     refuse_lone_surrogates(content, "the content", ItemError)
     text = normalize("NFC", content)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")

@@ -40,15 +40,6 @@ site. ``failed``: it could not be fetched or read."""
 
 
 @dataclass(frozen=True)
-class WebQuery:
-    """A query to a search engine, the number of pages found, and why there was no answer, if there was none."""
-
-    query: str
-    count: int
-    error: str = ""
-
-
-@dataclass(frozen=True)
 class ResearchedPage:
     """Result for a page: its address and status, the reason for it, and where it was read, as the index has it."""
 
@@ -67,7 +58,7 @@ class ResearchReport:
     Args:
         subquestion: its text.
         expansion: its hypothetical answer, and both together; None without HyDE.
-        queries: to the search engine.
+        failures: of searches that were not answered.
         pages: result for each, in the order of processing.
         unread: number of other pages found, which were not processed because there were enough.
         passages: of the whole index, best first.
@@ -81,7 +72,7 @@ class ResearchReport:
 
     subquestion: str
     expansion: ExpandedQuery | None
-    queries: list[WebQuery]
+    failures: list[str]
     pages: list[ResearchedPage]
     unread: int
     passages: list[EvidencePassage]
@@ -142,7 +133,7 @@ def research(
     expansion = hyde.expand([subquestion])[0] if hyde is not None else None
     written = "" if expansion is None else expansion.hypothetical
     hypothetical = shorten(written, LONGEST_QUERY, placeholder="") or written.strip()[:LONGEST_QUERY]
-    lists, queries = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, hypothetical)))))
+    lists, failures = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, hypothetical)))))
     merged = merged_by_rank(lists, lambda result: canonical_url(result.url))
     done: list[ResearchedPage] = []
     fetched = 0
@@ -157,23 +148,20 @@ def research(
     index.build_index()
     asked = dict.fromkeys([subquestion, *([expansion.expanded] if expansion is not None else [])])
     passages = merged_by_rank(index.search_all(list(asked), k), lambda passage: (passage.key, passage.start, passage.end))
-    return ResearchReport(subquestion, expansion, queries, done, len(merged) - len(done), passages[:k])
+    return ResearchReport(subquestion, expansion, failures, done, len(merged) - len(done), passages[:k])
 
 
-def _searched(web_search: BaseWebSearch | Search, queries: list[str]) -> tuple[list[list[WebResult]], list[WebQuery]]:
-    """Return the results of each answered query, and all queries."""
-    lists, asked, errors = [], [], []
+def _searched(web_search: BaseWebSearch | Search, queries: list[str]) -> tuple[list[list[WebResult]], list[str]]:
+    """Return the results of each answered query, and why others were not answered."""
+    lists, errors = [], {}
     for query in queries:
         try:
             lists.append(find_pages(web_search, query, _RESULTS))
         except FetchError as error:
-            errors.append(error)
-            asked.append(WebQuery(query, 0, str(error)))
-        else:
-            asked.append(WebQuery(query, len(lists[-1])))
+            errors[query] = error
     if not lists:
-        raise errors[0]
-    return lists, asked
+        raise next(iter(errors.values()))
+    return lists, [f"the search for {query!r} failed: {error}" for query, error in errors.items()]
 
 
 def _known(index: EvidenceIndex, result: WebResult) -> ResearchedPage | None:
