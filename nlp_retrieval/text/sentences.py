@@ -29,7 +29,7 @@ _END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escap
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
 _OPENING = re.compile(rf"[ \t\n{re.escape(_OPENERS)}]*")
-_VISIBLE = re.compile(r"\S")
+_VISIBLE, _NUMERAL = re.compile(r"\S"), re.compile(r"\d|[IVXLC]{2,}\b")
 _REACH = 60
 
 _WORDS = {name: frozenset(words.split()) for name, words in read_yaml(Path(__file__).with_name("sentence_ends.yaml")).items()}
@@ -113,7 +113,7 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
     lower = re.split("['\u2019]", word)[-1].lower()  # "d'env. 300"
     if len(word) > 1 and word.isupper() and "." not in word:
         return word in _WORDS["never last"]
-    if lower in _WORDS["never last"] or (lower in _WORDS["before numbers"] and following[:1].isdigit()):
+    if lower in _WORDS["never last"] or (lower in _WORDS["before numbers"] and _NUMERAL.match(following)):
         return True
     if word.isdigit():
         return len(word) <= 2 and following in _WORDS["after ordinals"]

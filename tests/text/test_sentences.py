@@ -30,6 +30,7 @@ def sentences(text: str) -> list[str]:
             "»Ich gehe.«",
             "„Er blieb.“",
             "»Im Jahr 9 n. Chr. nicht.«",
+            "Las obras del s. XIX son de la pl. Mayor.",
             "It is at 65° N.",
             "Ice is there.",
         ],

@@ -33,7 +33,7 @@ _DENIED_CHANGE = re.compile(
     rf"|{_CHANGING.pattern}\s(?:[\w-]+\s){{0,6}}?{pattern('denied after').pattern}",
     re.IGNORECASE,
 )
-_COMPARED = frozenset("statistical statistic measur no frequent common likel often found show made make evidenc".split())
+_COMPARED = frozenset("statistical statistic measur no frequent common likel often found show made make evidenc rate".split())
 _NEXT = 40
 _WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
 _SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15

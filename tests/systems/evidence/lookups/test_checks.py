@@ -42,6 +42,13 @@ GRADES = "Grades improved\n\nGrades did not change in the two years of the pilot
         ("The drug cut risk.", "We found no evidence that the drug reduces risk.", "no evidence that the drug", "We found"),
         ("Die Ernte sank.", "2019 \u00e4nderte sich die Ernte kaum.", "\u00e4nderte sich die Ernte kaum", "2019"),
         ("Pain did not differ between groups.", "Pain fell by 2 in both groups (difference 0.2; P = 0.49).", "", "Pain"),
+        ("Sleep improved.", "Sleep was no better than before.", "Sleep was no better", "Sleep was"),
+        (
+            "Crime fell in the towns.",
+            "In the towns, crime rates were the same as elsewhere.",
+            "crime rates were the same",
+            "In",
+        ),
         ("Die Ernte stieg.", "Die Ernte hat sich nicht ver\u00e4ndert.", "nicht ver\u00e4ndert", "Die Ernte"),
         (
             "La qualit\u00e9 s'est am\u00e9lior\u00e9e.",
