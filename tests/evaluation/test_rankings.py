@@ -108,6 +108,11 @@ def test_files_that_are_missing_damaged_or_of_another_kind_are_refused(tmp_path:
         pq.write_table(hits_table(lists).replace_schema_metadata(metadata), tmp_path / HITS)
         with pytest.raises(SourceError, match="of format None"):
             read_lists(tmp_path)
+    two = hits_table(lists_of({"bm25": [[("a", 1.0, {})], [("b", 1.0, {})]]}, {}, 2))
+    pq.write_table(two.take([1, 0]).replace_schema_metadata(two.schema.metadata), tmp_path / HITS)
+    pq.write_table(queries_table(lists_of({}, {}, 2)), tmp_path / QUERIES)
+    with pytest.raises(SourceError, match="hits of 'bm25' out of order"):
+        read_lists(tmp_path)
     (tmp_path / HITS).write_bytes(whole)
     pq.write_table(queries_table(lists).slice(1), tmp_path / QUERIES)
     with pytest.raises(SourceError, match="not of one run"):

@@ -142,6 +142,7 @@ def test_numbers_in_round_brackets_cite_where_no_others_do():
         ("3", "Ants do not."),
     ]
     assert cited(f"There are (1) bees, (2) ants and (3) wasps.{LIST}") == []
+    assert cited(f"Bees dance [1]. They are aged (1 to 3), of (1 + 3).{LIST}") == [("1", "Bees dance.")]
 
 
 @pytest.mark.parametrize(
