@@ -183,4 +183,4 @@ def _fault(error: Exception) -> str:
         return "the file ends within the list: it is cut off; fetch it again"
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"not UTF-8; {SAVE_AS_UTF8}"
-    return f"not valid JSON: {message.splitlines()[0].partition(': ')[2]}; repair this entry, or write the file again"
+    return f"not valid JSON: {message.splitlines()[0].partition(': ')[2]} Repair this entry (for NaN, write null)"

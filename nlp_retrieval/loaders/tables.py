@@ -1,8 +1,8 @@
 """Items of text files with a record a line: JSON lines, and CSV and TSV files with any delimiter.
 
 A row of CSV whose number of cells differs from the header, an unclosed quotation mark and a zero byte are errors that name the
-line; nothing is padded, cut or skipped except blank lines. Where a tab is the delimiter, by the name of the file or as given, a
-quotation mark is text.
+line; nothing is padded, cut or skipped except rows without a text. Where a tab is the delimiter, by the name of the file or as
+given, a quotation mark is text.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -25,12 +26,13 @@ from nlp_retrieval.loaders.files import raw_lines, read_json_lines
 from nlp_retrieval.loaders.records import RecordLoader
 
 _DELIMITERS = ",\t;|"
+_EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # a first line that tells Excel the delimiter
 
 
 class CsvLoader(RecordLoader):
     r"""Items from a CSV or TSV file with a line of column names, plain or gzip; streamed, so it may be of any size.
 
-    Cells are text. A column without a name is left out (pandas writes its index so). Blank lines are skipped.
+    Cells are text. A column without a name is left out (pandas writes its index so). Rows without a text are skipped.
 
     Args:
         path: the file.
@@ -146,17 +148,18 @@ def read_cells(path: str | Path, delimiter: str | None = None) -> Iterator[tuple
     first = next(lines, None)
     if first is None:
         raise SourceError(f"{path}: the file is empty; a CSV file begins with the names of its columns")
-    unquoted = "".join(first.split('"')[::2])
+    if (line := _EXCEL.fullmatch(first)) is not None:
+        first, delimiter = "\n", delimiter or line[1]
     reader = csv.reader(
         chain([first], lines),
-        delimiter=delimiter or max(_DELIMITERS, key=unquoted.count),
+        delimiter=delimiter or max(_DELIMITERS, key="".join(first.split('"')[::2]).count),
         quoting=csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL,
         strict=True,
     )
     before = 0
     try:
         for cells in reader:
-            if cells:
+            if any(map(str.strip, cells)):
                 yield before + 1, cells
             before = reader.line_num
     except csv.Error as error:

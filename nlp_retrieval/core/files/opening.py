@@ -23,7 +23,7 @@ READ_ERRORS = (EOFError, zlib.error, OSError)
 _GZIP = b"\x1f\x8b"
 _UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 _PACKED = b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18"
-_FOREIGN = dict.fromkeys(_PACKED, "an archive (zip, zstd, bzip2, xz or lz4); unpack it first, or compress it with gzip") | {
+_FOREIGN = dict.fromkeys(_PACKED, "an archive or workbook (zip, zstd, bzip2, xz, lz4, xlsx); unpack it first, or save CSV") | {
     b"version https://": "a pointer of Git LFS, and not the file itself; fetch that (git lfs pull)",
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
