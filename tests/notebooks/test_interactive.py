@@ -50,5 +50,5 @@ def test_a_cell_ends_with_what_was_found(shell, tmp_path):
     assert (
         shell.display_formatter.format(shell.user_ns["searcher"])[0]["text/plain"] == "Searcher(retrievers=[Bm25Retriever()])"
     )
-    assert shell.display_formatter.format(shell.user_ns["report"])[0]["text/plain"].startswith("<1 items in ")
+    assert shell.display_formatter.format(shell.user_ns["report"])[0]["text/plain"].startswith("IndexReport(path=")
     assert isinstance(Searcher.open(tmp_path / "index"), Searcher)

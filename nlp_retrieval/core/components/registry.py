@@ -108,7 +108,6 @@ def component_class(kind: str, name: str) -> type[Component]:
 class PlannedComponent:
     """The description of a component that has not been created yet."""
 
-    kind: str
     name: str
     cls: type[Component]
     fields: dict[str, Any]
@@ -178,7 +177,7 @@ def plan(
                 raise ConfigurationError(f"{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
     hints = hints_of(cls.__init__)
     fields = {key: _planned(hints.get(key), value, f"{where}.{key}" if where else key) for key, value in fields.items()}
-    return PlannedComponent(kind, name, cls, fields, where)
+    return PlannedComponent(name, cls, fields, where)
 
 
 def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:

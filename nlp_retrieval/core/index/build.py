@@ -14,12 +14,12 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -103,8 +103,7 @@ PREFIX = ".encoding-"
 _DIGEST = hashlib.sha256().digest_size
 
 
-@dataclass(frozen=True)
-class EncodedBatch:
+class EncodedBatch(NamedTuple):
     """The vectors of a batch of texts in order, how many each text has, and how many texts the encoder cut."""
 
     rows: NDArray[Any]
@@ -311,7 +310,7 @@ def tidy(directory: Path) -> None:
         pass
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class IndexReport:
     """Result of an indexing run: names of the retrievers that were built, and of those that were found.
 
@@ -330,12 +329,8 @@ class IndexReport:
     built: list[str]
     reused: list[str]
     seconds: float
-    fingerprints: frozenset[str] = frozenset()
+    fingerprints: frozenset[str] = field(default=frozenset(), repr=False)
     resumed: int = 0
-
-    def __repr__(self) -> str:
-        done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.reused)) if names]
-        return f"<{self.n_items:,} items in {self.path}; {'; '.join(done)}; {self.seconds:.1f} s>"
 
 
 def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, replace: bool = False) -> IndexReport:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Mask, Rows
@@ -28,6 +28,7 @@ from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import expanded, explain_file_limit, open_regular
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
+from nlp_retrieval.core.models import PlainModel
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
@@ -43,18 +44,14 @@ _FOLLOWED_BLINDLY = (".faiss",)
 _PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class FileRecord(_Record):
+class FileRecord(PlainModel):
     """Expected size and SHA-256 of a file."""
 
     bytes: int
     sha256: str
 
 
-class FolderRecord(_Record):
+class FolderRecord(PlainModel):
     """A folder of the index, and the expected state of each of its files."""
 
     folder: _PlainName
@@ -73,7 +70,7 @@ class Segment(FolderRecord):
     end_row: int = Field(ge=1)
 
 
-class CorpusRecord(_Record):
+class CorpusRecord(PlainModel):
     """The items that are not deleted, their segments by rows, the rows of deleted ones; the fingerprint covers updates too."""
 
     fingerprint: str
@@ -92,7 +89,7 @@ class CorpusRecord(_Record):
         return [*self.segments, *([] if self.deleted is None else [self.deleted])]
 
 
-class RetrieverRecord(_Record):
+class RetrieverRecord(PlainModel):
     """One retriever: identity and configuration without secrets, and a segment for each of the items, with the same rows."""
 
     fingerprint: str
@@ -102,7 +99,7 @@ class RetrieverRecord(_Record):
     seconds: float
 
 
-class Manifest(_Record):
+class Manifest(PlainModel):
     """The state of an index directory."""
 
     format: Literal[5] = 5
