@@ -125,7 +125,7 @@ class Hits:
     def take(self, positions: NDArray[np.integer], offsets: Rows) -> Hits:
         """Pick candidates by position, as lists that begin at ``offsets``."""
         return Hits(
-            offsets, self.rows[positions], self.scores[positions], {key: one[positions] for key, one in self.signals.items()}
+            offsets, self.rows[positions], self.scores[positions], {key: kept[positions] for key, kept in self.signals.items()}
         )
 
     def with_scores(self, scores: Scores, added: dict[str, Scores]) -> Hits:

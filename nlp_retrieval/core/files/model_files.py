@@ -50,9 +50,10 @@ class ModelFiles:
         try:
             statuses = {name: file.stat() for name, file in _listed(folder).items()}
             state = tuple(  # which every write changes: the time of change cannot be set back
-                (name, one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for name, one in statuses.items()
+                (name, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+                for name, stat in statuses.items()
             )
-            changed = max((one.st_ctime_ns for one in statuses.values()), default=0)
+            changed = max((stat.st_ctime_ns for stat in statuses.values()), default=0)
             read = _fingerprint if changed < time.time_ns() - _TICK else _fingerprint.__wrapped__
             return cls(folder, read(folder, state), trust_remote_code)
         except OSError as error:

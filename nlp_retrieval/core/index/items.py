@@ -68,11 +68,11 @@ def _kind(value: Any) -> str:
     return {bool: "bool", int: "int", float: "float", str: "str"}.get(type(value), "json")
 
 
-def _joint_kind(one: str | None, other: str) -> str:
+def _joint_kind(known: str | None, other: str) -> str:
     """The column type that stores values of both types exactly."""
-    if one is None or one == other:
+    if known is None or known == other:
         return other
-    return "float" if {one, other} == {"int", "float"} else "json"
+    return "float" if {known, other} == {"int", "float"} else "json"
 
 
 class ItemsDigest:
@@ -238,13 +238,13 @@ class _Part:
 
     def metadata(self, keys: Collection[str] | None = None, rows: Rows | None = None) -> list[dict[str, Any]]:
         """The metadata with these keys; None for all."""
-        rows_of: list[dict[str, Any]] = [{} for _ in range(len(self) if rows is None else len(rows))]
+        entries: list[dict[str, Any]] = [{} for _ in range(len(self) if rows is None else len(rows))]
         for position, (key, kind) in enumerate(self.kinds.items(), start=len(_FIXED)):
             if keys is None or key in keys:
-                for one, value in zip(rows_of, self.values(position, rows), strict=True):
+                for entry, value in zip(entries, self.values(position, rows), strict=True):
                     if value is not None:
-                        one[key] = json.loads(value) if kind == "json" else value
-        return rows_of
+                        entry[key] = json.loads(value) if kind == "json" else value
+        return entries
 
     def meets(self, condition: Condition) -> Mask:
         """Which rows meet a condition on values of one kind, with the result of ``holds``."""
@@ -490,8 +490,8 @@ class ItemTable:
         values, held = [], {kind}
         if kind is None:  # values of several kinds
             values = [metadata.get(wanted.key) for part in self._parts for metadata in part.metadata({wanted.key})]
-            single = (one for value in values for one in (value if isinstance(value, list) else [value]))
-            held = {kind_of(one) for one in single if isinstance(one, str | bool | int | float)}
+            single = (scalar for value in values for scalar in (value if isinstance(value, list) else [value]))
+            held = {kind_of(scalar) for scalar in single if isinstance(scalar, str | bool | int | float)}
         wrong = [value for value in asked if kind_of(value) not in held]
         if wrong and (kind is not None or len(wrong) == len(asked)):
             has = " or a ".join(sorted(map(str, held))) or "list or an object"

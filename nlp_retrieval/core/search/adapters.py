@@ -34,7 +34,7 @@ def check_signature(cls: type, method: str, *wanted: str) -> None:
     """Raise a ConfigurationError unless a method has these parameters; further ones need a default."""
     given = list(inspect.signature(getattr(cls, method)).parameters.values())[1:]
     written = [parameter.name for parameter in given]
-    needed = [one.name for one in given if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    needed = [p.name for p in given if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if written[: len(wanted)] != [*wanted] or not {*needed} <= {*wanted}:
         raise ConfigurationError(
             f"{cls.__name__}.{method}({', '.join(written)}): define {method}(self, {', '.join(wanted)}); further parameters "

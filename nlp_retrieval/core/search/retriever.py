@@ -277,13 +277,13 @@ class BaseRetriever(Builder, Expression, ABC):
         """
         unrepeated = (list(dict.fromkeys(subqueries)) for subqueries in processed)  # a repeated sub-query counts once
         asked = list(map(self._searches, unrepeated))
-        flat = [one for of_query in asked for one in of_query]
-        distinct = {one: place for place, one in enumerate(dict.fromkeys(filter(None, flat)))}
+        flat = [text for of_query in asked for text in of_query]
+        distinct = {text: place for place, text in enumerate(dict.fromkeys(filter(None, flat)))}
         depth = min(k, self._n_rows)
         hits = self.find(list(distinct), depth, allowed) if distinct else Hits.from_lists([])
         # sub-queries without words share one empty list after those that were searched
         hits = replace(hits, offsets=np.append(hits.offsets, hits.offsets[-1]))
-        places = np.fromiter((distinct.get(one, len(distinct)) for one in flat), np.int64, len(flat))
+        places = np.fromiter((distinct.get(text, len(distinct)) for text in flat), np.int64, len(flat))
         counts = np.fromiter(map(len, asked), np.int64, len(asked))
         batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, depth)
         empty = np.flatnonzero(np.diff(batch.offsets) == 0).tolist()
@@ -390,7 +390,7 @@ def _differences(indexed: object, given: object, place: str = "") -> list[str]:
     if not (isinstance(indexed, dict) and isinstance(given, dict)):
         return [] if indexed == given else [f"{place.lstrip('.')}: indexed with {indexed!r}, now {given!r}"]
     keys = sorted(indexed.keys() | given.keys())
-    return [one for key in keys for one in _differences(indexed.get(key), given.get(key), f"{place}.{key}")]
+    return [difference for key in keys for difference in _differences(indexed.get(key), given.get(key), f"{place}.{key}")]
 
 
 def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:

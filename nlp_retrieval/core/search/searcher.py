@@ -374,7 +374,7 @@ class FunctionProcessor(_OfFunction, BaseUserQueryProcessor):
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         made = map(self.function, nlqs)
-        return [[one] if isinstance(one, str) else one for one in made]
+        return [[subqueries] if isinstance(subqueries, str) else subqueries for subqueries in made]
 
 
 class FunctionReranker(_OfFunction, BaseReranker):
