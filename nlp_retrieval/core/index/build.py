@@ -304,12 +304,6 @@ def _state_left(directory: Path, before: object, kept: int) -> str:
     return state + (f"; {kept:,} encoded passages are stored there: the same call continues from them" if kept else "")
 
 
-def tidy(directory: Path) -> None:
-    """Remove folders that an earlier update kept for readers that have finished; a current writer does this itself."""
-    with suppress(IndexLockedError, OSError), writing(directory):
-        pass
-
-
 @dataclass(frozen=True)
 class IndexReport:
     """Result of an indexing run: names of the retrievers that were built, and of those that were found.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -23,7 +24,7 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.build import IndexReport, build_index, tidy, writing
+from nlp_retrieval.core.index.build import IndexReport, build_index, writing
 from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
     Generation,
@@ -39,6 +40,7 @@ from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
 from nlp_retrieval.errors import (
     ConfigurationError,
+    IndexLockedError,
     IndexMismatchError,
     IndexMissingError,
     RetrievalError,
@@ -288,7 +290,8 @@ class BaseSearcher(Component, ABC):
 
     def _reopen(self, report: UpdateReport) -> UpdateReport:
         self._open(report.path)
-        tidy(report.path)  # the previous generation was held until now
+        with suppress(IndexLockedError, OSError), writing(report.path):
+            pass  # which removes the previous generation; it was held until now
         return report
 
     # what is opened
