@@ -162,7 +162,8 @@ class IndexWriter:
         for leftover in self.directory.glob(f"{SCRATCH}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         for leftover in self.directory.glob(f".{MANIFEST_FILE}.*"):  # this is the only writer, so none belongs to another
-            leftover.unlink(missing_ok=True)
+            with suppress(OSError):
+                leftover.unlink()
 
     def publish(self, scratch: Path, name: str, fingerprint: str) -> FolderRecord:
         """Publish a scratch folder under a name with its fingerprint; a name in use (by a reader, say) gets a suffix."""
