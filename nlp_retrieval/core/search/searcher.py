@@ -67,7 +67,7 @@ class Searcher(BaseSearcher, Expression):
     Examples:
         >>> searcher = Searcher(["bm25"], reranker="overlap", depth=50)
         >>> searcher.index(items, "index")
-        <3 items in index; built bm25; ... s>
+        IndexReport(path=PosixPath('index'), n_items=3, built=['bm25'], reused=[], seconds=..., resumed=0)
         >>> for hit in searcher.search("what eats krill?", k=2)[0]:
         ...     print(hit.item.item_id, round(hit.score, 3))
         whale 0.033
