@@ -160,6 +160,12 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
         ("baseline", "The reference indicator is 1990 emissions.", ["1990"]),
         ("target", "Emissions were cut by 44% since 1990, and we will reduce them by 68% by 2030.", ["68% by 2030"]),
         ("target", "By 2030, emissions will have been reduced by 40% below 2010 levels.", ["40% by 2030, against 2010"]),
+        (
+            "target",
+            "We will cut emissions by 20% by 2030 unconditionally, and by 35% conditional on finance.",
+            ["20% (unconditional) by 2030", "35% (conditional) by 2030"],
+        ),
+        ("target", "Emissions per capita will be cut by 30% by 2030.", ["30% (per capita) by 2030"]),
         ("baseline", "Baseline: 2013/14.", ["2013"]),
         ("baseline", "2005 is the base year.", ["2005"]),
         ("finance", "It costs USD 3 million, of which 1 million dollars are grants.", ["USD 3 million", "1 million dollars"]),
