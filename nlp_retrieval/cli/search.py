@@ -57,7 +57,8 @@ def search(
         write_drawing(chosen, draw)
     show = _print_json if as_json else print_hits
     lists = chosen.search(queries, k, wanted)
-    explained = [chosen.explain(*each) if explain else [{}] * len(each[1]) for each in zip(queries, lists, strict=True)]
+    none: list[dict[str, Explanation]] = [{}]
+    explained = [chosen.explain(*each) if explain else none * len(each[1]) for each in zip(queries, lists, strict=True)]
     if explain and any(lists) and not any(map(any, explained)):
         say("note: no retriever of this searcher can explain these results; link_graph can")
     for text, hits, reasons in zip(queries, lists, explained, strict=True):
