@@ -319,7 +319,8 @@ class HoverMultiHopPipeline(_HoverProgram):
     def as_searcher(self) -> BaseSearcher:
         """Return the searcher that finds what this program finds, as it was compiled: an entrant of a benchmark."""
         inner, processor = self.parts.searcher, copy.copy(self._processor)
-        processor.lm, processor.compiled, processor._program = self.parts.lm, CompiledProgram.of(self), None
+        processor.lm = LanguageModel.of_client(self.parts.lm)
+        processor.compiled, processor._program = CompiledProgram.of(self), None
         searcher = type(inner)(**inner._arguments | {"processor": processor})
         searcher._opened = inner._opened
         return searcher
