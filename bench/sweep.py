@@ -30,13 +30,13 @@ SEED = 0
 
 FUSIONS: dict[str, BaseFusion] = {
     "rrf": ReciprocalRankFusion(),
-    "weighted": WeightedSum(),
+    "weighted": WeightedSum(normalization="zscore"),
     "combsum": CombSUM(),
     "combmnz": CombMNZ(),
 }
 RERANKERS: dict[str, BaseReranker] = {
     "overlap": OverlapReranker(blend="rank"),
-    "entities": OverlapReranker(entity_weight=1.0, phrase_weight=0.0, blend="rank"),
+    "entities": OverlapReranker(entity_weight=1.0, phrase_weight=0.0, blend="score"),
 }
 
 

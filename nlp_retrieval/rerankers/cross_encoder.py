@@ -29,7 +29,7 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
             in its folder, which needs no torch, or one with 8-bit weights that is created at first use and kept in the cache.
         max_length: tokens that are read of a pair, query and passage together; by default the model's own limit.
         batch_size: pairs that torch reads at once; batches hold passages of similar length.
-        blend: use of the incoming ranking: ``replace`` it, or fuse with it by ``rank``.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
         device: torch device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
 

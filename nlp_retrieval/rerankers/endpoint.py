@@ -94,7 +94,7 @@ class HttpReranker(BaseReranker):
         api_key_env: the environment variable that holds the key; by default none is sent.
         documents_per_call: the most passages in a request.
         endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
-        blend: use of the incoming ranking: ``replace`` it, or fuse with it by ``rank``.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
 
     Raises:
         ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.

@@ -25,7 +25,7 @@ class LateInteractionReranker(BaseReranker):
 
     Args:
         encoder: gives each token of a text a vector of length 1.
-        blend: use of the incoming ranking: ``replace`` it, or fuse with it by ``rank``.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
 
     Examples:
         >>> Searcher(["bm25"], reranker=LateInteractionReranker(ColbertEncoder()), depth=100)

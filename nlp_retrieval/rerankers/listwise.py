@@ -76,7 +76,7 @@ class ListwiseReranker(BaseReranker):
         window: passages that the model orders at once.
         depth: number of candidates that are ordered; the others keep their places after them.
         passage_characters: number of characters of a passage that are shown.
-        blend: use of the incoming ranking: ``replace`` it, or fuse with it by ``rank``.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
 
     Examples:
         >>> Searcher(["bm25"], reranker=ListwiseReranker(LanguageModel("openai/gpt-4o-mini"), depth=20), depth=20)

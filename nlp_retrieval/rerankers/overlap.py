@@ -32,7 +32,7 @@ class OverlapReranker(BaseReranker):
         phrase_weight: weight of ``phrases``.
         spacy_pipeline: name or folder of a spaCy pipeline that finds entities and proper nouns; by default rules find them,
             without a model.
-        blend: use of the incoming ranking: fuse with it by ``rank``, or ``replace`` it.
+        blend: use of the incoming ranking: fuse with it by ``rank`` or by ``score``, or ``replace`` it.
 
     Examples:
         >>> results = [[RetrievalResult(item=item, score=0.0) for item in items]]

@@ -48,7 +48,7 @@ def sweep() -> dict[str, Searcher]:
     }
     rerankers = {
         "overlap": lambda: OverlapReranker(blend="rank"),
-        "entities": lambda: OverlapReranker(entity_weight=1.0, blend="rank"),
+        "entities": lambda: OverlapReranker(entity_weight=1.0, blend="score"),
     }
     return {
         f"{name}, {fusion}, {reranker}": Searcher([make() for make in made], fusion=fuse(), reranker=rerank(), depth=12)

@@ -30,7 +30,7 @@ __all__ = ["model", "server"]
 TestOverlap = configured(RerankerRules, OverlapReranker)
 TestOverlapBlendedByRank = soak(configured(RerankerRules, OverlapReranker, lambda _: OverlapReranker(blend="rank")))
 TestLateInteraction = configured(
-    RerankerRules, LateInteractionReranker, lambda _: LateInteractionReranker(HashedTokens(24), blend="rank")
+    RerankerRules, LateInteractionReranker, lambda _: LateInteractionReranker(HashedTokens(24), blend="score")
 )
 TestMultiSignal = configured(
     RerankerRules,

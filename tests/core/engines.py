@@ -114,7 +114,7 @@ class Brief(BaseReranker):
 
     name = "brief"
 
-    def __init__(self, blend: Literal["replace", "rank"] = "replace", batch_size: int = 3) -> None:
+    def __init__(self, blend: Literal["replace", "rank", "score"] = "replace", batch_size: int = 3) -> None:
         self.blend = blend
         self.batch_size = batch_size
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -58,6 +58,7 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]
 
 _Weight = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
 Weights = Sequence[_Weight] | Mapping[str, _Weight]
+Normalization = Literal["minmax", "zscore", "rank"]
 
 
 @dataclass(frozen=True)
@@ -153,10 +154,11 @@ class ReciprocalRankFusion(BaseFusion):
 
 
 class WeightedSum(BaseFusion):
-    """Weighted sum of scores, each list's scaled to 0..1; an item that a retriever did not find gets 0.
+    """Weighted sum of normalised scores; an item that a retriever did not find gets 0, or the lowest z-score of its list.
 
     Args:
         weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
+        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=WeightedSum([0.3, 0.7]))
@@ -164,43 +166,57 @@ class WeightedSum(BaseFusion):
     """
 
     name = "weighted_sum"
-    manifest_may_set = may_set("weights")
+    manifest_may_set = may_set("weights", "normalization")
 
-    def __init__(self, weights: Weights | None = None) -> None:
+    def __init__(self, weights: Weights | None = None, normalization: Normalization = "minmax") -> None:
         self.weights = _checked_weights(weights)
+        self.normalization: Normalization = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        return _summed(normalized(pool) * weights_for(self.weights, pool.labels))
+        return _summed(normalized(pool, self.normalization) * weights_for(self.weights, pool.labels))
 
 
 class CombSUM(BaseFusion):
-    """Sum of scores, each list's scaled to 0..1 (Fox and Shaw, TREC-2, 1994).
+    """Sum of normalised scores (Fox and Shaw, TREC-2, 1994).
+
+    Args:
+        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
 
     Examples:
         >>> Searcher(["bm25", "faiss"], fusion=CombSUM()).config["fusion"]
-        {'name': 'combsum'}
+        {'name': 'combsum', 'normalization': 'minmax'}
     """
 
     name = "combsum"
-    manifest_may_set = may_set()
+    manifest_may_set = may_set("normalization")
+
+    def __init__(self, normalization: Normalization = "minmax") -> None:
+        self.normalization: Normalization = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        return _summed(normalized(pool))
+        return _summed(normalized(pool, self.normalization))
 
 
 class CombMNZ(BaseFusion):
-    """Sum of scores, each list's scaled to 0..1, times the number of retrievers that found the item (Fox and Shaw 1994).
+    """Sum of normalised scores times the number of retrievers that found the item (Fox and Shaw, TREC-2, 1994).
+
+    Args:
+        normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into penalties.
 
     Examples:
-        >>> Searcher(["bm25", "faiss"], fusion=CombMNZ())
-        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=CombMNZ())
+        >>> Searcher(["bm25", "faiss"], fusion=CombMNZ("rank"))
+        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=CombMNZ(normalization='rank'))
     """
 
     name = "combmnz"
-    manifest_may_set = may_set()
+    manifest_may_set = may_set("normalization")
+
+    def __init__(self, normalization: Literal["minmax", "rank"] = "minmax") -> None:
+        self.normalization: Literal["minmax", "rank"] = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        summed: Scores = _summed(normalized(pool)) * np.isfinite(pool.scores).sum(axis=1)
+        n_found = np.isfinite(pool.scores).sum(axis=1)
+        summed: Scores = _summed(normalized(pool, self.normalization)) * n_found
         return summed
 
 
@@ -210,20 +226,34 @@ def _summed(parts: Scores) -> Scores:
     return summed
 
 
-def normalized(pool: FusionPool) -> Scores:
-    """Scores, ``[candidates, retrievers]``, scaled to 0..1 per list and retriever; 0 where it did not find the candidate."""
+def normalized(pool: FusionPool, rule: Normalization) -> Scores:
+    """Comparable scores, ``[candidates, retrievers]``, normalised per list and retriever."""
     values = np.zeros_like(pool.scores)
     for column in range(pool.scores.shape[1]):
         finite = np.flatnonzero(np.isfinite(pool.scores[:, column]))
         if len(finite) == 0:
             continue
-        owner, scores = pool.owner[finite], pool.scores[finite, column]
+        owner, scores, ranks = pool.owner[finite], pool.scores[finite, column], pool.ranks[finite, column]
         is_first = np.concatenate([[True], owner[1:] != owner[:-1]])
         begins, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
-        # by powers of two, which is exact, so that no difference overflows
+        count = np.diff(np.append(begins, len(owner)))
+        if rule == "rank":
+            values[finite, column] = 1.0 - (ranks - 1.0) / count[group]
+            continue
+        # by powers of two, which is exact, so that no difference overflows and no square underflows
         scores = np.ldexp(scores, -np.frexp(np.maximum.reduceat(np.abs(scores), begins))[1][group])
         low, high = np.minimum.reduceat(scores, begins)[group], np.maximum.reduceat(scores, begins)[group]
-        values[finite, column] = np.where(high > low, (scores - low) / np.where(high > low, high - low, 1.0), 1.0)
+        scaled = (scores - low) / np.where(high > low, high - low, 1.0)
+        if rule == "minmax":
+            values[finite, column] = np.where(high > low, scaled, 1.0)
+            continue
+        mean = (np.add.reduceat(scaled, begins) / count)[group]
+        deviation = np.sqrt(np.add.reduceat((scaled - mean) ** 2, begins) / count)[group]
+        z = np.where(high > low, (scaled - mean) / np.where(high > low, deviation, 1.0), 0.0)
+        lowest = np.zeros(int(pool.owner.max()) + 1)
+        lowest[owner[begins]] = np.minimum.reduceat(z, begins)
+        values[:, column] = lowest[pool.owner]
+        values[finite, column] = z
     return values
 
 

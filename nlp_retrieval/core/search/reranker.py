@@ -22,9 +22,10 @@ from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
 from nlp_retrieval.core.search.adapters import check_signature, read_lists
 from nlp_retrieval.core.search.expressions import Expression
+from nlp_retrieval.core.search.joining import FusionPool, normalized
 from nlp_retrieval.errors import EngineError, QueryError
 
-Blend = Literal["replace", "rank"]
+Blend = Literal["replace", "rank", "score"]
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -32,9 +33,10 @@ _LARGEST = float(np.finfo(np.float32).max)
 class BaseReranker(Component, Expression, ABC):
     """Reorders candidates against the original query.
 
-    ``blend`` says how the incoming ranking is used: ``"replace"`` it, or fuse with it by ``"rank"`` (reciprocal ranks); a
-    reranker offers it as a parameter of that name. By ``"rank"``, candidates that a reranker scores equally share the mean of
-    their ranks (Kendall, Biometrika 1945): it has no preference among them, and the incoming ranking decides.
+    ``blend`` says how the incoming ranking is used: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
+    by ``"score"`` (min-max normalised, added); a reranker offers it as a parameter of that name. By ``"rank"``, candidates
+    that a reranker scores equally share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
+    and the incoming ranking decides.
 
     A reranker defines ``score_pairs``. A subclass that defines ``rerank`` alone works too: see
     :mod:`nlp_retrieval.core.search.adapters`.
@@ -140,7 +142,12 @@ class BaseReranker(Component, Expression, ABC):
     def _blended(self, batch: Hits, scores: Scores) -> Scores:
         if self.blend == "replace":
             return scores
-        return reciprocal_ranks(batch.ranks) + reciprocal_ranks(_shared_ranks(batch, scores))
+        ranks = _shared_ranks(batch, scores)
+        if self.blend == "rank":
+            return reciprocal_ranks(batch.ranks) + reciprocal_ranks(ranks)
+        both, places = np.stack([batch.scores, scores], axis=1), np.stack([batch.ranks, ranks], axis=1)
+        blended: Scores = normalized(FusionPool(["incoming", "own"], batch.owner, both, places), "minmax").sum(axis=1)
+        return blended
 
 
 def _shared_ranks(batch: Hits, scores: Scores) -> Scores:

@@ -206,7 +206,7 @@ class MultiSignalReranker(BaseReranker):
         min_similarity: lowest score of a passage.
         n_per_document: most passages of one document.
         document_field: the metadata field with the document of a passage; passages without it are not counted.
-        blend: use of the incoming ranking: ``replace`` it, or fuse with it by ``rank``.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
         weights: those not given come from the ``profile``, or are ``described``: .25, .20, .30 and .25.
 
     Examples:

@@ -40,14 +40,21 @@ def plain_rerank(query, hits, blend):
     own = [own_score(query, hit.item) for hit in hits]
     if blend == "replace":
         final = own
-    else:
+    elif blend == "rank":
         ranks = [1 + sum(other > mine for other in own) + (own.count(mine) - 1) / 2 for mine in own]
         final = [1 / (61 + at) + 1 / (60 + ranks[at]) for at in range(len(hits))]
+    else:
+
+        def scaled(values):
+            low, high = min(values), max(values)
+            return [(value - low) / (high - low) if high > low else 1.0 for value in values]
+
+        final = [a + b for a, b in zip(scaled([hit.score for hit in hits]), scaled(own), strict=True)]
     order = sorted(range(len(hits)), key=lambda at: (-final[at], at))
     return [(hits[at].item.item_id, final[at]) for at in order]
 
 
-@pytest.mark.parametrize("blend", ["replace", "rank"])
+@pytest.mark.parametrize("blend", ["replace", "rank", "score"])
 @pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("seed", range(2))
 def test_reranking_is_what_a_loop_does(blend, batch_size, seed):
