@@ -210,7 +210,7 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
 
 def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ...]:
     if operator == "in":
-        if not isinstance(wanted, Iterable) or isinstance(wanted, str | bytes | Mapping):
+        if not isinstance(wanted, Iterable) or isinstance(wanted, str | bytes | Mapping) or getattr(wanted, "ndim", 1) == 0:
             raise QueryError(f"{where}: expected a list of values, found {shown(wanted)}")
         return tuple(_scalar(value, where) for value in wanted)
     if operator == "exists":

@@ -83,10 +83,13 @@ class ObjectEncoder(BaseEncoder):
     def encode_queries(self, queries: list[str]) -> Vectors:
         vectors = self.object.encode(queries)
         try:
-            return np.asarray(vectors, np.float32)
+            array = np.asarray(vectors, np.float32)
+            iter(array)  # None becomes an array of no dimension
         except (TypeError, ValueError) as error:
-            kind = f"{type(self.object).__name__}.encode"
-            raise ModelError(f"{kind} returned no array [texts, dimension] for {len(queries)} texts: {error}") from None
+            returned = f"{type(self.object).__name__}.encode returned {type(vectors).__name__}"
+            raise ModelError(f"{returned}, no array [texts, dimension] for {len(queries)} texts: {error}") from None
+        shape = len(queries), self.object.dimension
+        return array.reshape(shape) if array.ndim != 2 and array.size == shape[0] * shape[1] else array
 
     def encode_passages(self, passages: list[str]) -> Vectors:
         return self.encode_queries(passages)

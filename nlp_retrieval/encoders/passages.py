@@ -10,6 +10,7 @@ call goes on from the checkpoints; Ray does the blocks of a lost node again.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import multiprocessing
 import os
@@ -216,7 +217,8 @@ class ClusterPool(WorkerPool):
             if self._connected_here and address != "auto":  # or Ray would try for minutes, and then end this process
                 socket.create_connection((host, int(port)), 5.0).close()
             if self._connected_here:
-                self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+                with _handlers_kept():
+                    self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:  # a RuntimeError for other versions, and undocumented exceptions
             raise WorkerError(
                 f"the Ray cluster at {address} cannot be used ({first_line(error)}); start one with 'ray start --head'"
@@ -240,7 +242,23 @@ class ClusterPool(WorkerPool):
 
     def close(self) -> None:
         if self._connected_here:
-            self._ray.shutdown()
+            with _handlers_kept():
+                self._ray.shutdown()
+
+
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Keep what this process does at signals that end it, which Ray changes without Python's knowledge."""
+    numbers = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM)
+    actions = {int(number): ctypes.create_string_buffer(512) for number in numbers}  # more bytes than the struct has
+    sigaction = ctypes.CDLL(None).sigaction
+    for number, action in actions.items():
+        sigaction(number, None, action)
+    try:
+        yield
+    finally:
+        for number, action in actions.items():
+            sigaction(number, action, None)
 
 
 def pool_at_hand() -> WorkerPool | None:

@@ -183,4 +183,5 @@ def _fault(error: Exception) -> str:
         return "the file ends within the list: it is cut off; fetch it again"
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"not UTF-8; {SAVE_AS_UTF8}"
-    return f"not valid JSON: {message.splitlines()[0].partition(': ')[2]} Repair this entry (for NaN, write null)"
+    fault = message.splitlines()[0].partition(": ")[2].rstrip(".")
+    return f"not valid JSON: {fault}; repair this entry (NaN: null)"

@@ -110,7 +110,7 @@ def _ends_here(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _abbreviated(word: str, before: str, following: str) -> bool:
-    lower = re.split("['\u2019]", word)[-1].lower()  # "d'env. 300"
+    lower = re.sub(r"^\w+['\u2019](?=\w\w)", "", word).lower()  # "d'env. 300", and not "John's. 3"
     if len(word) > 1 and word.isupper() and "." not in word:
         return word in _WORDS["never last"]
     if lower in _WORDS["never last"] or (lower in _WORDS["before numbers"] and _NUMERAL.match(following)):

@@ -241,6 +241,7 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
         ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; did you mean 'gte'"),
         ({"year": None}, r'where\.year: null is not a value; \{"exists": false\}'),
         ({"year": {"in": 2015}}, r"where\.year\.in: expected a list of values, found 2015"),
+        ({"year": {"in": np.array(2015)}}, r"where\.year\.in: expected a list of values, found array\(2015\)"),
         ({"year": {"gte": math.nan}}, "nan is not a number to compare with"),
         ({"year": {"gt": False}}, "truth values have no order"),
         ({"or": []}, r"where\.or: expected a list of filters"),

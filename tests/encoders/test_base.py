@@ -62,9 +62,14 @@ def test_an_object_with_encode_and_a_dimension_is_an_encoder_wherever_one_is_ask
     signals = MultiSignalReranker(encoder=letters, word_vectors_weight=0, patterns_weight=0, fuzzy_weight=0)  # type: ignore[arg-type]
     assert Searcher(["bm25"], reranker=signals).index({"a": "krill"}, tmp_path / "words").n_items == 1
     assert Searcher(["bm25"], reranker=signals).open(tmp_path / "words").search("krill", 1)[0][0].item.item_id == "a"
+    for taken in (np.ones((2, 1, 26)), np.ones(52)):
+        letters.encode = lambda _, taken=taken: taken  # type: ignore[method-assign,misc]
+        assert searcher.index({"a": "x", "b": "y"}, tmp_path / f"{taken.ndim}").n_items == 2
     for returned, said in [
+        (None, r"Letters\.encode returned NoneType, no array \[texts, dimension\] for 2"),
+        (np.ones((26, 2)), r"returned an array \(26, 2\); an array \(2, dimension\) was expected"),
         (np.ones((1, 26)), r"returned an array \(1, 26\); an array \(2, dimension\) was expected"),
-        ([["a"]] * 2, r"Letters\.encode returned no array \[texts, dimension\] for 2 texts: could not convert"),
+        ([["a"]] * 2, r"Letters\.encode returned list, no array \[texts, dimension\] for 2 texts: could not convert"),
     ]:
         letters.encode = lambda _, returned=returned: returned  # type: ignore[method-assign,misc]
         with pytest.raises(ModelError, match=said):

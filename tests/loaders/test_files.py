@@ -56,7 +56,7 @@ def test_a_malformed_list_is_an_error_that_names_the_entry(write: Write, subtest
         ('{"a": 1}\n{"a": 2}', ": expected one JSON list ('['), found '{'; make a list of JSON lines by jq -s"),
         ('[{"a": 1},\n{"a": }]', ", entry 2: not valid JSON: unallowed token"),
         ('[{"a": 1},\n{"a": 2', ", entry 2: the file ends within the list: it is cut off; fetch it again"),
-        ("[1\n2]", ", entry 2: not valid JSON: after array element, I expect ',' or ']'"),
+        ("[1\n2]", ", entry 2: not valid JSON: after array element, I expect ',' or ']'; repair this"),
         ("[1, NaN]", ", entry 2: not valid JSON: invalid char in json text"),
         ("[1e999]", ", entry 1: not valid JSON: numeric (floating point) overflow"),
     ]:

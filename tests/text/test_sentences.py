@@ -34,6 +34,7 @@ def sentences(text: str) -> list[str]:
             "It is at 65° N.",
             "Ice is there.",
         ],
+        ["The idea was John's.", "3 people agreed.", "It was the EU's.", "II was next."],
         ["Prof. Dr. med. Kern kam am 1. Jan. 2020.", "Es waren rd. 2 Mio. Gäste.", "Es kostete 3 Mio.", "Die Stadt zahlt."],
     ],
 )

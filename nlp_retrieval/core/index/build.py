@@ -268,8 +268,8 @@ class IndexWriter:
 @contextmanager
 def writing(directory: Path) -> Iterator[IndexWriter]:
     """Be the only writer, and remove at the end what no manifest names; an interruption says what is left."""
-    before, is_new = manifest_state(directory), not directory.exists()
     with explained_writes(directory):
+        before, is_new = manifest_state(directory), not directory.exists()
         make_folder(directory)
         lock = FileLock(directory / _LOCK_FILE, timeout=0)
         try:

@@ -96,7 +96,7 @@ def drop_retriever(index: str | Path, name: str, retrievers: Iterable[BaseRetrie
             warning = f"{name} is dropped, and tables that it may have in a server are not: {error}"
             warnings.warn(warning, RetrievalWarning, stacklevel=2)
         publish_manifest(directory, manifest, manifest.corpus, list(by_name.values()))
-    return list(by_name)
+    return numbered_names(record.config["name"] for record in by_name.values())
 
 
 def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriever]:

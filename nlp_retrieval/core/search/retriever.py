@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, merge_subqueries, search_parts
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
+from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import add_note, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
@@ -140,9 +141,14 @@ class BaseRetriever(Builder, Expression, ABC):
             check_signature(cls, "index", "items", "output_path")
             check_signature(cls, "retrieve", "processed_queries", "output_path", "k")
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if cls.has_index and cls.load is BaseRetriever.load and cls.load_segments is BaseRetriever.load_segments:
+            raise ConfigurationError(f"{cls.__name__} defines neither load nor load_segments, to open its index; define one")
+        return super().__new__(cls, *args, **kwargs)
+
     def load(self, folder: Path) -> None:
         """Open the output of ``build`` for searching. Called once, on a copy of this retriever that serves one index."""
-        raise EngineError(f"{type(self).__name__} defines neither load nor load_segments, and cannot open {folder}; define one")
+        raise NotImplementedError
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
@@ -214,6 +220,7 @@ class BaseRetriever(Builder, Expression, ABC):
 
     def index(self, items: Items, output_path: str | Path, *, replace: bool = False) -> IndexReport:
         """Index items into a directory, which retrievers of the same items share; see :meth:`BaseSearcher.index`."""
+        require_distinct_names(self)
         return build_index(items, output_path, with_parts([self]), replace=replace)
 
     def retrieve(

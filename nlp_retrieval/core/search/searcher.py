@@ -19,7 +19,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
-from nlp_retrieval.core.components.registry import ByName, labelled, numbered_names, resolve_components
+from nlp_retrieval.core.components.registry import ByName, labelled, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import changed_context, encoding_once, record_steps, search_context, search_steps
 from nlp_retrieval.core.explanation import Explanation
@@ -110,6 +110,7 @@ class Searcher(BaseSearcher, Expression):
         reserved = {"process", "fuse", "fusion", "items"} if isinstance(resolved["retrievers"], Mapping) else set()
         if twice := self.retrievers.keys() & (reserved | self.rerankers.keys()):
             raise ConfigurationError(f"Searcher: {min(twice)!r} is the name of another stage; give the retriever another label")
+        require_distinct_names(self)
         # equal configurations are equal, however they are written
         settled = {"reranker": self.reranker, "depth": self.depth} | ({"fusion": self.fusion} if several else {})
         self._arguments |= {key: value for key, value in settled.items() if key in self._arguments or key == "fusion"}

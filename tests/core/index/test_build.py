@@ -17,6 +17,7 @@ from nlp_retrieval.errors import (
     IndexDamagedError,
     IndexMismatchError,
     IndexMissingError,
+    IndexWriteError,
 )
 
 ALPHA = documents(["alpha one", "alpha beta", "gamma"])
@@ -122,6 +123,11 @@ def test_other_items_take_the_place_when_they_are_to_replace(built):
 
 
 # builds that break
+
+
+def test_a_name_that_no_folder_can_have_is_an_error_of_writing(tmp_path):
+    with pytest.raises(IndexWriteError, match="File name too long; choose another path"):
+        TermCount().index(ALPHA, tmp_path / ("a" * 300))
 
 
 @pytest.mark.parametrize("engine", [Fails, Interrupted])

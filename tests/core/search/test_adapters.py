@@ -103,6 +103,14 @@ def test_another_signature_is_refused_when_the_class_is_defined():
         def rerank(self, nlqs, results, k=10, alpha=0.5): ...
 
 
+def test_a_retriever_that_opens_nothing_is_refused_before_it_builds():
+    class Closed(BaseRetriever):
+        build = search_batch = None
+
+    with pytest.raises(ConfigurationError, match="Closed defines neither load nor load_segments"):
+        Closed()
+
+
 def test_what_cannot_index_leaves_no_index_and_what_can_does_it_once(tmp_path):
     times = []
 

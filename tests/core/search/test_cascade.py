@@ -108,12 +108,17 @@ class Special(Searcher):
     name = "special"
 
 
+class Other(Bm25Retriever):
+    name = "bm25"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"depth": {"term": 3}}, r"no retriever or reranker 'term'; did you mean 'terms'"),
         ({"reranker": Brief() % 5, "depth": {"brief": 3}}, r"'brief' has two depths, 3 and % 5"),
         ({"retrievers": [Special(["bm25"])]}, r"retrievers: 'special' cannot be one; of searchers, only a Searcher can"),
+        ({"retrievers": [Other()]}, r"test_cascade:Other is called 'bm25', as .*Bm25Retriever is, .* a name of its own"),
         ({"reranker": [{"name": "overlap", "depth": 5}]}, r"reranker\[0\]: overlap has no parameter 'depth'"),
     ],
 )
