@@ -132,7 +132,7 @@ class HttpEncoder(BaseEncoder):
         folder = cache_folder() / "vectors" if cache_dir is None else expanded(cache_dir)
         self._stored = ContentCache(folder, ".vector", "vectors of the endpoint", durable=False)
         self._lock = Lock()
-        self._learnt = dimension or int.from_bytes(self._stored.find(self._key_of(None)) or b"", "little") or None
+        self._learnt = dimension
 
     def check_ready(self) -> None:
         self._calls.check_ready()
@@ -181,12 +181,10 @@ class HttpEncoder(BaseEncoder):
         count(self._counter, CallCounts(tokens_in=answer.tokens))
         dimension = answer.vectors.shape[1]
         if (before := self._dimension(dimension)) != dimension:
-            if self.dimension is None:  # from now on, what was kept of the other dimension is asked for again
-                self._learnt = dimension
-                self._stored.keep(self._key_of(None), dimension.to_bytes(_TOKENS, "little"))
             raise ModelError(
                 f"{self.base_url}: {self.model} gave vectors of dimension {dimension}, where dimension= or the vectors before "
-                f"(kept in {self._stored.folder}) say {before}; index again if {dimension} is right, or name what was meant"
+                f"(kept in {self._stored.folder}) say {before}; if {dimension} is right, pass "
+                f"dimension={dimension} or another cache_dir, and index again"
             )
         for text, vector, tokens in zip(texts, answer.vectors, _shares(answer.tokens, texts), strict=True):
             key = self._key_of(text)
@@ -204,7 +202,7 @@ class HttpEncoder(BaseEncoder):
         vector = np.frombuffer(content, "<f4", offset=_TOKENS).astype(np.float32)
         return Embedded(vector, int.from_bytes(content[:_TOKENS], "little"))
 
-    def _key_of(self, text: str | None) -> bytes:
+    def _key_of(self, text: str) -> bytes:
         return digest_of_key([{"url": self.base_url} | self.settings, text])
 
     def _dimension(self, dimension: int) -> int:

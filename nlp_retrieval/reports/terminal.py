@@ -10,6 +10,7 @@ from textwrap import wrap
 from rich.box import ASCII2, SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -25,6 +26,7 @@ from nlp_retrieval.evaluation.ranking_difference import (
 )
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import (
+    ABSENT,
     ALPHA,
     BETTER,
     MARK,
@@ -161,6 +163,7 @@ def _signal_text(signal: SignalMove) -> str:
 
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING, _FEWEST_BESIDE_AXES = 13, 16, 10, 3
+_IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": " ", ABSENT: "-", BETTER: "+", WORSE: "-", MARK: "#"})
 _STYLE_OF = {"better": "green", "worse": "red", "": ""}
 
 _Shown = tuple[Column, str]
@@ -175,6 +178,10 @@ class SummaryTable:
     whole: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, *rest in console.render(Group(*self._parts(console, options)), options):
+            yield Segment(text.translate(_IN_ASCII) if options.ascii_only else text, *rest)
+
+    def _parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         view, dim, bold = self.view, *(("dim", "bold") if console.is_terminal else ("", ""))
         if sentence := headline(view.report):
             yield Text(sentence, bold)

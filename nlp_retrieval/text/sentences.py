@@ -113,14 +113,17 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
     lower = re.sub(r"^\w+['\u2019](?=\w\w)", "", word).lower()  # "d'env. 300", and not "John's. 3"
     if len(word) > 1 and word.isupper() and "." not in word:
         return word in _WORDS["never last"]
-    if lower in _WORDS["never last"] or (lower in _WORDS["before numbers"] and _NUMERAL.match(following)):
+    forms = {word, lower}
+    if lower in _WORDS["never last"] or word in _WORDS["as written"]:
+        return True
+    if forms & _WORDS["before numbers"] and _NUMERAL.match(following):
         return True
     if word.isdigit():
         return len(word) <= 2 and following in _WORDS["after ordinals"]
     dotted = "." in word and all(len(part) <= 2 for part in word.split(".")) and not word.replace(".", "").isdigit()
     if len(word) == 1 and word.isupper():
         return following not in _WORDS["first words"] and _names(before)
-    if lower in _WORDS["sometimes last"] or dotted:
+    if forms & _WORDS["sometimes last"] or dotted:
         return following not in _WORDS["first words"]
     return len(word) == 1 and word.isalpha() and len(following) == 1  # "z. B."
 

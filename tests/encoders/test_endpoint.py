@@ -185,13 +185,18 @@ def test_an_answer_that_is_none_is_an_error_that_says_why_and_nothing_is_kept(ma
             assert not (tmp_path / "kept").exists()
 
 
-def test_a_dimension_that_changes_is_an_error_once_and_then_what_was_kept_of_the_other_is_asked_for_again(make, server):
+def test_another_dimension_is_an_error_that_keeps_nothing_until_it_is_named(make, server):
     first = make(batch_size=2, calls_at_once=1)
-    server.answer = lambda body: embedded(body, 16 + (len(server.bodies) > 2))
-    with pytest.raises(ModelError, match=r"gave vectors of dimension 17, where .*kept in .* say 16; index again if 17 is"):
+    server.answer = lambda body: embedded(body, 16 + (len(server.bodies) == 3))
+    with pytest.raises(ModelError, match=r"gave vectors of dimension 17, where .*kept in .* say 16; .* pass dimension=17"):
         first.encode_passages(TEXTS)
-    for asked in (first, make()):
-        assert asked.encode_passages(TEXTS).shape == (len(TEXTS), 17)
+    for asked in (first, make()):  # one odd answer
+        assert asked.encode_passages(TEXTS).shape == (len(TEXTS), 16)
+    server.answer = lambda body: embedded(body, 17)
+    with pytest.raises(ModelError, match="pass dimension=17"):
+        make().encode_passages([*TEXTS, "a new one"])
+    for dimension in (17, None):  # another model
+        assert make(dimension=dimension).encode_passages(TEXTS).shape == (len(TEXTS), 17)
 
 
 # as a part

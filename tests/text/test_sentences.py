@@ -35,6 +35,7 @@ def sentences(text: str) -> list[str]:
             "Ice is there.",
         ],
         ["The idea was John's.", "3 people agreed.", "It was the EU's.", "II was next."],
+        ["He lives at 5th Rd.", "12 people do.", "Three had MM.", "Next came Phil.", "Walls of 10 ft.", "Workers came."],
         ["Prof. Dr. med. Kern kam am 1. Jan. 2020.", "Es waren rd. 2 Mio. Gäste.", "Es kostete 3 Mio.", "Die Stadt zahlt."],
     ],
 )

@@ -95,7 +95,9 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
             raw = file.open("rb")
             head = raw.peek(16)
     except FileNotFoundError:
-        raise SourceError(f"{path}: no such file in {str(file.parent.absolute())!r}; check the path") from None
+        folder = file.parent.absolute()
+        place = f" in {str(folder)!r}" if folder.is_dir() else f", nor a folder {str(folder)!r}"
+        raise SourceError(f"{path}: no such file{place}; check the path") from None
     except (OSError, ValueError) as error:
         cure = "pass the path of a file in it" if isinstance(error, IsADirectoryError) else "check the path"
         raise SourceError(f"{path}: cannot be opened: {getattr(error, 'strerror', None) or error}; {cure}") from error

@@ -213,6 +213,11 @@ class BaseRetriever(Builder, Expression, ABC):
             if not self.survives_fork:
                 raise forked(f"{self.name}'s index", self._process)
 
+    @property
+    def explains(self) -> bool:
+        """Return whether :meth:`explain` is available."""
+        return type(self).explain is not BaseRetriever.explain
+
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         """Explain why an opened retriever found the items in these rows; None for an item without an explanation."""
         del query, items

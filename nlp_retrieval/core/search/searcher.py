@@ -257,8 +257,10 @@ class Searcher(BaseSearcher, Expression):
 
     def reasons(self, opened: OpenedRetrievers, nlq: str, rows: Rows) -> list[dict[str, Explanation]]:
         """Return the strongest explanation by each retriever of why the items in these rows were found."""
-        subqueries = [nlq] if self.processor is None else check_processed(self.processor.process([nlq]), 1)[0]
         explanations: list[dict[str, Explanation]] = [{} for _ in rows]
+        if not any(retriever.explains for retriever in opened.retrievers.values()):
+            return explanations  # a processor may ask a language model
+        subqueries = [nlq] if self.processor is None else check_processed(self.processor.process([nlq]), 1)[0]
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:
@@ -340,6 +342,10 @@ class SearcherRetriever(BaseRetriever):
         # it is one stage of the outer search, which notes what finds nothing
         with changed_context(seconds=None, notes_empty=False):
             return self.searcher.candidates(self._inner, queries, k, allowed)
+
+    @property
+    def explains(self) -> bool:
+        return any(retriever.explains for retriever in self.parts())
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         del items

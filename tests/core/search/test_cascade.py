@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.engines import Brief, TermCount, TermShare, documents
+from core.engines import Brief, SplitAt, TermCount, TermShare, documents
 from core.ranked import batch_of, ranked_lists
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.models import SearchableItem
@@ -178,3 +178,11 @@ def test_it_explains_by_its_strongest_reason(tmp_path):
     assert len(reasons) == 2
     for hit, by_label in zip(found, outer.explain("red fox", found), strict=True):
         assert by_label["searcher"] == reasons[hit.item.item_id]
+
+
+def test_without_a_retriever_that_explains_no_query_is_processed_again(path, monkeypatch):
+    searcher = Searcher([Searcher([TermCount()])], processor=SplitAt())
+    searcher.open(path)
+    (hits,) = searcher.search("alpha", 2)
+    monkeypatch.setattr(SplitAt, "process", None)
+    assert searcher.explain("alpha", hits) == [{}, {}]

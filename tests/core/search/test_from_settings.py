@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -120,8 +121,9 @@ def test_a_configuration_that_is_none_is_told(config, said):
     with pytest.raises(ConfigurationError) as caught:
         Searcher.from_config(config)
     assert said in str(caught.value)
-    with pytest.raises(SourceError, match="no such file"):
-        Searcher.from_config("nowhere.yaml")
+    for path, where in (("nowhere.yaml", f"no such file in '{Path.cwd()}'"), ("/no/x.yaml", "no such file, nor a folder '/no';")):
+        with pytest.raises(SourceError, match=where):
+            Searcher.from_config(path)
 
 
 def test_a_secret_is_not_written_into_a_configuration():
