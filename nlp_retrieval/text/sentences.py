@@ -114,9 +114,8 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
     if len(word) > 1 and word.isupper() and "." not in word:
         return word in _WORDS["never last"]
     forms = {word, lower}
-    if lower in _WORDS["never last"] or word in _WORDS["as written"]:
-        return True
-    if forms & _WORDS["before numbers"] and _NUMERAL.match(following):
+    always = lower in _WORDS["never last"] or word in _WORDS["as written"]
+    if always or (forms & _WORDS["before numbers"] and _NUMERAL.match(following)):
         return True
     if word.isdigit():
         return len(word) <= 2 and following in _WORDS["after ordinals"]

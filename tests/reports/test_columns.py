@@ -72,3 +72,10 @@ def test_axes_of_a_grid_are_columns_in_place_of_names() -> None:
     assert rows == [["sum", "60"], ["rrf", "60"], ["sum", "10"], ["rrf", "10"], ["bm25", "*"]]
     assert "fusion" in text
     assert "sum, k=60" in " ".join(printed(with_grid(report, values), 30).split()), "there is no room for axes"
+
+
+def test_a_terminal_of_ascii_gets_marks_of_ascii():
+    file = io.TextIOWrapper(io.BytesIO(), "ascii", errors="strict", write_through=True)
+    Console(file=file, width=100).print(SummaryTable(view_of(usual_report())))
+    text = file.buffer.getvalue().decode()
+    assert all(said in text for said in ("|  31.0#|", "|  24.0 |", "# Pareto front"))
