@@ -58,6 +58,7 @@ _INPUT = re.compile(r"\\input[ \t]{1,5}([\w./-]{1,200})")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 _UNREAD = re.compile(
     r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
+    r"|(?<=\\\\)\*?[ \t]{0,9}\[[-+]?[0-9.]{0,9}\s?(?:bp|cm|em|ex|in|mm|pc|pt|\\[A-Za-z]{2,30})\s?\]"
     r"|\\[egx]?def\\[A-Za-z@]{1,40}[#0-9]{0,20}\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}",
     re.DOTALL,
 )

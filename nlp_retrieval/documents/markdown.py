@@ -34,7 +34,9 @@ _DEEPEST = 100  # nested quotes, and half as many lists; the parser recurses int
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(\n.*\n)[ \t]*\1\s*", re.IGNORECASE | re.DOTALL)
-_NEVER_CLOSED = re.compile(r"\s*<(?:!--(?!.*-->)|(script|pre|style|textarea)\b(?!.*</\1>))", re.IGNORECASE | re.DOTALL)
+_NEVER_CLOSED = re.compile(
+    r"(?is)\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(script|pre|style|textarea)\b(?!.*</\1>))"
+)
 _MOST_UNCLOSED = 9
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10

@@ -170,6 +170,8 @@ def read_file(path: Path, follow_link: bool) -> bytes:
         b'Krill.'
     """
     shown = printable(str(path))
+    if path.is_dir():
+        raise SourceError(f"{shown}: this is a folder; pass the path of a file in it")
     try:
         with open_regular(path, 0 if follow_link else os.O_NOFOLLOW) as file:
             data = file.read(LARGEST_FILE + 1)

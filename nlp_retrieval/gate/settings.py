@@ -26,10 +26,10 @@ def _margins(value: object) -> dict[str, float]:
         raise ConfigurationError(f"margins={value!r}: expected measures with an acceptable loss; write {{ndcg@10: 0.02}}")
     margins = {}
     for name, margin in value.items():
-        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 3e-6 <= margin < 1:
             raise ConfigurationError(
-                f"margins: {name} has {margin!r}, and it must be above 0 and below 1: no number of queries shows that "
-                "nothing at all was lost"
+                f"margins: {name} has {margin!r}, and it must be at least 0.000003 and below 1: a million queries show no "
+                "smaller loss"
             )
         (measure,) = map(str, read_measures([str(name)]))
         if measure in margins:

@@ -52,6 +52,8 @@ class ServiceSettings:
     record: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ConfigurationError(f"threads={self.threads}: take at least 1")
         for name in self.allowed_hosts:
             if not (re.fullmatch("[A-Za-z0-9._-]+", name) or is_address(name)):
                 raise ConfigurationError(

@@ -71,6 +71,8 @@ def notes_of(document: Document) -> list[str]:
             r"\ang{45;30;10}, \SI{5}{\metre\tothe{3}}, \si{\per\raiseto{2}\second}, \qtyproduct{2x3}{\m}.",
             "45°30\u203210\u2033, 5 m³, /s², 2 \u00d7 3 m.",
         ),
+        ("a.tex", "\\begin{tabular}{ll}a & b \\\\\n[12] & c \\\\ [0.5ex] d & 1\\end{tabular}", "a | b\n[12] | c\nd | 1"),
+        ("a.tex", "One \\\\*[-2pt] two \\\\\n[Frisch 1965] three.", "One \ntwo \n[Frisch 1965] three."),
         ("a.tex", r"Of \lstinline|x_y|, \lstinline[language=C]{a % $b} and \verb|x_y|.", "Of x_y, a % $b and x_y."),
         (
             "a.tex",
@@ -84,6 +86,8 @@ def notes_of(document: Document) -> list[str]:
         ),
         ("a.md", "```markdown\n# Bees\n\nThey dance.\n```\n", "Bees\n\nThey dance."),
         ("a.md", "Bees dance.\n\n<!-- todo\n\nAnts do not.", "Bees dance.\n\n<!-- todo\n\nAnts do not."),
+        ("a.md", "Bees dance.\n\n<![CDATA[ [1]\n\nAnts do not.", "Bees dance.\n\n<![CDATA[ [1]\n\nAnts do not."),
+        ("a.md", "Bees dance.\n\n<?php echo\n\nAnts do not.", "Bees dance.\n\n<?php echo\n\nAnts do not."),
         ("a.md", "Bees dance.\n\n```\n\nAnts do not.", "Bees dance.\n\nAnts do not."),
         ("a.md", "Bees:\n\n```\na = b\n```\n", "Bees:\n\na = b"),
         ("a.md", "It has ~~2~~ 22 stops, <del>3</del>4 lines.", "It has 22 stops, 4 lines."),

@@ -237,6 +237,8 @@ def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: G
             act(Gate(GateSettings(accepted.baseline, asked, accepted.margins), searcher(tmp_path / "gone")))
     with pytest.raises(ConfigurationError, match=r"'nDCG@10' is ndcg@10, which has a margin already"):
         replace(accepted, margins={"ndcg@10": 0.02, "nDCG@10": 0.5})
+    with pytest.raises(ConfigurationError, match=r"ndcg@10 has 1e-300, and it must be at least 0\.000003"):
+        replace(accepted, margins={"ndcg@10": 1e-300})
     with pytest.raises(ConfigurationError, match="the gate has no margins"):
         Gate(GateSettings(tmp_path / "no.jsonl", accepted.query_loader), searcher(tmp_path / "gone"))
     blind = GateSettings(tmp_path / "blind.jsonl", asked)

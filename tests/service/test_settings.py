@@ -31,6 +31,8 @@ def test_nobody_listens_to_others_without_a_token(subtests):
     for host in ("", "\0", "no such name", "999.1.1.1", "\udcff"):
         with subtests.test(ascii(host)), pytest.raises(ConfigurationError, match="host"):
             ServiceSettings(host)
+    with pytest.raises(ConfigurationError, match="threads=0: take at least 1"):
+        ServiceSettings(threads=0)
 
 
 ERRORS = [

@@ -28,8 +28,10 @@ def read_report_file(path: Path) -> Document:
     data, suffix = read_file(path, follow_link=True), path.suffix.lower()
     if data.startswith(b"PK\x03\x04") or suffix in (".docx", ".docm", ".dotx"):
         kind = "docx"
+    elif data.startswith((b"%PDF-", b"\xd0\xcf\x11\xe0", b"{\\rtf")):  # only the first of these is read
+        kind = "pdf"
     else:
-        kind = "pdf" if data.startswith(b"%PDF-") else _SUFFIXES.get(suffix, "markdown")
+        kind = _SUFFIXES.get(suffix, "markdown")
     return _read(data, kind, printable(str(path)))
 
 
@@ -40,7 +42,7 @@ def read_text(text: str, kind: ReportFormat = "markdown") -> Document:
 
 def _read(data: bytes, kind: str, where: str) -> Document:
     """Read a report; a page is called by its first heading, rather than by what a browser shows above its window."""
-    if kind == "markdown" and not data.startswith((b"\xd0\xcf\x11\xe0", b"{\\rtf")):
+    if kind == "markdown":
         return read_markdown(decode_text(data, where=where), where)
     report = read_document(data, where, kind=kind)
     if kind != "html":

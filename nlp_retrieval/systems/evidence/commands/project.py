@@ -66,12 +66,12 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
     return EvidenceIndex(project)
 
 
-def existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
-    """Return the index of a project that has sources; a ``SourceError`` if it has none."""
+def existing_project(project: Path, retrievers: list[str] | None, *, may_be_emptied: bool = False) -> EvidenceIndex:
+    """Return the index of a project that has sources, or whose sources were all deleted; a ``SourceError`` if it has none."""
     from nlp_retrieval.errors import SourceError
 
     index = open_project(project, retrievers)
-    if not index.sources():
+    if not index.sources() and not (may_be_emptied and index.has_deleted):
         raise SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
     return index
 

@@ -74,7 +74,7 @@ def audit(
     )
     from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, check_references
 
-    index = existing_project(project, retriever)
+    index = existing_project(project, retriever, may_be_emptied=True)
     written = [path for path in (html, json_file) if path is not None]
     for path in written:
         check_folder_for_output(path.parent)
@@ -153,7 +153,7 @@ def review(
     decisions = [decision for decision, chosen in asked.items() if chosen]
     if len(decisions) != bool(citations):
         raise ConfigurationError("a review needs numbers of citations, and one of --accept, --reject and --undo")
-    index = existing_project(project, retriever)
+    index = existing_project(project, retriever, may_be_emptied=True)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
     read = auditor.located(read_cited_report(report, bibliography))
     for said in read.notes:

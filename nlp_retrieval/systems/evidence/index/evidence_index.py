@@ -333,6 +333,11 @@ class EvidenceIndex:
         """Return whether there was a source under this URL that was deleted."""
         return not self._store.deleted().isdisjoint(_canonical([url]))
 
+    @property
+    def has_deleted(self) -> bool:
+        """Return whether there is a URL whose source was deleted."""
+        return bool(self._store.deleted())
+
     def source(self, url: str) -> SourceVersion | None:
         """Return the newest version of the source under a URL, in any of its forms; None if there is none."""
         return next(reversed(self.versions(url)), None)

@@ -122,10 +122,12 @@ def _host(host: str, url: str) -> str:
     """Return a host in one spelling."""
     host = host.removesuffix(".")
     if not host.isascii():
-        import idna
-
         try:
+            import idna
+
             host = idna.encode(host, uts46=True).decode().removesuffix(".")
+        except ImportError:
+            raise DependencyError(f"comparing URLs needs idna: {install('evidence')}") from None
         except (idna.IDNAError, UnicodeError) as error:
             raise _refused(url, f"its host is not a domain name ({error})") from None
     if ":" in host:

@@ -19,8 +19,9 @@ from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, We
 
 try:
     import httpcore2
-except ImportError:
-    raise DependencyError(f"fetching over HTTP needs httpcore2: {install('research')}") from None
+    import protego  # noqa: F401 -- what fetches pages needs it too
+except ImportError as error:
+    raise DependencyError(f"fetching over HTTP needs httpcore2 and protego: {install('research')} ({error})") from None
 
 
 # Only addresses on the public internet, by IANA's registries: Python's own ``is_global`` has changed between versions.

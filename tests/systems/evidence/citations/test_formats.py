@@ -192,13 +192,6 @@ def test_html_is_read() -> None:
     assert "hidden" in report.notes[0]
 
 
-def test_a_range_of_links_of_html_cites_all_between() -> None:
-    text = '<p>Bees dance<sup><a href="#r1">[1]</a>\u2013<a href="#r3">[3]</a></sup>.</p><h2>References</h2><ol>'
-    text += "".join(f'<li id="r{number}">Work {number}. https://e.example/{number}</li>' for number in "123") + "</ol>"
-    report = read_report(read_text(text, "html"))
-    assert [(one.mark, one.sentence) for one in report.citations] == [(mark, "Bees dance.") for mark in "123"]
-
-
 def test_a_list_of_references_is_known_by_its_class_and_bare_addresses_stay_as_written() -> None:
     entries = f"<div>[1] Roe. Ants. {ANTS}</div><div>[2] Frisch. Bees. {DANCE}</div>"
     page = f'<p>Ants run [1]. Bees dance [2].</p><div class="csl-bib-body">{entries}</div>'
@@ -299,6 +292,9 @@ def test_a_report_in_another_format_is_refused_with_its_cure(name: str, data: by
     (tmp_path / name).write_bytes(data)
     with pytest.raises(SourceError, match=said):
         read_report_file(tmp_path / name)
+    with pytest.raises(SourceError, match="this is a folder; pass the path of a file in it"):
+        read_report_file(tmp_path)
+    assert "rtf" in read_text(r"{\rtf Bees dance").text
 
 
 ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'

@@ -56,21 +56,6 @@ STYLES = {
         "Bees dance [1 and 2]. Ants [1 to 3], [1, 2, and 3] do not [1~2] in Ref. 3.",
         [(mark, "Bees dance.") for mark in "12"] + [(mark, "Ants do not in.") for mark in "123123123"],
     ),
-    "in a list of points": (
-        "- **Bees:** they dance [1].\n- Ants do not [2]\n  1. Nor wasps [3]",
-        [
-            ("1", "Bees: they dance."),
-            ("2", "Ants do not"),
-            ("3", "Nor wasps"),
-        ],
-    ),
-    "in a table": (
-        "| Animal | Dances | Source |\n|--|--|--|\n| Bee | yes | [1] |\n| Ant | no [2] | |",
-        [
-            ("1", "Animal: Bee; Dances: yes"),
-            ("2", "Animal: Ant; Dances: no"),
-        ],
-    ),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
     "of tasks": ("- [x] Bees dance [1].\n- [ ] Ants do not [2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "raised by carets": (

@@ -69,6 +69,10 @@ def test_a_source_is_deleted_by_any_form_of_its_url_and_all_of_them_or_none(tmp_
     assert (done.returncode, done.stderr) == (0, "1 version deleted; 1 text left in project\n")
     audit = run("evidence", "audit", "project", "report.md", folder=tmp_path, COLUMNS="120")
     assert "deleted source" in audit.stdout
+    run("evidence", "delete", "project", SOURCES[1]["url"], folder=tmp_path)
+    for words, code in ((("audit", "--fail-on", "review"), 1), (("review",), 0)):
+        emptied = run("evidence", words[0], "project", "report.md", *words[1:], folder=tmp_path, COLUMNS="120")
+        assert (emptied.returncode, "deleted source" in emptied.stdout) == (code, True), emptied.stderr
 
 
 def test_passages_are_printed_with_title_grade_and_url(world: Path) -> None:

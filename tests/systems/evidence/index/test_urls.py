@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import InputError
+from nlp_retrieval.errors import DependencyError, InputError
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, registrable_domain
+from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher
 
 PAGE = "https://example.org/a/b?x=1&y=2"
 
@@ -71,6 +73,15 @@ def test_the_message_says_what_to_write_and_no_password():
     with pytest.raises(InputError) as raised:
         canonical_url("https://me:hunter2@example.org/")
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_package_that_is_missing_is_named_with_its_cure(monkeypatch):
+    monkeypatch.delitem(sys.modules, "nlp_retrieval.systems.evidence.web_research.connections", raising=False)
+    attempts = {"idna": lambda: canonical_url("https://bücher.example"), "protego": lambda: HttpFetcher().fetch(PAGE)}
+    for package, attempt in attempts.items():
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(DependencyError, match=rf"needs .*{package}: pip install"):
+            attempt()
 
 
 @given(
