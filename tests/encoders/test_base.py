@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
-from named_models import NAMED
 
-from nlp_retrieval import FaissRetriever, MultiSignalReranker, SearchableItem, Searcher, SentenceTransformerEncoder
+from nlp_retrieval import FaissRetriever, MultiSignalReranker, Searcher
 from nlp_retrieval.encoders.base import checked_tokens, checked_vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
@@ -78,13 +77,3 @@ def test_an_object_with_encode_and_a_dimension_is_an_encoder_wherever_one_is_ask
         searcher.to_config()
     with pytest.raises(ConfigurationError, match=r"an object with encode\(texts\) and dimension"):
         FaissRetriever(object())  # type: ignore[arg-type]
-
-
-def test_another_prompt_of_queries_encodes_no_passage_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = NAMED["encoder"]
-    kind.save(tmp_path / "model", 0)
-    items = [SearchableItem(item_id=text, content=text) for text in TEXTS]
-    FaissRetriever(SentenceTransformerEncoder(str(tmp_path / "model"))).index(items, tmp_path / "index")
-    monkeypatch.setattr(SentenceTransformerEncoder, "encode_passages", lambda *_: pytest.fail("a passage is encoded again"))
-    other = FaissRetriever(SentenceTransformerEncoder(str(tmp_path / "model"), query_prompt="red "))
-    assert other.retrieve([["fox"]], tmp_path / "index", 1)[0][0].item.item_id == "red fox"

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.components.registry import (
-    build,
-    component_class,
-    names,
-    registered,
-)
+from nlp_retrieval.core.components.registry import build, component_class, names, registered
 from nlp_retrieval.errors import ConfigurationError
 
 ENGINES = "core.engines"

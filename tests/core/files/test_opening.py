@@ -10,11 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlp_retrieval import (
-    Bm25Retriever,
-    JsonlLoader,
-    Searcher,
-)
+from nlp_retrieval import Bm25Retriever, JsonlLoader, Searcher
 from nlp_retrieval.core import write_output
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.files.opening import open_regular

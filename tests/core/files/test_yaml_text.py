@@ -59,14 +59,7 @@ def test_json_is_held_to_the_same_rules_and_its_whole_numbers_are_exact(tmp_path
         read_yaml(path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a: [1\nb: 2\n",
-        "a: *none\n",
-        "[" * 1_000_000,
-    ],
-)
+@pytest.mark.parametrize("text", ["a: [1\nb: 2\n", "a: *none\n", "[" * 1_000_000])
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml"):
         read(text)

@@ -158,9 +158,6 @@ def test_a_retriever_that_searches_alone_holds_one_generation_only(path):
     assert names(path) == named_by_manifest(path)
 
 
-# what is not ours
-
-
 # damage
 
 
@@ -207,15 +204,7 @@ def rewrite(path: Path, change) -> None:
     (path / MANIFEST_FILE).write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "{}",
-        "[" * 100_000,
-        '{"checksum":"x","a":NaN}',
-    ],
-)
+@pytest.mark.parametrize("content", ["", "{}", "[" * 100_000, '{"checksum":"x","a":NaN}'])
 def test_what_is_no_manifest_is_damage_that_replace_cures(built, content):
     (built / MANIFEST_FILE).write_text(content, "latin-1")
     with pytest.raises(IndexDamagedError, match=r"manifest\.json"):
@@ -239,8 +228,7 @@ def test_every_flipped_byte_of_a_manifest_is_damage(built):
 
 
 def test_an_index_of_another_version_is_to_be_built_again(built):
-    written = 99
-    rewrite(built, lambda content: content.update(format=written))
+    rewrite(built, lambda content: content.update(format=99))
     with pytest.raises(IndexDamagedError, match=r"made by another version .*; index again with replace=True"):
         found(built)
     TermCount().index(ALPHA, built, replace=True)

@@ -91,11 +91,6 @@ def test_another_signature_is_refused_when_the_class_is_defined():
 
     with pytest.raises(ConfigurationError, match=r"further parameters need a default"):
 
-        class More(BaseReranker):
-            def rerank(self, nlqs, results, k, alpha): ...
-
-    with pytest.raises(ConfigurationError, match=r"further parameters need a default"):
-
         class ByName(BaseReranker):
             def rerank(self, nlqs, results, k, *, alpha): ...
 

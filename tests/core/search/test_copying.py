@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from damage.collection import QUERIES, pages, retrievers
@@ -46,11 +44,7 @@ copied_both_ways = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES
 @pytest.mark.parametrize("label", mostly_soaked(["hybrid", *retrievers()], 3))
 def test_a_copy_of_an_opened_searcher_searches_the_same_index(label, copied, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
-    check_copied(hybrid() if label == "hybrid" else Searcher([retrievers()[label]]), copied, tmp_path)
-
-
-def check_copied(searcher: Searcher, copied: Callable[[Searcher], Searcher], tmp_path: Path) -> None:
-    """Check that a copy of an opened searcher is its equal and finds what it finds."""
+    searcher = hybrid() if label == "hybrid" else Searcher([retrievers()[label]])
     searcher.index(pages(), tmp_path / "index")
     other = copied(searcher)
     assert other == searcher

@@ -73,11 +73,6 @@ TITLED = [
     ],
 )
 def test_parts_given_by_name_are_those_made_by_hand(named, by_hand):
-    check_parts(named, by_hand)
-
-
-def check_parts(named, by_hand):
-    """Check that what was made of names is what was made by hand."""
     assert named == by_hand
     assert named.config == by_hand.config
     assert repr(named) == repr(by_hand)
@@ -93,11 +88,6 @@ SEARCHERS = [
 
 @pytest.mark.parametrize("searcher", SEARCHERS, ids=lambda one: f"{one.name}-{len(one.config['retrievers'])}")
 def test_a_searcher_is_made_again_of_its_configuration(searcher, tmp_path):
-    check_made_again(searcher, tmp_path)
-
-
-def check_made_again(searcher, tmp_path):
-    """Check that the configuration of a searcher makes its equal, by every way in."""
     config = searcher.to_config()
     (tmp_path / "one.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
     (tmp_path / "one.json").write_text(json.dumps(config), "utf-8")
