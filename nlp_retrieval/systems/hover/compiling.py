@@ -22,7 +22,7 @@ from nlp_retrieval import Gold, HoverLoader, LanguageModel, Query, RetrievalResu
 from nlp_retrieval.core import Lock, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, RetrievalWarning, install, nearest
 from nlp_retrieval.lm import CallCounts, CompiledProgram, dspy
-from nlp_retrieval.systems.hover.programs import SEPARATOR
+from nlp_retrieval.systems.hover.programs import SEPARATOR, HoverMultiHop, HoverMultiHopPipeline
 from nlp_retrieval.text import normalize_title
 
 MAX_TITLES = 21
@@ -183,7 +183,8 @@ def optimize(
     Args:
         program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is not changed.
         train: examples with the input ``claim`` and with gold titles.
-        lm: the language model that the compiled program asks; by default the program's own, or that of DSPy's settings.
+        lm: the language model to ask; by default the program's ``language_model``, or that of DSPy's settings. Once compiled,
+            a HoVer program asks it too, and any other module that of DSPy's settings.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
         optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``, also as DSPy spells them.
         budget: approximate number of runs of the program for the search; by default what the optimiser calls light.
@@ -211,7 +212,8 @@ def optimize(
     own = getattr(program, "language_model", None)
     if lm is not None:
         program = program.deepcopy()
-        program.set_lm(LanguageModel.of_client(lm).dspy_lm())
+        keeps = isinstance(program, HoverMultiHop | HoverMultiHopPipeline)
+        program.set_lm(LanguageModel.of_client(lm).dspy_lm() if keeps else None)
     lm = LanguageModel.of_client(own if lm is None and isinstance(own, LanguageModel) else lm)
     if validation is None:
         train, validation = split_by_family(train)

@@ -125,12 +125,18 @@ def test_a_model_that_is_given_is_asked_in_place_of_the_program_s_own(server, mo
     assert (report.program.language_model, program.language_model) == (other, own)
 
 
-def test_a_program_whose_language_model_is_something_else_is_given_one(model):
+def test_a_program_whose_language_model_is_something_else_is_given_one(model, tmp_path):
     class Named(dspy.Module):
-        language_model = "the name of one"
+        language_model, runs = "the name of one", 0
+
+        def __init__(self):
+            super().__init__()
+            self.predict = dspy.Predict("claim -> query")
 
         def forward(self, claim):
-            return dspy.Prediction(retrieved_docs=TITLES[claim])
+            Named.runs += 1  # what is compiled finds nothing
+            return dspy.Prediction(retrieved_docs=TITLES[claim] if Named.runs <= 4 else [])
 
-    report = optimize(Named(), EXAMPLES, model(), optimizer="bootstrap_few_shot")
-    assert (report.before, report.after) == (1.0, 1.0)
+    given = {"validation": EXAMPLES[:4], "optimizer": "bootstrap_few_shot", "output": tmp_path / "best.json"}
+    report = optimize(Named(), EXAMPLES, model(), **given)
+    assert (report.before, report.after, report.program.predict.lm) == (1.0, 1.0, None)
