@@ -59,11 +59,11 @@ def _searchers(value: object) -> dict[str, Entry]:
         for name in value:
             if not isinstance(name, str) or not name.strip():
                 raise ConfigurationError(f"a searcher is called {name!r}; give it a name")
-        return {name: _composed(searcher, f"searchers.{name}") for name, searcher in value.items()}
-    return named_searchers([_composed(searcher, f"searchers[{number}]") for number, searcher in enumerate(value)])
+        return {name: composed(searcher, f"searchers.{name}") for name, searcher in value.items()}
+    return named_searchers([composed(searcher, f"searchers[{number}]") for number, searcher in enumerate(value)])
 
 
-def _composed(value: Any, where: str) -> Any:
+def composed(value: Any, where: str) -> Any:
     """Return a searcher of a retriever, its name, the settings of a searcher, or a program; a searcher as it is."""
     if isinstance(value, Mapping):
         return build_as(Component, "searchers", {"name": Searcher.name} | dict(value), where)

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
 from nlp_retrieval.benchmarks.checked import Integer, by_field, settings, values_of
+from nlp_retrieval.benchmarks.settings import composed
 from nlp_retrieval.core.components.component import BaseQueryLoader
-from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.files.yaml_text import read_yaml
-from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import Measure, read_measures
 from nlp_retrieval.gate.verdict import Verdict
@@ -119,8 +119,8 @@ def read_gate(path: str | Path) -> GateSettings:
     for name, cls in (("query_loader", BaseQueryLoader), ("loader", BaseLoader)):
         if values.get(name) is not None:
             values[name] = build_as(cls, cls.kind, values[name], "queries" if name == "query_loader" else "corpus")
-    if isinstance(values.get("searcher"), Mapping):
-        values["searcher"] = build("searchers", {"name": Searcher.name} | dict(values["searcher"]), "searcher")
+    if values.get("searcher") is not None:
+        values["searcher"] = composed(values["searcher"], "searcher")
     for name in ("baseline", "index_path"):
         if isinstance(values.get(name), str):
             values[name] = expanded(values[name])

@@ -111,11 +111,11 @@ def read_rows(
         >>> list(read_rows("prey.csv"))
         [('prey.csv, line 2', {'hunter': 'whale', 'prey': 'krill'})]
     """
-    names = list(columns) if columns is not None else None
+    names, named_in, line = list(columns) if columns is not None else None, 0, 0
     for line, cells in read_cells(path, delimiter):
         location = f"{path}, line {line}"
         if names is None:
-            names = [cell.strip() for cell in cells]
+            names, named_in = [cell.strip() for cell in cells], line
             while names and not names[-1]:  # a delimiter at the end of the line
                 names.pop()
             given = [name for name in names if name]
@@ -135,6 +135,8 @@ def read_rows(
         row: JsonObject = dict(zip(names, cells, strict=True))
         row.pop("", None)
         yield location, row
+    if columns is None and named_in == line != 1:
+        raise SourceError(f"{path}: blank rows, and none after names ({quoted(names or [])}); begin with the names of columns")
 
 
 def read_cells(path: str | Path, delimiter: str | None = None) -> Iterator[tuple[int, list[str]]]:

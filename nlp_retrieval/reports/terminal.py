@@ -196,7 +196,7 @@ class SummaryTable:
         if view.model_columns:
             of_models = [(column, "") for column in view.model_columns]
             results = [result for result in results if any(column.value(result) is not None for column in view.model_columns)]
-            table, shown = self._fitted(results, of_models, {}, [[column] for column in reversed(of_models)], options)
+            table, shown = self._fitted(results, of_models, {}, [[column] for column in of_models], options)
             yield from (Text(""), table)
             yield from (Text(note, dim) for note in _left_out(len(view.model_columns) - len(shown)))
             for name in (result.name for result in view.report.configurations):

@@ -393,7 +393,8 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
 
     Raises:
         DependencyError: MLflow is not installed.
-        OutputError: MLflow does not accept the runs, such as those of a deleted experiment.
+        ConfigurationError: the experiment was deleted.
+        OutputError: MLflow does not accept the runs.
 
     Examples:
         >>> report = read_run_folder("runs/first").report  # doctest: +SKIP
@@ -410,6 +411,8 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         known, above = client.get_experiment_by_name(settings.experiment), None
+        if known and known.lifecycle_stage != "active":
+            raise ConfigurationError(f"mlflow: the experiment {known.name!r} was deleted; restore it, or choose another name")
         beside = (Path(folder).absolute() / "mlflow-artifacts").as_uri() if uri == _beside(Path(folder)) else None
         experiment = known.experiment_id if known else client.create_experiment(settings.experiment, artifact_location=beside)
         for run in reversed(runs_of(report)):  # the summary is the others' parent

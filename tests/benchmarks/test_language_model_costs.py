@@ -110,6 +110,7 @@ def test_an_endpoint_that_fails_for_some_claims_leaves_them_as_they_are_and_each
         assert run.rankings["decomposed"][place] == run.rankings["bm25"][place]
     said = "6 questions about 20 queries got no usable answer from the language model; their queries were searched without it."
     assert f"decomposed: {said}" in one_line(printed(run.report))
+    assert "calls degraded" in printed(run.report, 60)
     page = render_page(run.report)
     assert f"<li><bdi>decomposed</bdi>: {said}</li>" in page
     assert page.index(said) < page.index('<table id="comparison">')

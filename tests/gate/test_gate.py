@@ -288,6 +288,7 @@ def test_the_command_updates_checks_and_fails(queries: BeirLoader, tmp_path: Pat
     assert runner.invoke(app, ["gate", "gate.yaml"]).exit_code == 2
     assert "it exists and is not a file" in runner.invoke(app, ["gate", "missing.yaml", "--json", "."]).stderr
     assert runner.invoke(app, ["gate", "gate.yaml", "--update", "--reason", "first"]).exit_code == 0
+    Path("gate.yaml").write_text(CONFIG.replace("{retrievers: [bm25]}", "bm25"))
     same = runner.invoke(app, ["gate", "gate.yaml"])
     assert (same.exit_code, same.stdout.startswith("PASS  No worse")) == (0, True)
     Path("corpus.jsonl").write_text("\n".join(lines[60:]))

@@ -62,7 +62,7 @@ def test_a_file_without_names_and_without_quotes_is_read_as_said(write: Write) -
 @pytest.mark.parametrize(
     "content",
     [
-        b'id,content\ra,"fox ""x"""\rb,whale\r',
+        b',,\rid,content\ra,"fox ""x"""\rb,whale\r',
         b'\xef\xbb\xbfsep=;\r\nid;content;\r\na;"fox ""x""";\r\nb;whale;\r\n;;\r\n',
     ],
 )
@@ -77,6 +77,7 @@ def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(write: Write, 
         (b"1,some text\n2,other\n", {}, 'line 1: no "id" field .found: "1", "some text".; pass id_field='),
         (b"id,content,content\n", {}, "line 1: a column has no name of its own .*name each once, or pass columns="),
         (b",,\n1,2,3\n4,5,6\n", {}, 'no "id" field .found: "1", "2", "3"'),
+        (b",,\n1,2,3\n", {}, 'blank rows, and none after names ."1", "2", "3".; begin'),
         (b"id;content\n1;a\n", {"delimiter": ","}, 'line 1: no "id" field .found: "id;content"'),
         (b"_id,text\n1,a\n", {}, 'line 1: no "id" field .*pass id_field="_id"'),
         (b"id,text\n1,a\n", {}, 'no "content" field .*pass content_field="text"'),

@@ -74,7 +74,7 @@ def builders_of(
     return [known[record.fingerprint] for record in records]
 
 
-def drop_retriever(index: str | Path, name: str, retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> list[str]:
+def drop_retriever(index: str | Path, name: str, *, trust: bool = False) -> list[str]:
     """Remove one retriever of an index with its files and tables, and return what is left; the second bm25 is ``bm25-2``."""
     directory = index_directory(index)
     require_manifest(directory)  # no folder is made where there is none
@@ -91,7 +91,7 @@ def drop_retriever(index: str | Path, name: str, retrievers: Iterable[BaseRetrie
             why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
             raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
         try:
-            writer.builders = builders_of(directory, retrievers, trust=trust, only=dropped.fingerprint)
+            writer.builders = builders_of(directory, trust=trust, only=dropped.fingerprint)
         except RetrievalError as error:
             warning = f"{name} is dropped, and tables that it may have in a server are not: {error}"
             warnings.warn(warning, RetrievalWarning, stacklevel=2)

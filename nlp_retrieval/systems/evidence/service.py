@@ -84,7 +84,7 @@ class PassagesAnswer(BaseModel):
     """Passages, best first, or in the order of their source."""
 
     passages: list[EvidencePassage]
-    notes: list[str] = Field(default=[], description="What was omitted, and what to do.")
+    notes: list[str] = Field(default=[], description="What was omitted or matched nothing, and what to do.")
 
 
 _FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}
@@ -355,7 +355,17 @@ class ProjectService(BaseService):
         with collected_notes() as notes:
             where = allowed_filter(body.where)
             passages = self._index.search(body.query, body.k, body.min_quality, where)
+        if not passages and not notes and where == body.where:  # reasons count what a filtered token does not see
+            notes.append(self._why_nothing())
         return _json(PassagesAnswer.model_construct(passages=passages, notes=notes))
+
+    def _why_nothing(self) -> str:
+        stats = self._index.stats()
+        if not stats["document_count"]:
+            return "the project has no sources yet; add some (add_document, POST /index)"
+        if waiting := stats["document_count"] - stats["indexed_count"]:
+            return f"{waiting:,} of {stats['document_count']:,} texts are not searchable yet; POST /index with build"
+        return "no passage matches; try other words, or fewer conditions"
 
     def _verify(self, body: VerifyBody) -> bytes:
         return _json(VerifyAnswer.model_validate(self._claims.verify(body.claim, body.claim_type).as_dict()))

@@ -7,8 +7,9 @@ import os
 
 import pytest
 
+from nlp_retrieval import Searcher
 from nlp_retrieval.core.files.cache import make_own
-from nlp_retrieval.core.index.generation import FileRecord, check_file
+from nlp_retrieval.core.index.generation import FileRecord, check_file, read_manifest
 from nlp_retrieval.errors import IndexDamagedError
 
 CONTENT = b"some bytes" * 1000
@@ -24,6 +25,11 @@ def file(tmp_path):
 
 def test_a_content_of_the_same_size_and_times_is_told_from_the_recorded_one_however_soon_it_was_written(file):
     record = FileRecord(bytes=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
+    Searcher(["bm25"]).index([{"id": "1", "content": "a fox"}], index := file.parent / "index")
+    sums = {
+        index / each.folder / name: made.sha256 for each in read_manifest(index).records for name, made in each.files.items()
+    }
+    assert sums == {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in sums}
     check_file(file, record, content=True)
     times = file.stat()
     file.write_bytes(CONTENT[::-1])

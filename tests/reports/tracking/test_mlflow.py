@@ -10,7 +10,7 @@ from mlflow import MlflowClient
 
 from nlp_retrieval import BenchmarkReport
 from nlp_retrieval.benchmarks import MlflowSettings
-from nlp_retrieval.errors import OutputError
+from nlp_retrieval.errors import ConfigurationError, OutputError
 from nlp_retrieval.reports import log_to_mlflow
 from nlp_retrieval.reports.trackers import check_tracker
 
@@ -47,6 +47,13 @@ def test_there_is_one_run_per_configuration_under_one_that_sums_up(folder: Path)
     above = found["summary"].info.run_id
     assert {run.data.tags.get("mlflow.parentRunId") for name, run in found.items() if name != "summary"} == {above}
     assert found["missing"].data.tags["failed"] == "the model is not here"
+
+
+def test_a_deleted_experiment_is_not_written_to(report: BenchmarkReport, folder: Path) -> None:
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
+    client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
+    with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted; restore it, or choose another name"):
+        log_to_mlflow(report, MlflowSettings(), folder)
 
 
 def test_parameters_are_flat(report: BenchmarkReport, folder: Path) -> None:

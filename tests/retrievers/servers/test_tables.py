@@ -6,15 +6,18 @@ import gc
 import json
 import os
 import shutil
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from nlp_retrieval import Searcher
+from nlp_retrieval.core.components.registry import registered
 from nlp_retrieval.core.search.base_searcher import drop_retriever
 from nlp_retrieval.errors import (
     ForkError,
     IndexDamagedError,
+    RetrievalWarning,
 )
 
 from .conftest import Store, corpus, found
@@ -79,11 +82,16 @@ def test_a_table_that_nothing_names_any_more_is_dropped_by_the_next_writer(store
     assert not first & store.tables()
 
 
-def test_the_tables_of_a_retriever_that_is_dropped_go_with_it(store: Store, index: Path) -> None:
+def test_the_tables_of_a_retriever_that_is_dropped_go_with_it(
+    store: Store, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("hashed-words", "hashed_words:HashedWords", "nlp_retrieval.encoders")
+    monkeypatch.setitem(registered("encoders"), "hashed-words", entry)
     Searcher(["bm25", store.retriever()]).index(corpus(20), index)
     assert len(store.tables()) == 1
     gc.collect()  # a traceback that pymilvus keeps holds the searcher, which has the folder open
-    assert drop_retriever(index, store.engine, [store.retriever()]) == ["bm25"]
+    with pytest.warns(RetrievalWarning, match="is trusted"):
+        assert drop_retriever(index, store.engine, trust=True) == ["bm25"]
     assert not store.tables()
 
 

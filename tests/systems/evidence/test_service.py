@@ -49,7 +49,7 @@ def test_what_was_added_is_found_with_its_source(served):
     assert found["fetch_date"] == "2026-01-19T14:30:00Z"
     assert found["signals"]
     nothing = client.post("/search", json={"query": "Danube", "min_quality": "A"}).json()
-    assert nothing == {"passages": [], "notes": []}
+    assert nothing == {"passages": [], "notes": ["no passage matches; try other words, or fewer conditions"]}
     assert client.get(f"/passages/{found['key']}").json()["passages"][0]["content"] == DANUBE
 
 
