@@ -9,7 +9,6 @@ from nlp_retrieval import (
     FaissRetriever,
     LinkGraphRetriever,
     OverlapReranker,
-    ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
 )
@@ -28,18 +27,12 @@ def faiss(model: str, **changed: object) -> FaissRetriever:
         (Searcher([LEXICAL]), Searcher([Bm25Retriever(k1=1.2)]), "bm25/k1"),
         (Searcher([LEXICAL]), Searcher([LEXICAL], depth=40), "depth"),
         (Searcher([faiss("a/mini")]), Searcher([faiss("a/large")]), "encoder faiss/encoder/model"),
-        (Searcher([faiss("a/mini")]), Searcher([faiss("b/mini")]), "faiss/encoder/model"),
         (Searcher([LEXICAL, Bm25Retriever(b=0.1)]), Searcher([LEXICAL, Bm25Retriever(b=0.2)]), "bm25-2/b"),
         (Searcher({"lex": LEXICAL}), Searcher([Bm25Retriever(k1=2.0)]), "bm25/k1"),
         (
             Searcher([LEXICAL], reranker=[OverlapReranker(), OverlapReranker()]),
             Searcher([LEXICAL], reranker=[OverlapReranker(), OverlapReranker(blend="replace")]),
             "reranker/2/blend",
-        ),
-        (
-            Searcher([LEXICAL, faiss("a")], fusion=ReciprocalRankFusion(k=10)),
-            Searcher([LEXICAL, faiss("a")], fusion=ReciprocalRankFusion(k=60)),
-            "fusion/k",
         ),
         (
             Searcher([LinkGraphRetriever(seeds=[LEXICAL])]),

@@ -155,7 +155,9 @@ Wasps fly\footcite{own}, as \href{https://b.example/y}{the site} says.
 """
 
 
-def test_latex_is_read() -> None:
+def test_latex_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.tex").write_text(LATEX)
+    assert read_report_file(tmp_path / "a.tex").notes[0].startswith(f"{tmp_path}/a.tex: \\input{{more.tex}} was not followed")
     report = read_report(read_text(LATEX, "latex"), read_bibliography(BIB))
     assert [(one.mark, one.url, one.sentence, one.line) for one in report.citations] == [
         ("frisch1965", DANCE, "Bees dance.", 5),
