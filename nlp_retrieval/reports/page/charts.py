@@ -141,12 +141,12 @@ def over_coverage(report: BenchmarkReport, lists: RunLists, per_query: Mapping[s
     for place, result in enumerate(best_first(report)):
         values, listing = per_query.get(result.name, {}).get(measure), lists.listings.get(result.name)
         curves[result.name] = []
-        if values is None or listing is None or place >= _CURVES:
+        if values is None or listing is None or place >= _CURVES or len(values) < _FEWEST:
             continue
-        answered = np.flatnonzero(np.isfinite(values) & (np.diff(listing.offsets) > 0))
-        if len(answered) < _FEWEST:
-            continue
-        curve = risk_coverage(listing.scores[listing.offsets[:-1][answered]], values[answered])
+        found = np.diff(listing.offsets) > 0
+        sure = np.full(len(values), listing.scores.min(initial=0.0) - 1)  # the least where nothing was found
+        sure[found] = listing.scores[listing.offsets[:-1][found]]
+        curve = risk_coverage(sure, values)
         curves[result.name] = [(float(share), curve.at(share / 100)) for share in range(10, 101, 10)]
         said = said or (
             f"{printable(result.name)}: {label} is {1 - curve.at(0.5):.3f} over the half of the queries whose first hit scores "

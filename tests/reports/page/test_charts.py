@@ -69,7 +69,8 @@ def test_the_loss_over_coverage_is_that_of_queries_in_the_order_of_their_first_s
     names = [f"q{number}" for number in range(n_queries)]
     nothing: list[None] = [None] * n_queries
     builder = ListsBuilder(names, names, nothing, nothing, [], {}, {})
-    builder.add_rankings("known", [[("a", 1.0 - number / n_queries), ("b", 0.0)] for number in range(n_queries)], {})
+    found = [[("a", 1.0 - number / n_queries), ("b", 0.0)] for number in range(n_queries - 1)]
+    builder.add_rankings("known", [*found, []], {})
     quality = np.array([1.0] * 10 + [0.5] * (n_queries - 10))
     drawn = over_coverage(report, builder.built(), {"known": {report.main_measure: quality}})
     if n_queries < 20:
