@@ -410,7 +410,7 @@ def limits(comparison: Comparison, alpha: float = 0.05, *, of_many: bool = False
         needed = f"{many} comparisons need one of {alpha / many:.3g}" if many > 1 else f"{alpha:g} is needed"
         few = f"{comparison.families} {unit} are" if comparison.families > 1 else f"1 {_ONE[unit]} is"
         return f"{few} too few: no p-value can be below {least:.3g}, and {needed}"
-    if comparison.least_p > alpha:
+    if comparison.exact and comparison.least_p > alpha:
         differing = f"{comparison.differing} {_ONE[unit] if comparison.differing == 1 else unit}"
         which = f"no two differ in more than {differing}" if of_many else f"the two differ in {differing} only"
         return f"{which}, where p cannot be below {comparison.least_p:.3g}"

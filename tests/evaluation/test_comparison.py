@@ -131,6 +131,7 @@ def test_it_is_said_where_families_or_resamples_are_too_few_for_any_difference()
     (three,) = compare(two([1.0] * 3 + [0.0] * 97, [0.0] * 100), "baseline")
     assert limits(three) == "the two differ in 3 queries only, where p cannot be below 0.25"
     assert limits(certain(resamples=99)).startswith("99 resamples are too few")
+    assert limits(certain(resamples=5, differing=6, p=0.5)).startswith("5 resamples are too few")
     assert "draw at least 180" in limits(certain(resamples=99))
     assert limits(certain(resamples=180)) == ""
 
