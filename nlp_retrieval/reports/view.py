@@ -107,10 +107,11 @@ def counting_note(report: BenchmarkReport) -> str:
 
     empty = [f"{result.name}: {result.empty_queries:,}" for result in report.configurations if result.empty_queries]
     lacking = counted(counts.missing_documents, "relevant document")
+    but = ", but for lower grades in nDCG" if report.manifest.get("relevant_from", 1) > 1 else ""
     dropped, missing = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
     parts = [
         f"Counted: {queries(counts.queries)}",
-        part(counts.without_relevant, f"{counts.without_relevant:,}", " of them without a relevant document score 0",
+        part(counts.without_relevant, f"{counts.without_relevant:,}", f" of them without a relevant document score 0{but}",
              "without_relevant"),
         f"queries without results score 0 ({listed(empty)})" if empty else "",
         part(missing - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
@@ -132,8 +133,7 @@ def _filters_note(manifest: Config) -> str:
     """The filters of a benchmark's queries; ``""`` if there are none."""
     if not manifest.get("filters"):
         return ""
-    pairs = manifest.get("where_from") or {}
-    parts = [f"{key} as the query's {source}" for key, source in pairs.items()]
+    parts = [f"{key} as the query's {source}" for key, source in (manifest.get("where_from") or {}).items()]
     parts += [json.dumps(where, ensure_ascii=False)] if (where := manifest.get("where")) else []
     return f"Queries are filtered ({printable('; '.join(parts))})."
 
