@@ -154,7 +154,8 @@ def _value_for(query: Query, source: str, queries: Sequence[Query]) -> Any:
     value = query.metadata.get(source)
     if value is None:
         lacking = sum(judged_query.metadata.get(source) is None for judged_query in queries)
-        has = nearest(source, query.metadata) if query.metadata else "it has no metadata"
+        known = [key for key, theirs in query.metadata.items() if theirs is not None]
+        has = nearest(source, known) if known else "it has no metadata"
         raise QueryError(
             f"where_from: query {query.query_id!r} has no {source!r} in its metadata ({lacking:,} of {len(queries):,} queries "
             f"lack it); {has}"
@@ -280,11 +281,13 @@ class BenchmarkSettings:
         """Keep the queries that are judged, with their gold in the same order, and record the others."""
         by_id, asked = {wanted.query_id: wanted for wanted in self.gold}, {query.query_id for query in self.queries}
         if not asked:
-            raise QueryError(_NO_QUERIES)
+            raise QueryError("there are no queries; check the path and the filters of their loader")
         if (repeated := first_repeated(wanted.query_id for wanted in self.gold)) is not None:
             raise GoldError(f"two golds are given for query {repeated!r}; put all of a query's relevance into one")
         if (repeated := first_repeated(query.query_id for query in self.queries)) is not None:
             raise QueryError(f"two queries have the id {repeated!r}; make query ids unique")
+        if self.group_by != BenchmarkSettings.group_by and all(q.metadata.get(self.group_by) is None for q in self.queries):
+            raise QueryError(f"group_by: no query has {self.group_by!r} in its metadata; name another key, or leave it out")
         for query in self.queries:
             refuse_lone_surrogates([query.query_id, query.text, query.family], f"query {query.query_id!r}", QueryError)
         if not by_id:
@@ -367,9 +370,6 @@ class BenchmarkSettings:
     def record(self) -> Config:
         """Return the settings of a file as plain values, by field name."""
         return {name: _as_plain(getattr(self, name)) for name in keys_of(BenchmarkSettings)}
-
-
-_NO_QUERIES = "there are no queries; check the path and the filters of their loader"
 
 
 def _as_plain(value: Any) -> Any:

@@ -90,6 +90,8 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path
+        if not folder.exists():
+            raise SourceError(f"{self.path}: there is no such file or folder; check path")
         there = [str(path.relative_to(folder)) for path in sorted([*folder.glob("*"), *folder.glob("qrels/*")])]
         raise SourceError(f"{self.path}: no {name} or {name}.gz in this folder (found: {quoted(there)}); check path, split")
 

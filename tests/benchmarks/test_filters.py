@@ -25,6 +25,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
+from nlp_retrieval.errors import QueryError
 from nlp_retrieval.processors.rules import ClauseSplit
 
 COUNTRIES = ("Japan", "Kenya", "Peru", "Côte d'Ivoire")
@@ -99,6 +100,13 @@ def test_every_query_finds_what_it_finds_by_hand(tmp_path: Path, stages: bool, w
             assert [score for _, score in got] == pytest.approx([hit.score for hit in hits])
             passing = {f"d{row}" for row in range(80) if COUNTRIES[row % 4] == own["country"] and (not where or row % 2)}
             assert {item for item, _ in got} <= passing
+
+
+def test_a_key_that_no_query_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="group_by: no query has 'hoops' in its metadata"):
+        of_countries(tmp_path / "index", group_by="hoops")
+    with pytest.raises(QueryError, match=r"'q1' has no 'nation' in its metadata \(1 of 20 queries lack it\); valid: hops$"):
+        of_countries(tmp_path / "index", queries=asked(q1={"nation": None})[0])
 
 
 def test_filters_that_nothing_meets_and_gold_outside_them_are_counted(tmp_path: Path) -> None:

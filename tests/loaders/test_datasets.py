@@ -71,6 +71,7 @@ def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path:
             assert f"{path}, {expected}" in error_of(BeirLoader(tmp_path).gold)
     write("qrels/test.tsv", "query-id\tcorpus-id\tscore\n")
     assert "it holds no judgements" in error_of(BeirLoader(tmp_path).queries)
+    assert "nowhere: there is no such file or folder" in error_of(BeirLoader(tmp_path / "nowhere").gold)
 
 
 # HoVer
