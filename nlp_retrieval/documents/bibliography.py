@@ -22,6 +22,8 @@ from nlp_retrieval.text import printable
 _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
 _PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "eprint", "extra")
+_ARCHIVES = {"pubmed": "PMID:", "jstor": "https://www.jstor.org/stable/", "hal": "https://hal.science/"}
+_HOST = re.compile(r"(?:[\w-]{1,60}\.){1,5}[a-z]{2,10}(?:/|\Z)", re.IGNORECASE)
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:
@@ -89,8 +91,9 @@ def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Referenc
     from pybtex.bibtex.utils import split_name_list
 
     fields: dict[str, str] = dict(entry.fields.lower())
-    if (volume := entries.get(fields.get("crossref", ""))) is not None:
-        fields = {name: value for name, value in volume.fields.lower().items() if name not in ("author", "title")} | fields
+    for _ in range(4):  # a volume may be that of a series
+        if (volume := entries.get(fields.pop("crossref", "") or fields.pop("xdata", ""))) is not None:
+            fields = {name: value for name, value in volume.fields.lower().items() if name not in ("author", "title")} | fields
     names = map(_surname, split_name_list(fields.get("author") or fields.get("editor", "")))
     surnames = [name for name in names if name.casefold() not in ("", "others")]
     surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
@@ -115,13 +118,12 @@ def _addresses(fields: Mapping[str, str]) -> list[str]:
     """Return the addresses of a work, the best one first."""
     url = re.sub(r"\A\\url\s*\{(.*)\}\Z|\A<(.*)>\Z", r"\1\2", fields.get("url", "")).replace("\\", "")
     url = re.split(r"[,;]?\s+(?=https?://)", url)[0]
-    eprint, pubmed = fields.get("eprint", ""), fields.get("pmid", "")
-    if fields.get("eprinttype", "").lower() == "pubmed":
-        pubmed, eprint = eprint, ""
+    url = f"https://{url}" if _HOST.match(url) else url
+    eprint = _ARCHIVES.get(fields.get("eprinttype", "").lower(), "arXiv:") + fields.get("eprint", "")
     doi = fields.get("doi", "").strip().replace("\\", "")
     elsewhere = re.sub(r"\\url\s*\{|[{}\\]", " ", " ".join(fields.get(name, "") for name in _PLACES))
     links = [address for _, address in plain_links(elsewhere) if address]
-    return [f"doi:{doi}" if doi.startswith("10.") else doi, url, f"PMID:{pubmed}", f"arXiv:{eprint}", *links]
+    return [f"doi:{doi}" if doi.startswith("10.") else doi, url, f"PMID:{fields.get('pmid', '')}", eprint, *links]
 
 
 def _plain_text(source: str) -> str:

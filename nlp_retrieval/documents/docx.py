@@ -26,7 +26,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w{1,40})/")  # namespaces of the strict form of the format
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/"
-_SIGNS = {f"{_M}den": "/", f"{_M}sup": "^"}  # in a formula that becomes a line of text: x = 1/2
+_SIGNS = {f"{_M}den": "/", f"{_M}sup": "^", f"{_M}rad": "√"}  # in a formula that becomes a line of text: x = 1/2
 _FIELD = re.compile(r'([^"]*)"(?:.*\\l\s+"([^"]+))?')  # the address of a field as mammoth gives it, with its switches
 _LOOKS = ("strike", "dstrike", "vertAlign", "vanish")
 _MAIN = "word/document.xml"

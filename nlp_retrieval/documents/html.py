@@ -124,6 +124,8 @@ class _Page:
             target = by_id.get(unquote(href[1:])) if href.startswith("#") else None
             if target is not None and target.tag not in _BLOCKS:
                 target = next((above for above in target.iterancestors() if above.tag in _BLOCKS), target)
+                if next(target.iter("br", LINE), None) is not None:  # one of several notes in a paragraph
+                    continue
             if target is None or order[target] <= order[anchor] or target.tag in WORDS["no_notes"]:
                 continue
             if not (_SHORT_MARK.fullmatch(text) or _NOTE.search(f"{href} {target.get('class')} {anchor.get('class')}")):
@@ -210,8 +212,10 @@ class _Page:
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
             self.draft.add("raised", "".join(element.itertext()), line)
         elif tag in ("code", "kbd", "samp", "tt", "math"):
-            for part in element.iter("mfrac", "msup"):  # "1/2" and "10^6" instead of "12" and "106"
-                if len(part) == 2:
+            for part in element.iter("mfrac", "msup", "msqrt"):  # "1/2" and "10^6" instead of "12" and "106"
+                if part.tag == "msqrt":
+                    part.text = "√"
+                elif len(part) == 2:
                     part[0].tail = "/" if part.tag == "mfrac" else "^"
             self.draft.add("code", _SPACES.sub(" ", "".join(element.itertext())), line)
         else:
@@ -247,13 +251,16 @@ class _Page:
                 self.draft.add("note", each.get("name", ""), each.sourceline or line)
             else:
                 self._break(each)
+        address = web_address(href.strip())
         if label is not None:
-            text = "" if shown == href else shown
-            self.draft.add("link", text, max(line, self._line), web_address(href), label, anchor.get("title", ""))
+            text = "" if address and shown == href else shown
+            self.draft.add("link", text, max(line, self._line), address, label, anchor.get("title", ""))
         elif shown.strip() and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
-            text, address = shown.strip(), web_address(href.strip())
-            text = "" if address and web_address(text) == address else " ".join(text.split()) if address else text
+            text = " ".join(shown.split()) if address else shown.strip()
+            text = "" if address and web_address(text) == address else text
+            self.draft.add("text", " " * shown[0].isspace(), line)
             self.draft.add("link" if address else "text", text, line, address)
+            self.draft.add("text", " " * shown[-1].isspace(), line)
         return True
 
     def _table(self, table: Any) -> None:

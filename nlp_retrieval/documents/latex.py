@@ -32,7 +32,7 @@ def _table(kind: str) -> dict[str, tuple[str, str]]:
 
 
 _MACROS, _ENVIRONMENTS = _table("macros"), _table("environments")
-_SYMBOLS: dict[str, str] = _DATA["symbols"]
+_SYMBOLS = dict(pair.split("=") for pair in _DATA["symbols"].split()) | dict.fromkeys(_DATA["spaces"].split(), " ")
 _SLIDES: list[str] = _DATA["slides"].split()
 _UNITS: dict[str, str] = dict(pair.split("=") for pair in _DATA["units"].split())
 _ABOUT = "x-about"
@@ -40,7 +40,7 @@ _ABOUT = "x-about"
 
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n\s*)")
-_SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
+_SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9., \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
 _OTHER_FILES = re.compile(
     r"(?<!\\)\\(input|include|subfile|import(?=\{)|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300}(?:\}\{[^{}]{1,300})?)\}"
@@ -53,7 +53,7 @@ _SEVERAL = re.compile(
 """A citation of several works, with notes of each and of all together."""
 
 _POINTED = re.compile(r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)<[^<>\n]{0,200}>")  # a note of apacite
-_LISTING = re.compile(r"\\lstinline(?:\[[^\]\n]{0,200}\])?(?:\{([^{}\n]{0,1000})\}|(?=[^A-Za-z\s\[{]))")
+_LISTING = re.compile(r"\\(?:lstinline|Verb|verb\*)(?:\[[^\]\n]{0,200}\])?(?:\{([^{}\n]{0,1000})\}|(?=[^A-Za-z\s\[{]))")
 _INPUT = re.compile(r"\\input[ \t]{1,5}([\w./-]{1,200})")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 _UNREAD = re.compile(
@@ -120,6 +120,7 @@ class _Latex:
         for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name) and not own.get(name)}:
             self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
         self._own = own.keys() - self._macros.keys()
+        self._theorems = {*_DATA["theorems"].split(), *re.findall(r"\\newtheorem\*?\{([^{}]{1,40})\}", source)}
         context = get_default_latex_context_db()
         macros = [MacroSpec(name, arguments) for name, (arguments, _) in self._macros.items()]
         environments = [EnvironmentSpec(name, arguments) for name, (arguments, _) in _ENVIRONMENTS.items() if arguments]
@@ -292,6 +293,13 @@ class _Latex:
             self._begin(tag)
             if name in _SLIDES and [type(each).__name__ for each in nodes[:1]] == ["LatexGroupNode"]:
                 self._within("h3", [nodes.pop(0)])  # its title
+            if name in self._theorems and options:
+                self._add("(")
+                self._walk(options)
+                self._add(") ")
+            elif "quote" not in name:  # what an option cites is not lost
+                inner = (each for option in options for each in getattr(option, "nodelist", None) or ())
+                self._walk([each for each in inner if self._shown(each) == "cite"])
             self._walk(nodes)
             if "quote" in name:  # who is quoted
                 self._walk(options if name == "displayquote" else ())

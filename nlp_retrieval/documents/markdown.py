@@ -1,7 +1,7 @@
 """Reading Markdown: it becomes a page of HTML, of which each block has the line that it is on.
 
-Beyond CommonMark the parser knows tables, struck-out text, lists of tasks and footnotes. Addresses are kept as written. Struck
-text and images are left out.
+Beyond CommonMark the parser knows tables, struck-out text, lists of tasks and of definitions, and footnotes. Addresses are
+kept as written. Struck text and images are left out.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def markdown_parser() -> MarkdownIt:
     """Return the parser."""
     try:
         from markdown_it import MarkdownIt
+        from mdit_py_plugins.deflist import deflist_plugin
         from mdit_py_plugins.footnote import footnote_plugin
         from mdit_py_plugins.tasklists import tasklists_plugin
     except ImportError as error:
@@ -54,7 +55,7 @@ def markdown_parser() -> MarkdownIt:
     options = {"store_labels": True, "inline_definitions": True, "maxNesting": _DEEPEST}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
-    parser.use(tasklists_plugin)
+    parser.use(tasklists_plugin).use(deflist_plugin)
     # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)

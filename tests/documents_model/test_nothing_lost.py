@@ -84,6 +84,14 @@ def notes_of(document: Document) -> list[str]:
             r"He wrote \foreigntextquote{german}[Roe][!]{so}, \newcommand{\mycite}[2]{#1 \cite{#2}}\mycite{A}{b}.",
             "He wrote “so” Roe!, Ab.",
         ),
+        (
+            "a.tex",
+            r"\begin{theorem}[Euler, 1736] It is.\end{theorem}PM$_{2.5}$, \glqq so\grqq, \verb*|a b|\glsadd{x}\setlist{y}.",
+            "(Euler, 1736) It is.\n\nPM2.5, „so“, a b.",
+        ),
+        ("a.md", "Hive\n: A house\n: A box\n", "Hive\n\nA house\n\nA box"),
+        ("a.md", "Write to <mailto:a@b.example>.", "Write to mailto:a@b.example."),
+        ("a.html", f"<p>So <a href='{ANTS}'>Roe </a>says <math><msqrt><mn>4</mn></msqrt></math>.", "So Roe says √4."),
         ("a.md", "```markdown\n# Bees\n\nThey dance.\n```\n", "Bees\n\nThey dance."),
         ("a.md", "Bees dance.\n\n<!-- todo\n\nAnts do not.", "Bees dance.\n\n<!-- todo\n\nAnts do not."),
         ("a.md", "Bees dance.\n\n<![CDATA[ [1]\n\nAnts do not.", "Bees dance.\n\n<![CDATA[ [1]\n\nAnts do not."),
@@ -114,6 +122,7 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
             ["doe", "roe", "poe"],
         ),
         (r"They \hyphentextcquote{german}{doe}{fly}.\begin{displayquote}[\cite{roe}]Long.\end{displayquote}", ["doe", "roe"]),
+        (r"\begin{lemma}[\cite{doe}]So.\end{lemma}\begin{tcolorbox}[title=Ants \cite{roe}]So.\end{tcolorbox}", ["doe", "roe"]),
         (r"\citestyle{plain}\nocite{x} Ants run \citeA{doe}.", ["doe"]),
         ("Some 900 ships\\textsuperscript{2} of $5^{3}$ and 4 m\\textsuperscript{2}.", ["2"]),
     ],
@@ -245,7 +254,8 @@ def test_what_a_word_processor_shows_is_read(body: str, text: str) -> None:
 
 def test_every_address_and_key_of_an_entry_is_found() -> None:
     text = rf"""@proceedings{{all, title={{Bees}}, year=1999, url={{{ANTS}}}}}
-@inproceedings{{one, author={{Roe, R.}}, title={{Ants}}, crossref={{all}}}}
+@proceedings{{part, title={{Part}}, crossref={{all}}}}
+@inproceedings{{one, author={{Roe, R.}}, title={{Ants}}, crossref={{part}}}}
 @article{{two, ids={{old, older}}, author={{Doe, J.}}, title={{Wasps}}, year=2001, url={{\url{{{DANCE}}}}}}}
 @article{{three, author={{Kay, J.}}, title={{Hives}}, year=2021, journal={{arXiv preprint arXiv:2101.00001}}}}"""
     entries = {entry.mark: entry for entry in bibliography_of(text)}
@@ -264,6 +274,8 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
         ("link={https://a.example/x}", "", "https://a.example/x"),
         ("url={<https://a.example/x>}", "", "https://a.example/x"),
         ("url={https://a.example/x; https://a.example/y}", "", "https://a.example/x"),
+        ("eprint={123}, eprinttype={jstor}", "", "https://www.jstor.org/stable/123"),
+        ("url={a.example/x_y}", "", "https://a.example/x_y"),
         ("pmid={123}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
         ("eprint={123}, eprinttype={pubmed}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
         ("note={PMC12345}", "", "https://pmc.ncbi.nlm.nih.gov/articles/PMC12345"),

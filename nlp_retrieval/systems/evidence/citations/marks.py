@@ -119,7 +119,7 @@ _PLACE_AFTER = (
     r"(?: ?[,:] ?[^;]{0,60}| (?:and|&|und|sowie|et|y) [^;]{0,120}| \(?(?:pp?|S)\. ?[^;]{0,30}| ?\[[0-9]{4}\][^;]{0,60}"
     r"| for (?:an? )?(?:[a-z]{1,20} )?(?:reviews?|overviews?|discussions?|summar(?:y|ies)|details?|examples?)[^;]{0,30})?"
 )
-_LEAD = r"(?:[^\W\d_A-ZÀ-ÖØ-ÞА-Я][\w.'\u2019-]{0,20}[.,:]{0,2} ){0,6}?"
+_LEAD = rf"(?:(?i:{SOURCE_WORDS}): ?)?" r"(?:[^\W\d_A-ZÀ-ÖØ-ÞА-Я][\w.'\u2019-]{0,20}[.,:]{0,2} ){0,6}?"
 """Words in lower case before authors: "see also", "data from", "zitiert nach"."""
 
 _AUTHOR_YEAR = re.compile(rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP}),? ?\(?{_YEARS_CITED}\)?{_PLACE_AFTER}", re.DOTALL)
@@ -291,6 +291,8 @@ class MarkReader:
         if text.isdecimal() and all(map(self._known, text)):
             return tuple(text)  # two adjacent marks of one digit
         surely = _SURELY_RAISED_AFTER.search(before)
+        if names and not surely:
+            self.unread[f"^{text}^"] = None
         return names if names and surely and surely[0].casefold() not in _NO_POWER else ()
 
     def labels(self, text: str) -> tuple[str, ...]:
@@ -347,15 +349,8 @@ class MarkReader:
         if _ONLY_NUMBERS.fullmatch(content):
             names = self._numbers(content)
             cites = self._round_numbers and names and all(map(self._known, names)) and not _COUNTED.search(before)
-            # "(1) bees, (2) ants" counts
-            return (
-                names
-                if cites
-                and not re.search(
-                    rf"(?:[,;:]|\b(?:and|or|und|oder)) \({int(content[-9:]) + 1 if content.isdecimal() else '~'}\)", after
-                )
-                else ()
-            )
+            following = rf"(?:[,;:]|\b(?:and|or|und|oder)) \({int(content[-9:]) + 1 if content.isdecimal() else '~'}\)"
+            return names if cites and not re.search(following, after) else ()  # "(1) bees, (2) ants" counts
         names = self._listed(content) if any(char.isdigit() for char in content) else ()
         names = names or self._numbers(content)
         return names if names and all(map(self._known, names)) else self._author(content)

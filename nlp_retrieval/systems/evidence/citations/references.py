@@ -96,10 +96,8 @@ class References:
 
     def find(self, name: str, note: bool = False) -> Reference | None:
         """Return the entry that a mark names, preferably of its own kind, and with a URL."""
-        kinds = (
-            (self.notes, self.listed, self.defined, self.works) if note else (self.works, self.listed, self.defined, self.notes)
-        )
-        entries = [kind[key] for kind in kinds if (key := key_of(name)) in kind]
+        first, last = (self.notes, self.works) if note else (self.works, self.notes)
+        entries = [kind[key] for kind in (first, self.listed, self.defined, last) if (key := key_of(name)) in kind]
         if not entries:
             if name not in self._works_found:
                 work = author_and_year(name)

@@ -71,8 +71,9 @@ def test_authors_with_a_year_that_no_entry_has_are_listed() -> None:
     report = read_report(f"Bees dance (Frisch et al., 1965). Marlow (2011) found ants (Paris, 2015).{LIST}")
     assert report.missing == []
     assert report.notes == ["no reference fits these, so they are not taken for citations: Marlow, 2011; Paris, 2015"]
-    assert read_report(f"Bees [7a] dance [Fri65], from [0, 1].{LIST}").notes == [
-        "no reference fits these, so they are not taken for citations: [7a]; [Fri65]"
+    text = f"Bees [7a] dance [Fri65], from [0, 1]. Ants run<sup>5</sup> [Source: Roe, 2003].{LIST}"
+    assert read_report(text).notes == [
+        "no reference fits these, so they are not taken for citations: Roe, 2003; [7a]; [Fri65]; ^5^"
     ]
 
 
@@ -369,6 +370,11 @@ def test_raised_numbers_of_a_pdf_cite_the_footnotes_below() -> None:
         ("4", WHO, "Some 12% of ants on 5 km\u00b2 do not, as Roe saw.", 2),
     ]
     assert report.uncited == []
+
+
+def test_links_to_places_within_a_paragraph_of_sources_are_marks() -> None:
+    sources = f'<a id="s1"></a>1. [One]({DANCE})\n2. <a id="s2"></a>[Two]({ANTS})\n'
+    assert urls(read_report(f"Bees dance ([1](#s1)). Ants run [[2]](#s2).\n\n## Sources\n\n{sources}")) == [DANCE, ANTS]
 
 
 def test_sources_under_each_paragraph_are_cited_by_it() -> None:
