@@ -118,7 +118,6 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("searchers.hybrid.retrievers.1.encodr", "x",
          r"searchers\.hybrid\.retrievers\[1\]: faiss has no parameter 'encodr'; did you mean 'encoder'"),
         ("baseline", "bm52", "no searcher 'bm52'; did you mean 'bm25'"),
-        ("seed", [1], "seed"),
         ("latency_queries", 0, "latency_queries"),
     ],
 )  # fmt: skip
