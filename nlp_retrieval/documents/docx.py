@@ -163,7 +163,7 @@ def _simplify(root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mappi
         text = "".join(spoken.itertext())
         spoken.getparent().append(spoken)
         spoken[:] = [make.t(f" ({text})" if text else "")]
-    etree.strip_tags(root, f"{_W}ruby", f"{_W}rubyBase", f"{_W}rt", f"{_M}oMathPara")
+    etree.strip_tags(root, *(_W + name for name in ("ruby", "rubyBase", "rt", "dir", "bdo")), f"{_M}oMathPara")
     for twice in root.iter(f"{_W}dstrike"):
         twice.tag = f"{_W}strike"
     for br in root.iter(f"{_W}br", f"{_W}cr"):

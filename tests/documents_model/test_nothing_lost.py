@@ -220,7 +220,7 @@ def styled(style: str, text: str) -> str:
             "<w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby>.",
             "漢 (kan).",
         ),
-        ("One<w:cr/>two<w:br w:type='page'/>three.", "One\ntwo\nthree."),
+        (f"One<w:cr/>two<w:br w:type='page'/><w:dir>{RUN('', 'three')}</w:dir>.", "One\ntwo\nthree."),
         ("<w:rPr><w:rStyle w:val='Hid'/></w:rPr>", ""),
         (f"It has 22{styled('Up', '2')} of 10{styled('Up2', '6')}{styled('Struck2', ' not')}.", "It has 22 of 10⁶."),
         ("<w:pPr><w:pStyle w:val='HidLine2'/></w:pPr>No.", ""),
