@@ -99,7 +99,6 @@ def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_the
     ("changed", "error", "said"),
     [
         ({"searchers": {" \n": Searcher(["bm25"])}}, ConfigurationError, r"is called ' \\n'; give it a name"),
-        ({"searchers": {1: Searcher(["bm25"])}}, ConfigurationError, "a searcher is called 1; give it a name"),
         ({"searchers": [Searcher(["bm25"]), 5]}, ConfigurationError, r"searchers\[1\] is int, not a searcher"),
         ({"searchers": "bm25"}, ConfigurationError, "expected searchers by name, .* found 'bm25'"),
         ({"searchers": []}, ConfigurationError, "at least one searcher"),

@@ -112,7 +112,6 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("corpus.loader", "hover", "corpus: 'hover' is not a BaseLoader"),
         ("k", [5, "10"], r"sweep\.yaml: k: a cutoff must be an integer of at least 1, not '10'"),
         ("searchers", 5, r"sweep\.yaml: searchers: expected searchers by name, such as .*, or a list, found 5"),
-        ("index", 5, r"sweep\.yaml: index: expected a path, found 5"),
         ("wandb.projct", "x", r"wandb: unknown key 'projct'; did you mean 'project'"),
         ("mlflow", {"uri": 5}, r"mlflow: uri: Input should be a valid string"),
         ("searchers.hybrid.retrievers.1.encodr", "x",

@@ -61,7 +61,6 @@ def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path:
     write("queries.jsonl", QUERIES)
     for line, expected in [
         ("q1 d1 1", "line 3: 1 columns in 'q1 d1 1', where 3 are expected"),
-        ("q1\t0\td1\t1", "line 3: 4 columns in 'q1 0 d1 1', where 3 are expected"),
         ("q1\t\t1", "line 3: an id is empty"),
         ("q1\td1\t1.5", "line 3: the grade is '1.5'; it must be an integer"),
         ("q1\td2\t1", 'line 3: item "d2" has grade 1 here and 2 above for query "q1"; keep one'),
