@@ -10,7 +10,6 @@ from textwrap import wrap
 from rich.box import ASCII2, SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -178,8 +177,8 @@ class SummaryTable:
     whole: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for text, *rest in console.render(Group(*self._parts(console, options)), options):
-            yield Segment(text.translate(_IN_ASCII) if options.ascii_only else text, *rest)
+        for segment in console.render(Group(*self._parts(console, options)), options):
+            yield segment._replace(text=segment.text.translate(_IN_ASCII)) if options.ascii_only else segment
 
     def _parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         view, dim, bold = self.view, *(("dim", "bold") if console.is_terminal else ("", ""))

@@ -159,18 +159,14 @@ ANSWERS = [
     (lambda body: Raw(b"[1, 2]"), "not that of embeddings: "),
     (lambda body: Raw(b"[" * 10_000), "recursion limit"),
     (changed(data=None), "data: Input should be a valid"),
-    (changed(data=[]), "0 entries of"),
     (lambda body: embedded(body | {"input": body["input"] * 2}), "20 entries of"),
     (each(lambda entry: {"index": 0}), 'each "index" from 0 to 9 once'),
-    (each(lambda entry: {"index": True}), r"data.0.index: Input should be a valid integer"),
-    (each(lambda entry: {"embedding": "AAAA"}), r"data.0.embedding: Input should be a valid"),
     (each(lambda entry: {"embedding": []}), r"data.0.embedding: List should have at least 1 item"),
     (each(lambda entry: {"embedding": [1.0] * (4 + entry["index"] % 2)}), "several dimensions"),
     (each(lambda entry: {"embedding": [float("nan")] * 16}), "finite number"),
     (each(lambda entry: {"embedding": [1.0] * 17}), "gave vectors of dimension 17, where .* say 16"),
     (each(lambda entry: {"embedding": [1e300] * 16}), "too large"),
     (each(lambda entry: {"embedding": [10**400] * 16}), "data.0.embedding.0: "),
-    (each(lambda entry: {"embedding": [None] * 16}), "data.0.embedding.0: Input should be a valid number"),
     (lambda body: Raw(b"x" * (11 * 2**20)), "longer than"),
 ]
 

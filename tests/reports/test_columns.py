@@ -70,7 +70,6 @@ def test_axes_of_a_grid_are_columns_in_place_of_names() -> None:
     assert not any(name in table for name in names)
     rows = [line.split()[:2] for line in table.splitlines()[2:] if line]
     assert rows == [["sum", "60"], ["rrf", "60"], ["sum", "10"], ["rrf", "10"], ["bm25", "*"]]
-    assert "fusion" in text
     assert "sum, k=60" in " ".join(printed(with_grid(report, values), 30).split()), "there is no room for axes"
 
 
