@@ -18,12 +18,12 @@ _WRAPPED = re.compile(
 
 _REST = rf"[^{NOT_IN_ADDRESSES}]"
 _ADDRESS = re.compile(
-    rf"(?<![a-z0-9])(?P<url>https?://{_REST}{{1,4000}})"
+    rf"(?=htt|doi|www|dx\.|arx|abs|pm[ic])(?:(?<![a-z0-9])(?P<url>https?://{_REST}{{1,4000}})"
     rf"|(?<![\w./@-])(?:doi ?[:=]? ?|(?:(?:www|dx)\.)?doi\.org/)(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
     r"|(?:\barxiv(?: (?:e-?)?preprints?)? ?:? ?(?:arxiv: ?)?|(?<![\w./])abs/)"
     r"(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
     rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
-    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\b(?P<central>PMC[0-9]{5,9})\b",
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\b(?P<central>PMC[0-9]{5,9})\b)",
     re.IGNORECASE,
 )
 

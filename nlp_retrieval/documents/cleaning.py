@@ -6,14 +6,14 @@ import re
 import unicodedata
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-from nlp_retrieval.core import parse_yaml
+from nlp_retrieval.core import read_yaml
 
 LONGEST_TITLE = 300  # characters; a longer one is cut at a word
 
-_DATA: Any = parse_yaml(Path(__file__).with_name("characters.yaml").read_text("utf-8"), "characters.yaml")
+_DATA = read_yaml(Path(__file__).with_name("characters.yaml"))
 _UNSEEN: dict[str, str] = _DATA["unseen"]
+_UNSEEN["zero_width"] += _DATA["selectors"]
 _RUN = re.compile(f"[{''.join(_UNSEEN.values())}]+")
 _SELECTOR, _JOINING = (re.compile(f"[{_DATA[name]}]") for name in ("selectors", "joining"))
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028]")

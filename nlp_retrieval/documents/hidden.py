@@ -18,11 +18,10 @@ import tinycss2
 from cssselect2 import ElementWrapper, Matcher, SelectorError, compile_selector_list
 from tinycss2.color4 import parse_color
 
-from nlp_retrieval.core import parse_yaml
+from nlp_retrieval.core import read_yaml
 from nlp_retrieval.errors import SourceError
 
-_DATA: Any = parse_yaml(Path(__file__).with_name("html.yaml").read_text("utf-8"), "html.yaml")
-WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _DATA.items()}
+WORDS = {name: frozenset(words.split()) for name, words in read_yaml(Path(__file__).with_name("html.yaml")).items()}
 """Names of elements, roles and values that mean something to the reader of pages."""
 
 _LEFT_OUT = f"x-left-out-{token_hex(8)}"
@@ -45,13 +44,28 @@ class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
     steps: list[int]
     where: str
 
-    def __getattribute__(self, name: str) -> Any:
-        value = super().__getattribute__(name)
-        if name in ("ancestors", "previous_siblings"):
-            self.charge(len(value))
-        elif name in ("etree_siblings", "iter_children"):  # which are looked at quickly
-            self.charge(len(self.etree_element if callable(value) else value) // 8)
-        return value
+    @property
+    def ancestors(self) -> Any:
+        self.charge(len(examined := super().ancestors))
+        return examined
+
+    @property
+    def previous_siblings(self) -> Any:
+        self.charge(len(examined := super().previous_siblings))
+        return examined
+
+    @property
+    def etree_siblings(self) -> Any:
+        self.charge(len(self._siblings) // 8)  # looked at quickly, as are children
+        return self._siblings
+
+    @etree_siblings.setter
+    def etree_siblings(self, siblings: Any) -> None:
+        self._siblings = siblings
+
+    def iter_children(self) -> Any:
+        self.charge(len(self.etree_element) // 8)
+        return super().iter_children()
 
     def charge(self, n: int) -> None:
         self.steps[0] += 1 + n

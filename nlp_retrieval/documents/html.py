@@ -334,9 +334,10 @@ def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[
     extracted: Any = bare_extraction(page, favor_recall=True, include_comments=False, include_tables=True, deduplicate=False)
     parts = [] if extracted is None or extracted.body is None else ["".join(part.itertext()) for part in extracted.body.iter()]
     wholes = set(map(_letters, parts)) - {""}
+    chosen = [_letters(text) in wholes for text in texts]
     weights: Counter[Any] = Counter()
-    for (element, _), text in zip(blocks, texts, strict=True):
-        for around in (element, *element.iterancestors()) if _letters(text) in wholes else ():
+    for (element, _), text, is_chosen in zip(blocks, texts, chosen, strict=True):
+        for around in (element, *element.iterancestors()) if is_chosen else ():
             weights[around] += len(text)
     whole = max(weights.values(), default=0)
     if whole < _LEAST_MAIN_TEXT:
@@ -346,9 +347,9 @@ def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
     aside |= set(page.iter(*WORDS["navigation"])) - {holder, *holder.iterancestors()}
     marked = []
-    for (element, block), text in zip(blocks, texts, strict=True):
-        around = [element, *element.iterancestors()]
-        is_outside = _letters(text) not in wholes and (holder not in around or not aside.isdisjoint(around))
+    for (element, block), is_chosen in zip(blocks, chosen, strict=True):
+        around = () if is_chosen else (element, *element.iterancestors())
+        is_outside = not is_chosen and (holder not in around or not aside.isdisjoint(around))
         marked.append(replace(block, outside=block.outside or is_outside))
     return marked
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from string import punctuation
 from typing import Any
 
-from nlp_retrieval.core import parse_yaml
+from nlp_retrieval.core import read_yaml
 from nlp_retrieval.documents.blocks import Document, as_raised
 from nlp_retrieval.documents.cleaning import clean_text
 from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, number_of, parse_page
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
-_DATA: dict[str, Any] = parse_yaml(Path(__file__).with_name("latex.yaml").read_text("utf-8"), "latex.yaml")
+_DATA = read_yaml(Path(__file__).with_name("latex.yaml"))
 
 
 def _table(kind: str) -> dict[str, tuple[str, str]]:

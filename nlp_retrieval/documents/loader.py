@@ -105,17 +105,17 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     rows: list[Described] = []
     faults: list[str] = []
     for number, (where, row) in enumerate(read_rows(path)):
-        meant = [known for known in map(_field_of, row) if known]
-        if not number and (twice := next((known for known in meant if meant.count(known) > 1), "")):
+        meant = {column: _field_of(column) for column in row}
+        fields_meant = [known for known in meant.values() if known]
+        if not number and (twice := next((known for known in fields_meant if fields_meant.count(known) > 1), "")):
             raise SourceError(f"{where}: several columns mean the {twice}; remove all but one")
-        if not number and not {"file", "url", "canonical", "doi"} & set(meant):
+        if not number and not {"file", "url", "canonical", "doi"} & set(fields_meant):
             raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(row)})')
         fields, metadata = dict[str, str](), dict[str, str]()
         file: Path | None = None
         for column, value in row.items():
-            known = _field_of(column)
             if cleaned := " ".join(clean_text(str(value))[0].split())[:_LONGEST_VALUE]:
-                (fields if known else metadata)[known or column] = cleaned
+                (fields if meant[column] else metadata)[meant[column] or column] = cleaned
         if name := fields.get("file", ""):
             real = Path(os.path.realpath(folder / name))
             if Path(name).is_absolute() or not real.is_relative_to(folder):

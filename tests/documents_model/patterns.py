@@ -30,7 +30,7 @@ DOCUMENTS = {
     "documents/latex.py": in_prose(
         "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
         "from nlp_retrieval.documents import latex\n"
-        "NAMES = 'ADDRESS CITE COMMENT OTHER_FILES OWN PARAGRAPH POWER SCRIPT SEVERAL UNREAD'\n"
+        "NAMES = 'ADDRESS CITE COMMENT INPUT LISTING OTHER_FILES OWN PARAGRAPH POINTED POWER SCRIPT SEVERAL UNREAD'\n"
         "PATTERNS = [getattr(latex, '_' + name) for name in NAMES.split()]\n"
         "MACROS = 'url{ input{ bibliography{ cite{ def{ newcommand{ iffalse'.split()\n"
         "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",

@@ -209,12 +209,12 @@ def optimize(
         (1.0, 1.0, 3)
     """
     optimizer = _known(optimizer)
-    own = getattr(program, "language_model", None)
-    if lm is not None:
-        program = program.deepcopy()
-        keeps = isinstance(program, HoverMultiHop | HoverMultiHopPipeline)
-        program.set_lm(LanguageModel.of_client(lm).dspy_lm() if keeps else None)
-    lm = LanguageModel.of_client(own if lm is None and isinstance(own, LanguageModel) else lm)
+    if lm is None:
+        own = getattr(program, "language_model", None)
+        lm = LanguageModel.of_client(own if isinstance(own, LanguageModel) else None)
+    else:
+        lm, program = LanguageModel.of_client(lm), program.deepcopy()
+        program.set_lm(lm.dspy_lm() if isinstance(program, HoverMultiHop | HoverMultiHopPipeline) else None)
     if validation is None:
         train, validation = split_by_family(train)
     if not train or not validation:
@@ -308,9 +308,7 @@ class _Run:
             num_threads=self._threads,
             seed=_SEED,
         )
-        return mipro.compile(
-            program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=_SEED
-        )
+        return mipro.compile(program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None)
 
 
 @contextmanager

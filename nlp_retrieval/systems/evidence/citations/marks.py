@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nlp_retrieval.core import parse_yaml
+from nlp_retrieval.core import read_yaml
 
-_WORDS_BY_USE: dict[str, str] = parse_yaml(Path(__file__).with_name("words.yaml").read_text("utf-8"), "words.yaml")
+_WORDS_BY_USE: dict[str, str] = read_yaml(Path(__file__).with_name("words.yaml"))
 
 
 def word_set(use: str) -> frozenset[str]:
@@ -120,7 +120,7 @@ _PLACE_AFTER = (
     r"| for (?:an? )?(?:[a-z]{1,20} )?(?:reviews?|overviews?|discussions?|summar(?:y|ies)|details?|examples?)[^;]{0,30})?"
 )
 _LEAD = rf"(?:(?i:{SOURCE_WORDS}): ?)?" r"(?:[^\W\d_A-ZÀ-ÖØ-ÞА-Я][\w.'\u2019-]{0,20}[.,:]{0,2} ){0,6}?"
-"""Words in lower case before authors: "see also", "data from", "zitiert nach"."""
+"""What precedes authors: "Source:", and words in lower case, "see also", "data from", "zitiert nach"."""
 
 _AUTHOR_YEAR = re.compile(rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP}),? ?\(?{_YEARS_CITED}\)?{_PLACE_AFTER}", re.DOTALL)
 _AUTHOR_PAGE = re.compile(
@@ -227,7 +227,7 @@ class MarkReader:
         """Authors with a year that were not taken for a citation, as no entry has them."""
 
         self.unread: dict[str, None] = {}
-        """Text in square brackets that looks like a citation but is not one of a known form."""
+        """Text in square brackets that looks like a citation but is of no known form, and raised numbers without an entry."""
 
         self.has_keys = False
         """Whether a mark in brackets was a key: ``[@key]``."""

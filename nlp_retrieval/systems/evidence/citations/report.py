@@ -231,14 +231,16 @@ def _drafted_sentences(draft: _Draft) -> list[MarkedSentence]:
     if not spans:
         return [MarkedSentence("", draft.lines[0], draft.marks)] if draft.marks else []
     starts, lines = [begin for begin, _ in spans], [begin for begin, _ in breaks]
-    sentences = [
-        MarkedSentence(" ".join(text[a:b].split()).lstrip(_LEADING), breaks[bisect_right(lines, a) - 1][1]) for a, b in spans
-    ]
+    sentences = [MarkedSentence(_clean(text[a:b]), breaks[bisect_right(lines, a) - 1][1]) for a, b in spans]
     for mark, place in zip(draft.marks, places, strict=True):
         number = max(0, bisect_left(starts, place) - 1)
         sentences[number].marks.append(mark)
-        sentences[number].places.append(len(" ".join(text[starts[number] : place].split()).lstrip(_LEADING)))
+        sentences[number].places.append(len(_clean(text[starts[number] : place])))
     return [sentence for sentence in sentences if sentence.text or sentence.marks]
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.split()).lstrip(_LEADING)
 
 
 def _in_brackets(draft: _Draft) -> set[int]:

@@ -175,8 +175,8 @@ class EvidenceIndex:
     def named(self, source: str) -> str:
         """Return the URL under which a source is stored, by a URL or the key of a text; a ``QueryError`` if there is none."""
         key = source.strip()
-        versions = [version for url in self._store.urls(key) for version in self._store.versions(url)]
-        urls = [each.canonical for each in versions if each.newest and key in (each.key, each.sha256)]
+        versions = self._store.versions_of(key)
+        urls = [version.canonical for version in versions if version.newest]
         if versions and len(urls) != 1:
             raise QueryError(f"the text {key} is now at {len(urls)} URLs; name the source by its URL")
         canonical = urls[0] if urls else canonical_url(source)
@@ -359,7 +359,7 @@ class EvidenceIndex:
 
     def urls(self, key: str) -> list[str]:
         """Return the canonical forms of all URLs under which the text with a key was added, in the order of adding."""
-        return self._store.urls(key)
+        return list(dict.fromkeys(version.canonical for version in self._store.versions_of(key)))
 
     def text(self, key: str) -> str:
         """Return a stored text by the key of a result or a source, or the whole SHA-256; a ``QueryError`` if there is none."""

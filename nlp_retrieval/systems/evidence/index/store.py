@@ -304,10 +304,9 @@ class EvidenceStore:
             shown[sha256] = replace(live[0], quality=min(version.quality for version in live))
         return shown
 
-    def urls(self, key: str) -> list[str]:
-        """Return the canonical forms of all URLs that ever had a text, by its key or SHA-256, in the order of adding."""
-        versions = _versions(self.database.rows(f"{_VERSION} WHERE t.key = ?1 OR t.sha256 = ?1 ORDER BY v.id", (key,)))
-        return list(dict.fromkeys(version.canonical for version in versions))
+    def versions_of(self, key: str) -> list[SourceVersion]:
+        """Return the versions that have a text, by its key or SHA-256, in the order of adding."""
+        return _versions(self.database.rows(f"{_VERSION} WHERE t.key = ?1 OR t.sha256 = ?1 ORDER BY v.id", (key,)))
 
     def stored(self, key: str) -> StoredText | None:
         """Return the text with a shown key, or with this SHA-256, which it matches; None if there is none."""

@@ -401,7 +401,7 @@ def bound_numbers(text: str) -> list[Bound]:
     dates = [(date.begin, date.end) for date in dates_of(text) if date.is_full]
     heads = [number for number in numbers_of(text) if _is_quantity(text, number)]
     heads = [number for number in heads if not any(begin <= number.begin < end for begin, end in dates)]
-    bounds = [bound for number, bound in _in_tables(text, heads)] if "|" in text or "\t" in text else []
+    bounds = list(_in_tables(text, heads)) if "|" in text or "\t" in text else []
     in_tables = {bound.number for bound in bounds}
     rest = [number for number in heads if number not in in_tables]
     begins = [number.begin for number in rest]
@@ -458,7 +458,7 @@ def _beside(text: str, *, backwards: bool = False) -> tuple[str, ...]:
     return tuple(dict.fromkeys((words[::-1] if backwards else words)[:_WORDS_BESIDE]))
 
 
-def _in_tables(text: str, heads: Sequence[Number]) -> Iterator[tuple[Number, Bound]]:
+def _in_tables(text: str, heads: Sequence[Number]) -> Iterator[Bound]:
     """Yield the numbers in rows of tables, bound to the first cell of the row and to the head of the column."""
     position, columns = 0, list[str]()
     for line in text.splitlines(keepends=True):
@@ -471,7 +471,6 @@ def _in_tables(text: str, heads: Sequence[Number]) -> Iterator[tuple[Number, Bou
             label, begin = next((cell for cell in cells if cell.strip()), ""), position
             for column, cell in zip(columns, cells, strict=True):
                 inside = [number for number in heads if begin <= number.begin < begin + len(cell) and cell != label]
-                for number in inside:
-                    yield number, Bound(number, _beside(label), _beside(column), position)
+                yield from (Bound(number, _beside(label), _beside(column), position) for number in inside)
                 begin += len(cell) + 1
         position += len(line)

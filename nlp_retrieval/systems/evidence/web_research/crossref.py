@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import re
 import time
@@ -13,7 +12,8 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import ContentCache, cache_folder, canonical_json, given, may_set, parse_json, without_secrets
+from nlp_retrieval.core import ContentCache, cache_folder, given, may_set, parse_json, without_secrets
+from nlp_retrieval.core.components.component import digest_of_key
 from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, PublishedWork
@@ -89,8 +89,7 @@ class Crossref(BaseWorkRegister):
 
     def _message(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """Return what the service says; None if it has no such work."""
-        asked = canonical_json([self.url, path, query, list(date.today().isocalendar()[:2])])
-        digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()
+        digest = digest_of_key([self.url, path, query, list(date.today().isocalendar()[:2])])
         kept = self._cache.find(digest)
         body = self._answer(path, query) if kept is None else kept
         try:
