@@ -14,6 +14,7 @@ from nlp_retrieval.core.components.component import Component as Component
 from nlp_retrieval.core.components.component import Config as Config
 from nlp_retrieval.core.components.component import canonical_json as canonical_json
 from nlp_retrieval.core.components.component import codes_in as codes_in
+from nlp_retrieval.core.components.component import digest_of_key as digest_of_key
 from nlp_retrieval.core.components.registry import ByName as ByName
 from nlp_retrieval.core.components.registry import build as build
 from nlp_retrieval.core.components.registry import build_as as build_as

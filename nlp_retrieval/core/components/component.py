@@ -338,7 +338,12 @@ def canonical_json(value: Any) -> str:
 
 
 def digest_of_key(key: object) -> bytes:
-    """Return the SHA-256 of a key: everything that decides a content, in values of JSON."""
+    """Return the SHA-256 of a key: everything that decides a content, in values of JSON.
+
+    Examples:
+        >>> digest_of_key(["krill", 3]).hex()[:8]
+        'd0d9508a'
+    """
     return hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).digest()
 
 

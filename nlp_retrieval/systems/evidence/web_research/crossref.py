@@ -12,8 +12,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import ContentCache, cache_folder, given, may_set, parse_json, without_secrets
-from nlp_retrieval.core.components.component import digest_of_key
+from nlp_retrieval.core import ContentCache, cache_folder, digest_of_key, given, may_set, parse_json, without_secrets
 from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, PublishedWork
