@@ -299,9 +299,12 @@ class AgentSearcher(BaseSearcher):
         """The agent itself with its language models, its searches, and the stages of these."""
         return ["agent", "search"]
 
+    def extra_state(self) -> dict[str, Any]:
+        return {"_opens": super().extra_state()["_opens"] or self.searcher.extra_state()["_opens"]}
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the agent, as far as that can be pickled."""
-        return partial(type(self), **self._arguments), (), {"local_only": self.local_only}
+        return partial(type(self), **self._arguments), (), {"local_only": self.local_only} | self.extra_state()
 
     def _answer(self, question: str, tools: AgentTools) -> AgentAnswer:
         call = (
@@ -351,7 +354,8 @@ class AgentSearcher(BaseSearcher):
         searcher = self.searcher.__copy__()
         searcher._opened = self.open_retrievers()  # the generation open now; a later refresh does not affect it
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
-        names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
+        texts = isinstance(queries, str) or (isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries))
+        names = [self._id_of.get(question) or question or "-" for question in questions] if texts else ids
         asking: AbstractContextManager[object] = nullcontext()
         at_once = 1
         if self.lm is not None:
@@ -432,10 +436,6 @@ class _Ran:
     trajectory: Trajectory
     results: list[RetrievalResult]
     failure: Exception | None
-
-
-def _are_texts(queries: Queries) -> bool:
-    return isinstance(queries, str) or (isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries))
 
 
 def _as_answer(returned: Any) -> AgentAnswer:

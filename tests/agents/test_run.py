@@ -41,8 +41,9 @@ def test_a_recorded_agent_scores_as_it_did_and_its_questions_have_their_ids(tmp_
     assert measured(tmp_path, {"recorded": TrajectoryRun(str(tmp_path / "folder"))}) == live
 
 
-def test_an_agent_is_pickled_and_is_in_no_file_of_settings() -> None:
+def test_an_agent_is_pickled_with_its_index_and_is_in_no_file_of_settings(tmp_path: Path) -> None:
     agent = AgentSearcher(words, Searcher(["bm25"]))
-    assert pickle.loads(pickle.dumps(agent)).agent is words
+    agent.index(ITEMS, tmp_path / "index")
+    assert pickle.loads(pickle.dumps(agent)).search("fox snow") == agent.search("fox snow") != [[]]
     with pytest.raises(ConfigurationError, match="is an object of this program, and no configuration can hold it"):
         agent.to_config()
