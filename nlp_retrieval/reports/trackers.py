@@ -223,6 +223,9 @@ def check_tracker(settings: Settings, folder: Path) -> str:
     shown = str(without_secrets(uri))
     if urlsplit(uri).scheme in ("http", "https") and not is_reachable(uri):
         raise OutputError(f"the MLflow server {shown} cannot be reached; start it, or name another (mlflow: {{uri: ...}})")
+    if uri != _beside(folder) or (folder / "mlflow.db").exists():
+        with _experiment(settings, folder):
+            pass
     return f"MLflow: runs go to experiment {settings.experiment!r} of {shown}"
 
 
@@ -401,29 +404,37 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
         >>> log_to_mlflow(report, MlflowSettings(experiment="scifact"), "runs/first")  # doctest: +SKIP
         'sqlite:////home/ann/runs/first/mlflow.db'
     """
-    mlflow = _mlflow()
-    from sqlalchemy.exc import SQLAlchemyError
-
-    uri, logger = _store(settings, Path(folder)), logging.getLogger("mlflow")
+    uri, above = _store(settings, Path(folder)), None
     make_folder(Path(folder))
-    level = logger.level
-    logger.setLevel(logging.WARNING)  # it reports the tables it creates
-    try:
-        client = mlflow.MlflowClient(tracking_uri=uri)
-        known, above = client.get_experiment_by_name(settings.experiment), None
-        if known and known.lifecycle_stage != "active":
-            raise ConfigurationError(f"mlflow: the experiment {known.name!r} was deleted; restore it, or choose another name")
+    with _experiment(settings, Path(folder), f"; the results are complete in {folder}") as (client, known):
         beside = (Path(folder).absolute() / "mlflow-artifacts").as_uri() if uri == _beside(Path(folder)) else None
         experiment = known.experiment_id if known else client.create_experiment(settings.experiment, artifact_location=beside)
         for run in reversed(runs_of(report)):  # the summary is the others' parent
             own = _log_run(client, experiment, run, above)
             above = above or own
+    return uri
+
+
+@contextmanager
+def _experiment(settings: MlflowSettings, folder: Path, results: str = "") -> Iterator[tuple[Any, Any]]:
+    """Yield a client and its experiment, None if there is none yet; errors in the block end with where the results are."""
+    mlflow = _mlflow()
+    from sqlalchemy.exc import SQLAlchemyError
+
+    logger = logging.getLogger("mlflow")
+    level = logger.level
+    logger.setLevel(logging.WARNING)  # it reports the tables it creates
+    try:
+        client = mlflow.MlflowClient(tracking_uri=_store(settings, folder))
+        known = client.get_experiment_by_name(settings.experiment)
+        if known and known.lifecycle_stage != "active":
+            said = f"mlflow: the experiment {known.name!r} was deleted; restore it, or choose another name"
+            raise ConfigurationError(said + results)
+        yield client, known
     except (mlflow.exceptions.MlflowException, SQLAlchemyError, OSError) as error:
-        said = without_secrets(first_line(error))
-        raise OutputError(f"MLflow did not accept the runs ({said}); the results are complete in {folder}") from error
+        raise OutputError(f"MLflow did not accept the runs ({without_secrets(first_line(error))}){results}") from error
     finally:
         logger.setLevel(level)
-    return uri
 
 
 def _store(settings: MlflowSettings, folder: Path) -> str:

@@ -56,7 +56,7 @@ def test_a_deleted_experiment_is_not_written_to(report: BenchmarkReport, folder:
     client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
     client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
     with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted; restore it, or choose another name"):
-        log_to_mlflow(report, MlflowSettings(), folder)
+        check_tracker(MlflowSettings(), folder)
 
 
 def test_every_measure_interval_group_and_cost_is_a_metric(report: BenchmarkReport, folder: Path) -> None:
