@@ -44,7 +44,7 @@ from nlp_retrieval.benchmarks.results import (
     judged,
     masks_of,
 )
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings, GivenItems
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings, GivenItems, group_labels
 from nlp_retrieval.benchmarks.shared_stages import Answered, ConfigurationTask, SharedStages, answer_stage, search_elsewhere
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.benchmarks.timing import LATENCY_K, cost_of, drawn_sample, timed
@@ -253,8 +253,7 @@ class _Benchmark:
         if self.n_own:
             of_all = f"{self.n_own:,} of {len(settings.queries):,} queries are items of the corpus"
             self.say(f"{of_all}; a hit that is the query itself does not count")
-        if any(where is not None for where in settings.filters):
-            _warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
+        _warn_of_filters(corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, corpus.rows)
         self.titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
         about = self.ids, self.texts, self.families, self.labels
         self.lists = ListsBuilder(*about, settings.gold, self.qrels, self.titles)
@@ -476,17 +475,6 @@ def _failed(name: str, searcher: Entry, error: Exception) -> FailedConfiguration
     raised = "" if isinstance(error, RetrievalError) else "".join(traceback.format_exception(error))
     config = without_secrets(searcher.config)
     return FailedConfiguration(name, config, type(error).__name__, _reason(error), without_secrets(raised))
-
-
-def group_labels(queries: Sequence[Query], key: str) -> list[str | None]:
-    """The group of each query; None if it has none."""
-    return [_group(query.metadata.get(key), key) for query in queries]
-
-
-def _group(value: object, key: str) -> str | None:
-    if isinstance(value, float):
-        value = int(value) if value.is_integer() else value if math.isfinite(value) else None  # NaN is none in pandas
-    return f"{key}={value}" if isinstance(value, str | int | float) else None
 
 
 def group_order(queries: Sequence[Query], key: str) -> list[str]:

@@ -5,6 +5,7 @@ A file is read in three steps: its text, the components that it names, and the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY
@@ -85,6 +86,24 @@ def _loader(value: Any) -> Any:
     if isinstance(value, BaseLoader | str | bytes) or not (isinstance(value, Iterable) or is_table(value)):
         return value
     return GivenItems(value)
+
+
+def group_labels(queries: Sequence[Query], key: str) -> list[str | None]:
+    """The group of each query; None if it has none."""
+    return [_group(query.metadata.get(key), key) for query in queries]
+
+
+def _group(value: object, key: str) -> str | None:
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else value if math.isfinite(value) else None  # NaN is none in pandas
+    return f"{key}={value}" if isinstance(value, str | int | float) else None
+
+
+def check_group_by(queries: Sequence[Query], key: str) -> None:
+    """Raise an error if no query has a group."""
+    if not any(group_labels(queries, key)):
+        keys = {other for query in queries for other in query.metadata if any(group_labels([query], other))}
+        raise ConfigurationError(f"group_by: no query has a text or a number as {key!r} in its metadata; {nearest(key, keys)}")
 
 
 def _gold(value: Any) -> list[Gold]:
@@ -286,8 +305,8 @@ class BenchmarkSettings:
             raise GoldError(f"two golds are given for query {repeated!r}; put all of a query's relevance into one")
         if (repeated := first_repeated(query.query_id for query in self.queries)) is not None:
             raise QueryError(f"two queries have the id {repeated!r}; make query ids unique")
-        if self.group_by != BenchmarkSettings.group_by and all(q.metadata.get(self.group_by) is None for q in self.queries):
-            raise QueryError(f"group_by: no query has {self.group_by!r} in its metadata; name another key, or leave it out")
+        if self.group_by != BenchmarkSettings.group_by:
+            check_group_by(self.queries, self.group_by)
         for query in self.queries:
             refuse_lone_surrogates([query.query_id, query.text, query.family], f"query {query.query_id!r}", QueryError)
         if not by_id:
@@ -317,8 +336,7 @@ class BenchmarkSettings:
     def loaded(self, **changed: Any) -> BenchmarkSettings:
         """Return the benchmark with queries and gold of its loader, unless they were given, and other settings, all valid."""
         if not self.queries and isinstance(self.query_loader, BaseQueryLoader):
-            queries, gold = self.query_loader.queries(), self.query_loader.gold()
-            changed |= {"queries": queries_of(queries), "gold": read_gold(gold) if gold else []}
+            changed |= {"queries": queries_of(self.query_loader.queries()), "gold": _gold(self.query_loader.gold())}
         loaded = copy(self)
         loaded.__dict__.update(changed)
         if "queries" in changed:

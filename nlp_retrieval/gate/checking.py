@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.benchmarker import group_labels, group_order, run_identity
+from nlp_retrieval.benchmarks.benchmarker import group_order, run_identity
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.results import masks_of
+from nlp_retrieval.benchmarks.settings import check_group_by, group_labels
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.index.items import ItemTable
@@ -19,13 +20,13 @@ from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError, RetrievalError, nearest
+from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError, RetrievalError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator, evaluate_rankings
 from nlp_retrieval.evaluation.gold import MissingGold
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import are_passages, own_ids
 from nlp_retrieval.gate.baseline import RENEW, Baseline, BaselineItem, BaselineQuery, digest, read_baseline, write_baseline
-from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, lost_most
+from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_most
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, looks_of, overall, queries_needed
 from nlp_retrieval.text.printing import counted
@@ -113,12 +114,8 @@ class Gate:
             raise ConfigurationError(
                 "the gate has no margins, the largest losses that are acceptable; write 'margins: {ndcg@10: 0.02}'"
             )
-        if settings.group_by is not None and not group_order(self.queries, settings.group_by):
-            keys = {key for query in self.queries for key in query.metadata if group_order([query], key)}
-            raise ConfigurationError(
-                f"group_by: no query has a text or a number as {settings.group_by!r} in its metadata; "
-                f"{nearest(settings.group_by, keys)}"
-            )
+        if settings.group_by is not None:
+            check_group_by(self.queries, settings.group_by)
 
     def check(self) -> GateReport:
         """Return the report on the searcher.
@@ -136,7 +133,9 @@ class Gate:
         now = self._searched("")
         texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))}
         self._check_comparable(before, now, texts)
-        missing = self._missing_gold()
+        golds = [(self.gold[each.query_id], each.hits) for each in now.queries.values() if each.query_id in self.gold]
+        found = any(is_relevant(each, now.items[each].title, gold) for gold, hits in golds for each in hits)
+        missing = None if found else self._missing_gold()
         if missing is not None and missing.all:
             raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
         compared = [query for query in self.queries if query.query_id in before.queries]
@@ -175,14 +174,14 @@ class Gate:
 
         Args:
             reason: why it is accepted, for the file.
-            accept_losses: whether to accept it even if gold is missing from the corpus, or a measure is 0 or falls by more than
-                its margin.
+            accept_losses: whether to accept it even if gold is missing from the corpus or gone from the queries, or a measure
+                is 0 or falls by more than its margin.
 
         Returns:
             Each measure before and after, and notes on what this baseline cannot see.
 
         Raises:
-            ConfigurationError: there is no reason, or a measure falls by more than its margin.
+            ConfigurationError: there is no reason, gold is gone, or a measure falls by more than its margin.
             QueryError: the searcher finds nothing for any query.
             GoldError: gold is missing from the corpus, or a measure is 0 for every query.
             OutputError: the file cannot be written.

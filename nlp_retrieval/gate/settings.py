@@ -28,8 +28,8 @@ def _margins(value: object) -> dict[str, float]:
     for name, margin in value.items():
         if isinstance(margin, bool) or not isinstance(margin, int | float) or not 3e-6 <= margin < 1:
             raise ConfigurationError(
-                f"margins: {name} has {margin!r}, and it must be at least 0.000003 and below 1: a million queries show no "
-                "smaller loss"
+                f"margins: {name} has {margin!r}, and it must be at least 0.000003 and below 1: even a million queries "
+                "cannot show a smaller loss"
             )
         (measure,) = map(str, read_measures([str(name)]))
         if measure in margins:
