@@ -73,9 +73,10 @@ def compare_runs(
     if baseline not in names:
         raise ConfigurationError(f"there is no run {baseline!r} to be the baseline; {nearest(baseline, names)}")
     wanted = _measures_of(saved, measures)
-    lowest = relevant_from_of(saved) if relevant_from is None else check_relevant_from(relevant_from)
+    first = saved[0].report.relevant_from if saved else 1
+    lowest = first if relevant_from is None else check_relevant_from(relevant_from)
     left_out = own.counted.own_ids if own is not None and own.counted is not None else 0
-    same = measures is None and lowest == relevant_from_of(saved) and bool(sources.own_ids) == bool(left_out)
+    same = measures is None and lowest == first and bool(sources.own_ids) == bool(left_out)
     if own is not None and same:
         wanted = [Measure.parse(name) for name in own.configurations[0].measures]  # also those of answers
         evaluations, cautions = {name: saved[0].evaluations[name] for name in names}, list[str]()
@@ -168,12 +169,6 @@ def _measures_of(saved: Sequence[SavedRun], measures: Sequence[str] | None) -> l
     first = [Measure.parse(name) for name in saved[0].report.configurations[0].measures]
     own = [measure for measure in first if measure.family not in OF_ANSWERS and (measure.cutoff or reach) <= reach]
     return own or measures_at([reach])
-
-
-def relevant_from_of(saved: Sequence[SavedRun]) -> int:
-    """Return the lowest grade of a relevant document in the first folder's figures; 1 without a record of it."""
-    recorded = saved[0].report.manifest.get("relevant_from") if saved else None
-    return recorded if isinstance(recorded, int) and recorded > 1 else 1
 
 
 def _main_of(saved: Sequence[SavedRun], measured: list[str], main: str | None, *, chosen: bool) -> str:

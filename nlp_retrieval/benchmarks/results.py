@@ -138,6 +138,12 @@ class BenchmarkReport:
         return wanted if wanted in measured else next(iter(measured), "")
 
     @property
+    def relevant_from(self) -> int:
+        """The lowest grade of a relevant document; 1 without a record of it."""
+        recorded = self.manifest.get("relevant_from")
+        return recorded if isinstance(recorded, int) and recorded > 1 else 1
+
+    @property
     def synthetic_note(self) -> str:
         """Return how many queries a model wrote, and what that means for every figure; ``""`` if it wrote none."""
         written = self.manifest.get("synthetic")

@@ -192,7 +192,6 @@ def diff(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.comparing import relevant_from_of
     from nlp_retrieval.benchmarks.runs import read_sources
     from nlp_retrieval.evaluation.measures import MEASURES, Measure
     from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
@@ -200,7 +199,7 @@ def diff(
     from nlp_retrieval.text.printing import counted
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
-    lists, relevant_from = sources.lists, relevant_from_of(sources.saved)
+    lists, relevant_from = sources.lists, sources.saved[0].report.relevant_from if sources.saved else 1
     if len(lists.listings) != 2:
         raise ConfigurationError(
             f"{run_a} and {run_b} hold {len(lists.listings)} runs ({', '.join(lists.listings)}); name two, each as "

@@ -107,7 +107,7 @@ def counting_note(report: BenchmarkReport) -> str:
 
     empty = [f"{result.name}: {result.empty_queries:,}" for result in report.configurations if result.empty_queries]
     lacking = counted(counts.missing_documents, "relevant document")
-    but = ", but for lower grades in nDCG" if report.manifest.get("relevant_from", 1) > 1 else ""
+    but = ", except that lower grades count in nDCG" if report.relevant_from > 1 else ""
     dropped, missing = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
     parts = [
         f"Counted: {queries(counts.queries)}",

@@ -67,7 +67,7 @@ def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, queries: 
 
 def test_every_table_says_what_was_counted(tmp_path: Path) -> None:
     wanted = gold(q1={"a": 2}, q2={"c": 0}, elsewhere={"d": 1})
-    assert "score 0, but for lower grades in nDCG" in view_of(ran(tmp_path, PLAIN, wanted, relevant_from=2).report).counted
+    assert "score 0, except that lower grades count" in view_of(ran(tmp_path, PLAIN, wanted, relevant_from=2).report).counted
     run = ran(tmp_path, PLAIN, wanted)
     report = write_run_files(run, tmp_path / "out")
     line = view_of(report).counted
