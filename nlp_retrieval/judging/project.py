@@ -389,7 +389,7 @@ class JudgingProject:
     # Files
 
     def export(self, path: str | Path) -> int:
-        """Write the judgements that stand: TREC qrels, or with who, when, note and seconds as ``.jsonl``.
+        """Write the judgements that stand: TREC qrels, or with who, when, note and seconds as ``.jsonl`` or ``.ndjson``.
 
         Args:
             path: a file; its suffix decides the form. Qrels hold people's grades alone, one for each pair.
