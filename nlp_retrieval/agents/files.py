@@ -97,7 +97,7 @@ def read_trajectories(
     trajectories: list[Trajectory] = []
     for file in _files(place):
         sessions = _Sessions(named, questions, ids)
-        rows, stem = list(_rows(file)), file.name.partition(".")[0]
+        rows, stem = _rows(file), file.name.partition(".")[0]
         for number, (location, row) in enumerate(rows, 1):
             with _located(location):
                 if (transcript := transcript_in(row, location)) is not None:
@@ -151,8 +151,8 @@ def _files(place: Path) -> list[Path]:
     return sorted(file for file in place.glob("[!.]*") if file.name.endswith(endings) and file.is_file())
 
 
-def _rows(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the objects of a file with their locations; a file with a message each is one transcript."""
+def _rows(file: Path) -> list[tuple[str, Any]]:
+    """Return the objects of a file with their locations; a file with a message each is one transcript."""
     with open_bytes(file) as stream:
         content = stream.read()
     rows = list((_lines if ".jsonl" in file.name else _objects)(file, content))
@@ -160,8 +160,8 @@ def _rows(file: Path) -> Iterator[tuple[str, Any]]:
         if not isinstance(row, dict):
             raise SourceError(f"{location} is {kind(row)}; an object is expected")
     if rows and ("role" in rows[0][1] or (".jsonl" not in file.name and len(rows) > 1 and "type" in rows[0][1])):
-        rows = [(str(file), {"messages": [row for _, row in rows]})]
-    yield from rows
+        return [(str(file), {"messages": [row for _, row in rows]})]
+    return rows
 
 
 def _objects(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:

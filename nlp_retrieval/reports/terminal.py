@@ -339,13 +339,10 @@ def _left_out(columns: int) -> list[str]:
 
 def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell]) -> list[Text]:
     """Add a column whose marks have a place of their own, so that figures are aligned; return its texts."""
-    figures = []
-    for cell in cells:
-        mark = Text(MARK) if cell.on_front else Text(mark_of(cell.comparison), _STYLE_OF[cell.verdict])
-        figure = Text(cell.text, "bold" if cell.best else "")
-        figures.append((Text(), Text()) if cell.repeated else (figure, mark))  # a repeated cost would seem measured there
-    width = max(cell_len(text) for text in [*heading, *(figure.plain for figure, _ in figures)])
-    slot = max((mark.cell_len for _, mark in figures), default=0)
+    figures = [Text(cell.text, "bold" if cell.best else "") for cell in cells]
+    marks = [Text(MARK) if cell.on_front else Text(mark_of(cell.comparison), _STYLE_OF[cell.verdict]) for cell in cells]
+    width = max(cell_len(text) for text in [*heading, *(figure.plain for figure in figures)])
+    slot = max((mark.cell_len for mark in marks), default=0)
     lines = [f"{' ' * (width - cell_len(line))}{line}" for line in heading]
     table.add_column("\n".join(lines), width=width + slot, no_wrap=True)
-    return [Text.assemble(" " * (width - figure.cell_len), figure, mark) for figure, mark in figures]
+    return [Text.assemble(" " * (width - figure.cell_len), figure, mark) for figure, mark in zip(figures, marks, strict=True)]

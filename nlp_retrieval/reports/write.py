@@ -24,7 +24,6 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.evaluation.answers import ragas_lines
 from nlp_retrieval.evaluation.comparison import verdict
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, hits_table, passages_table, queries_table
-from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.evaluation.trec import NO_DOCUMENT, write_qrels, write_run
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
@@ -104,7 +103,9 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     remove_output(target / REPORT)  # until everything is written, the folder is not a finished run
     for name, stem in zip(names, file_names(names), strict=True):
         write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
-    write_qrels(files["trec"] / "qrels.txt", _named_qrels(run.lists))
+    # a query without judgements has a line all the same: trec_eval counts the queries in the file
+    qrels = {query_id: grades or {NO_DOCUMENT: 0} for query_id, grades in run.lists.qrels().items()}
+    write_qrels(files["trec"] / "qrels.txt", qrels)
     for stem in before - set(file_names(names)):
         remove_output(files["trec"] / f"{stem}.trec")
     _write_answers(run, target, before)
@@ -130,11 +131,6 @@ def _write_configuration(configuration: Config | None, target: Path, path: Path)
         return
     text = yaml.safe_dump(configuration | {"output": str(target)}, sort_keys=False, allow_unicode=True)
     write_output(path, f"# Repeats this run: nlp-retrieval benchmark {path}\n{text}".encode())
-
-
-def _named_qrels(lists: RunLists) -> dict[str, dict[str, int]]:
-    """The gold by query; one without judgements has a line all the same: trec_eval counts the queries in the file."""
-    return {query_id: grades or {NO_DOCUMENT: 0} for query_id, grades in lists.qrels().items()}
 
 
 def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from rich.console import Console
 
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelPrice, ModelTokens, Prices
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Measures
 from nlp_retrieval.evaluation.comparison import compare_by_group, intervals_by_group
+from nlp_retrieval.reports.terminal import SummaryTable
+from nlp_retrieval.reports.view import view_of
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
 
@@ -21,6 +25,13 @@ def measures_like(level: float, k_values: Sequence[int] = (5, 10, 21)) -> Measur
         for place, name in enumerate(MEASURES)
         for step, k in enumerate(k_values)
     }
+
+
+def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    Console(file=file, width=width).print(SummaryTable(view_of(report)))
+    file.flush()
+    return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
 
 def cost_like(latency_ms: float = 10.0, **changes: float) -> Cost:

@@ -1,25 +1,13 @@
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.view import view_of
 
-from .report_data import configuration, measures_like, report_of, usual_report
-
-
-def printed(report: BenchmarkReport, width: int, terminal: bool = False) -> str:
-    file = io.StringIO()
-    Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None).print(
-        SummaryTable(view_of(report))
-    )
-    return file.getvalue()
+from .report_data import configuration, measures_like, printed, report_of, usual_report
 
 
 def figures(text: str) -> list[str]:
@@ -74,7 +62,5 @@ def test_axes_of_a_grid_are_columns_in_place_of_names() -> None:
 
 
 def test_a_terminal_of_ascii_gets_marks_of_ascii():
-    file = io.TextIOWrapper(io.BytesIO(), "ascii", errors="strict", write_through=True)
-    Console(file=file, width=100).print(SummaryTable(view_of(usual_report())))
-    text = file.buffer.getvalue().decode()
+    text = printed(usual_report(), 100, "ascii")
     assert all(said in text for said in ("|  31.0#|", "|  24.0 |", "# Pareto front"))

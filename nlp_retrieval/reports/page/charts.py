@@ -114,8 +114,9 @@ def line_chart(name: str, title: str, axes: tuple[str, str], curves: Mapping[str
     said = []
     for place, label, points in drawn:
         marks = [(x.at(step), y.at(value)) for step, value in points]
+        course = "M" + "L".join(f"{px:.1f},{py:.1f}" for px, py in marks)
         said.append(f"{printable(label)}: {', '.join(f'{value:.3f} at {step:g}' for step, value in points[:12])}")
-        body += [series(place, said[-1]), path("curve", _course(marks), dash=_DASHES[place % len(_DASHES)])]
+        body += [series(place, said[-1]), path("curve", course, dash=_DASHES[place % len(_DASHES)])]
         body += [path("leader", f"M{marks[-1][0]:.1f},{marks[-1][1]:.1f}L{WIDTH - RIGHT + 2:.1f},{heights[place]:.1f}")]
         body += [text_at(WIDTH - RIGHT + 6, heights[place], str(place + 1), "start", "number"), Markup("</g>")]
     return svg(name, title, "; ".join(said), body)
@@ -232,10 +233,6 @@ def _spread(wanted: Sequence[float]) -> list[float]:
         places[number] = min(places[number], limit)
         limit = places[number] - gap
     return places
-
-
-def _course(marks: Sequence[Point]) -> str:
-    return "M" + "L".join(f"{px:.1f},{py:.1f}" for px, py in marks)
 
 
 def path(role: str, course: str, dash: str = "") -> Markup:

@@ -90,7 +90,7 @@ def _environment(folder: Path | None) -> Environment:
         loader=own if folder is None else ChoiceLoader([FileSystemLoader(folder), own]),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -106,7 +106,7 @@ def _environment(folder: Path | None) -> Environment:
         "interval": interval_text,
         "in_order": lambda values, keys: [values.get(key) for key in keys],
         "interval_plot": interval_plot,
-        "json_lines": _json_lines,
+        "json_lines": lambda value: _text_lines(json.dumps(value, indent=2, ensure_ascii=False, default=str)),
         "limits": lambda comparison: limits(comparison, ALPHA),
         "listed": listed,
         "mark": mark_of,
@@ -135,10 +135,6 @@ def _environment(folder: Path | None) -> Environment:
     return environment
 
 
-def _shown(value: object) -> object:
-    return value if isinstance(value, Markup) else printable(str(value))
-
-
 def _digest(text: str) -> str:
     """Return the hash by which a content security policy allows this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -156,10 +152,6 @@ def _best_first(rows: Sequence[Row], column: Column | None) -> list[Row]:
 
 def _text_lines(text: str) -> Markup:
     return Markup("\n").join(map(printable, text.split("\n")))
-
-
-def _json_lines(value: object) -> Markup:
-    return _text_lines(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def interval_text(comparison: Comparison) -> str:

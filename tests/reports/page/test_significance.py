@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from benchmarks.test_benchmarker import read
-from rich.console import Console
 
 from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
@@ -18,9 +16,7 @@ from nlp_retrieval.evaluation.comparison import compare, verdict
 from nlp_retrieval.reports.figures import by_figure, mark_of
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.view import view_of
-from reports.report_data import compared_report, usual_report
+from reports.report_data import compared_report, printed, usual_report
 
 from .test_page import Page
 
@@ -33,13 +29,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Pa
     run = benchmarker(folder / "index", queries=queries).run()
     write_run_files(run, folder / "run")
     return run, folder
-
-
-def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
-    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    Console(file=file, width=width).print(SummaryTable(view_of(report)))
-    file.flush()
-    return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
 
 def one_line(text: str) -> str:
