@@ -184,11 +184,10 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if self.projection is None or self.is_multi_vector:
             return None
         if self._matrix is None:
-            if self.projection > self._own_dimension:
-                raise ConfigurationError(
-                    f"projection={self.projection} is more than the {self._own_dimension} dimensions of {self.model}; lower it"
-                )
-            self._matrix = _orthonormal(self._own_dimension, self.projection)
+            own = self._own_dimension
+            if self.projection > own:
+                raise ConfigurationError(f"projection={self.projection} is more than {self.model}'s {own} dimensions; lower it")
+            self._matrix = _orthonormal(own, self.projection)
         return self._matrix
 
     def with_projection(self, matrix: Vectors) -> Self:
@@ -200,7 +199,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def _encode(self, texts: list[str], task: Task, prompt: str | None) -> list[Vectors]:
         model, matrix = self.open_model(), self.projection_matrix()
-        results = [np.zeros((0, self.dimension), np.float32) for _ in texts]
+        results = [np.zeros((0, self.dimension), np.float32)] * len(texts)
         not_blank = [number for number, text in enumerate(texts) if text.strip()]
         if not not_blank:
             return results

@@ -26,6 +26,7 @@ from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.opening import sha256_of
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -93,10 +94,8 @@ class WordVectors:
             return len(words), [numbers[word] for word in words if word in numbers]
         stems = stems_of_language(None)
         words = stems.as_written(text)
-        in_other_forms = (
-            next((numbers[form] for form in (word, word.lower(), stems.stem(word)) if form in numbers), None) for word in words
-        )
-        return len(words), [number for number in in_other_forms if number is not None]
+        forms = (next((form for form in (word, word.lower(), stems.stem(word)) if form in numbers), None) for word in words)
+        return len(words), [numbers[form] for form in forms if form is not None]
 
 
 def read_word_vectors(path: Path) -> WordVectors:
@@ -161,9 +160,8 @@ def _read_folder(folder: Path) -> WordVectors:
     vectors = np.array(mapped(folder / VECTORS_FILE, np.float32, (len(idf), content["dimension"])))
     if not len(numbers) == len(idf) > 0 or not ((idf > 0) & np.isfinite(idf)).all():
         raise ValueError(f"{WORDS_FILE} does not hold distinct words with an idf above 0 each")
-    stems = None
-    if "stemmer" in content:
-        stems = stems_of_language(None if content["stemmer"] == _NO_STEMMER else content["stemmer"])
+    stemmer = content.get("stemmer")
+    stems = None if stemmer is None else stems_of_language(None if stemmer == _NO_STEMMER else stemmer)
     phrases = {tuple(key.split()): str(token) for key, token in content.get("phrases", {}).items() if key.strip()}
     return WordVectors(numbers, vectors, idf, stems, Phrases(phrases))
 
@@ -261,8 +259,7 @@ def train_word_vectors(
         texts.append(stems.words(text))
         defined.update(abbreviations_of(text))
     phrases = _phrases_of(defined, stems)
-    joining = Phrases(phrases)
-    texts = [joining.join(words) for words in texts]
+    texts = list(map(Phrases(phrases).join, texts))
     frequencies = Counter(word for words in texts for word in set(words))
     counts = Counter(word for words in texts for word in words)
     if max(counts.values(), default=0) < _FEWEST:
@@ -328,6 +325,7 @@ class WordVectorEncoder(BaseEncoder):
 
     def __init__(self, model: str | Path) -> None:
         self.model = model
+        self._opening = Lock()
         self._has_warned = False
 
     @cached_property
@@ -357,14 +355,14 @@ class WordVectorEncoder(BaseEncoder):
         return self.encode_passages(queries)
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        opened = self._vectors
+        with self._opening:  # cached_property has no lock from Python 3.12 on
+            opened = self._vectors
         vectors = np.zeros((len(passages), opened.vectors.shape[1]), np.float32)
         without = []
         for row, text in enumerate(passages):
             words, known = opened.words(text)
             if known:
-                chosen = np.array(known)
-                mean = np.einsum("i,ij->j", opened.idf[chosen], opened.vectors[chosen].astype(np.float64))
+                mean = np.einsum("i,ij->j", opened.idf[known], opened.vectors[known].astype(np.float64))
                 vectors[row] = mean / max(float(np.sqrt(mean @ mean)), 1e-30)
             elif words:
                 without.append(text)

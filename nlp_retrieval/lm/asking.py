@@ -101,8 +101,8 @@ def _asked(program: Any, inputs: Mapping[str, Any], field: Field, read: Callable
             reason = " ".join(error.message.split("\n\n")[0].split())[:300]
             for_good = isinstance(error, _FOR_GOOD)
             failed = for_good or not isinstance(error, _ABOUT_THIS_QUESTION)
-            said = reason if reason.startswith("the answer") else f"the endpoint gave none: {reason}"
-            return Outcome(None, said, endpoint_failed=failed, for_good=for_good)
+            reason = reason if reason.startswith("the answer") else f"the endpoint gave none: {reason}"
+            return Outcome(None, reason, endpoint_failed=failed, for_good=for_good)
         except ValueError as error:
             if not isinstance(error, UnicodeError) and "not valid Unicode" not in str(error):
                 raise

@@ -67,7 +67,6 @@ DEFAULT_ENDPOINT = ModelEndpoint()
 
 ENDPOINT_RULES = may_set("endpoint", api_key_env=given("send the key in the environment variable"))
 
-
 PartT = TypeVar("PartT")
 MadeT = TypeVar("MadeT")
 

@@ -54,8 +54,7 @@ class AnswerStore:
                 return None
         except (ValueError, RecursionError, KeyError, TypeError):
             return None
-        answer: Values = entry["answer"]
-        return answer
+        return cast(Values, entry["answer"])
 
     def keep(self, question: Values, answer: Values) -> None:
         """Store an answer; if it cannot be written, warn once and continue."""

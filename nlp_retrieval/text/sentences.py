@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from nlp_retrieval.core import read_yaml
 from nlp_retrieval.core.models import SearchableItem
 
 ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡؟\u06d4।॥\u0589።፧။។៕\u037e")
@@ -30,9 +30,15 @@ _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
 _OPENING = re.compile(rf"[ \t\n{re.escape(_OPENERS)}]*")
 _VISIBLE, _NUMERAL = re.compile(r"\S"), re.compile(r"\d|[IVXLC]{2,}\b")
+_ELISION = re.compile(r"^\w+['\u2019](?=\w\w)")  # "d'env. 300", and not "John's. 3"
 _REACH = 60
 
-_WORDS = {name: frozenset(words.split()) for name, words in read_yaml(Path(__file__).with_name("sentence_ends.yaml")).items()}
+
+@cache
+def _words() -> dict[str, frozenset[str]]:
+    from nlp_retrieval.core import read_yaml
+
+    return {name: frozenset(words.split()) for name, words in read_yaml(Path(__file__).with_name("sentence_ends.yaml")).items()}
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
@@ -71,8 +77,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     for end in (*_ends(text), len(text)):
         while first := _VISIBLE.search(text, begin, end):
             begin = first.start()
-            space = text.rfind(" ", begin + 1, begin + _LONGEST)
-            cut = end if end - begin <= _LONGEST else space if space > 0 else begin + _LONGEST
+            cut = end if end - begin <= _LONGEST else text.rfind(" ", begin + 1, begin + _LONGEST)
+            cut = cut if cut > 0 else begin + _LONGEST
             spans.append((begin, begin + len(text[begin:cut].rstrip())))
             begin = cut
     return spans
@@ -110,20 +116,20 @@ def _ends_here(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _abbreviated(word: str, before: str, following: str) -> bool:
-    lower = re.sub(r"^\w+['\u2019](?=\w\w)", "", word).lower()  # "d'env. 300", and not "John's. 3"
+    words, lower = _words(), _ELISION.sub("", word).lower()
     if len(word) > 1 and word.isupper() and "." not in word:
-        return word in _WORDS["never last"]
+        return word in words["never last"]
     forms = {word, lower}
-    always = lower in _WORDS["never last"] or word in _WORDS["as written"]
-    if always or (forms & _WORDS["before numbers"] and _NUMERAL.match(following)):
+    always = lower in words["never last"] or word in words["as written"]
+    if always or (forms & words["before numbers"] and _NUMERAL.match(following)):
         return True
     if word.isdigit():
-        return len(word) <= 2 and following in _WORDS["after ordinals"]
+        return len(word) <= 2 and following in words["after ordinals"]
     dotted = "." in word and all(len(part) <= 2 for part in word.split(".")) and not word.replace(".", "").isdigit()
     if len(word) == 1 and word.isupper():
-        return following not in _WORDS["first words"] and _names(before)
-    if forms & _WORDS["sometimes last"] or dotted:
-        return following not in _WORDS["first words"]
+        return following not in words["first words"] and _names(before)
+    if forms & words["sometimes last"] or dotted:
+        return following not in words["first words"]
     return len(word) == 1 and word.isalpha() and len(following) == 1  # "z. B."
 
 
@@ -135,7 +141,7 @@ def _names(before: str) -> bool:
     last = words[-1]
     if last in ("and", "und") and len(words) > 1 and len(words[-2].rstrip(",")) == 1:
         return False  # "the notes C, E, and G"
-    return last[0].isupper() or last[-1] in ",(&;" or last in _WORDS["before initials"] or (len(last) == 2 and last[1] == ".")
+    return last[0].isupper() or last[-1] in ",(&;" or last in _words()["before initials"] or (len(last) == 2 and last[1] == ".")
 
 
 SENTENCE_STARTS = "sentence_starts"
