@@ -32,7 +32,7 @@ DOCUMENTS = {
         "from nlp_retrieval.documents import latex\n"
         "NAMES = 'ADDRESS CITE COMMENT INPUT LISTING OTHER_FILES OWN PARAGRAPH POINTED POWER SCRIPT SEVERAL UNREAD'\n"
         "PATTERNS = [getattr(latex, '_' + name) for name in NAMES.split()]\n"
-        "MACROS = 'url{ input{ bibliography{ cite{ def{ newcommand{ iffalse'.split()\n"
+        "MACROS = 'url{ input{ bibliography{ cite{ cite< lstinline{ def{ newcommand{ iffalse'.split()\n"
         "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",
     ),
     "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
