@@ -28,7 +28,7 @@ TESTS = {
     "evaluation/evaluator.py": "evaluation",
     "evaluation/measures.py": "evaluation",
     "evaluation/resampling.py": "evaluation",
-    "evaluation/comparison.py": "evaluation",
+    "evaluation/comparison.py": "evaluation reports/test_findings.py",
     "evaluation/rankings.py": "evaluation",
     "core/candidates.py": "core/test_candidates.py core/test_ranking.py core/search",
     "core/search/joining.py": "core/search",

@@ -10,7 +10,7 @@ from soaking import Figures, mostly_soaked
 from crash.driving import ONLY_BEFORE, AllTrials, Trials, sampled
 from crash.operations import OPERATIONS
 
-_POINTS = {"Lucene": (2, 40), "engine": (3, 400), "sweep": (4, 400), "": (5, 10_000)}
+_POINTS = {"Lucene": (2, 10), "engine": (3, 30), "sweep": (4, 40), "": (5, 60)}
 """By a part of the name: how many points in the short part, and how many in the long one."""
 
 

@@ -12,7 +12,7 @@ from soaking import Figures, mostly_soaked
 from crash.driving import ONLY_BEFORE, AllTrials, Trials, sampled
 from crash.operations import OPERATIONS
 
-_STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_000)}
+_STATES = {"Lucene": (2, 10), "engine": (2, 30), "sweep": (3, 40), "": (4, 60)}
 """By a part of the name: at how many events, and how many states of them, in the short part and in the long one."""
 
 

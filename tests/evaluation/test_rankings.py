@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import Gold, RetrievalResult, SearchableItem
+from nlp_retrieval import Gold, Query, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.ranking_files import HITS, QUERIES, hits_table, queries_table, read_lists
-from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, RunLists, own_ids, without_own
+from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, RunLists, are_passages, own_ids, without_own
 
 IDS = ["a", "b", "c", "d é", "e\n"]
 NAMES = st.sampled_from(["bm25.score", "bm25.rank", "fusion.score", "overlap"])
@@ -129,3 +129,10 @@ def test_a_hit_that_is_the_query_itself_is_left_out_unless_it_is_gold() -> None:
     assert own == ["a", None, None]
     left = as_found(replace(lists, listings=without_own(lists, own)))["one"]
     assert left == [[("b", 3.0, {"s": 3.0})], [("b", 1.0, {})], [("a", 1.0, {})]]
+
+
+def test_queries_are_passages_where_at_least_half_have_the_text_of_theirs():
+    queries = [Query(query_id=name, text=text) for name, text in (("a", "Whales  sing"), ("b", "cats purr"))]
+    texts = {"a": ["krill", "whales sing at night"], "b": ["dogs bark"]}
+    assert are_passages(queries, texts, None)
+    assert not are_passages(queries, texts | {"a": ["krill"]}, None)
