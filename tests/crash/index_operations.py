@@ -32,8 +32,6 @@ from nlp_retrieval.retrievers.splade import SpladeRetriever
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen", "Page orbit 3"]
 TWO = ("bm25", "hnsw")
-SERVER = f"{VARIABLE}_EMBEDDED"
-"""Names the environment variable with the URL of the server, which the process of the tests has started."""
 
 
 def corpus(seed: int, count: int = 24, first: int = 0) -> list[SearchableItem]:
@@ -57,7 +55,7 @@ MADE: dict[str, Callable[[], BaseRetriever]] = {
     "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
     "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index="flat")], document="seed", position="year"),
     "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),
-    "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
+    "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{VARIABLE}", index_type="hnsw"),
     "lucene": PyseriniRetriever,
 }
 """By label, how a retriever is made; a system adds its own."""
