@@ -56,9 +56,7 @@ class Condition:
         """Return whether a metadata value meets it; None stands for a missing key."""
         if self.operator == "exists":
             return (value is not None) is self.values[0]
-        if isinstance(value, list):
-            return any(self._holds_of_one(inner) for inner in value)
-        return self._holds_of_one(value)
+        return any(map(self._holds_of_one, value if isinstance(value, list) else [value]))
 
     def _holds_of_one(self, value: object) -> bool:
         if not isinstance(value, str | bool | int | float):
@@ -74,11 +72,15 @@ class Condition:
 
     def holds_at(self, instants: Any) -> Any:
         """Return which instants meet it, as microseconds since 1970, where it has periods."""
-        firsts, lasts = np.array(self.periods).T
+        firsts, lasts = self._spans
         if self.operator in ("eq", "in"):
             nearest = np.searchsorted(firsts, instants, "right") - 1
-            return (nearest >= 0) & (instants <= np.maximum.accumulate(lasts)[nearest])
+            return (nearest >= 0) & (instants <= lasts[nearest])
         return _COMPARED[self.operator](instants, firsts[0] if self.operator in ("gte", "lt") else lasts[0])
+
+    @cached_property
+    def _spans(self) -> Any:
+        return np.maximum.accumulate(np.array(self.periods)).T  # the first instants are in order already
 
     @cached_property
     def _equal(self) -> set[tuple[str, Scalar]]:

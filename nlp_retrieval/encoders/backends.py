@@ -223,12 +223,8 @@ def _export(model: SentenceTransformer, folder: Path) -> Vectors:
     if not all(getattr(module, "include_prompt", True) for module in model):
         raise ModelError("the model leaves prompts out of its vectors, which an exported graph cannot; pass backend='torch'")
 
-    def compute(features: dict[str, torch.Tensor]) -> torch.Tensor:
-        embeddings: torch.Tensor = model(features)["sentence_embedding"]
-        return embeddings
-
     features = model.tokenizer(list(PROBES[:2]), padding=True, return_tensors="pt")
-    write_graph(model, compute, features, folder / GRAPH_FILE, "vectors")
+    write_graph(model, lambda tensors: model(tensors)["sentence_embedding"], features, folder / GRAPH_FILE, "vectors")
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
     wanted: Vectors = model.encode(list(PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
     settings = {
@@ -309,13 +305,10 @@ def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: Ex
     """Let onnxruntime compute a model's transformer, by an export that is created if necessary."""
     import torch
 
-    def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
-        embeddings: torch.Tensor = model[0](tensors)["token_embeddings"]
-        return embeddings
-
     def write(folder: Path) -> Vectors:
         expected = _encode_probes(model)
-        write_graph(model[0], compute, model.preprocess(list(PROBES[:2]), task="document"), folder / GRAPH_FILE, "tokens")
+        features = model.preprocess(list(PROBES[:2]), task="document")
+        write_graph(model[0], lambda tensors: model[0](tensors)["token_embeddings"], features, folder / GRAPH_FILE, "tokens")
         return expected
 
     with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute

@@ -249,16 +249,13 @@ class ClusterPool(WorkerPool):
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
     """Keep what this process does at signals that end it, which Ray changes without Python's knowledge."""
-    numbers = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM)
-    actions = {int(number): ctypes.create_string_buffer(512) for number in numbers}  # more bytes than the struct has
     sigaction = ctypes.CDLL(None).sigaction
-    for number, action in actions.items():
-        sigaction(number, None, action)
-    try:
+    with ExitStack() as at_end:
+        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM):
+            action = ctypes.create_string_buffer(512)  # more bytes than the struct has
+            sigaction(int(number), None, action)
+            at_end.callback(sigaction, int(number), action, None)
         yield
-    finally:
-        for number, action in actions.items():
-            sigaction(number, action, None)
 
 
 def pool_at_hand() -> WorkerPool | None:

@@ -254,8 +254,7 @@ def train_word_vectors(
         raise DependencyError(f"training word vectors needs gensim: {install('word-vectors')}") from None
     stems = stems_of_language(language)
     texts, defined = [], Counter[tuple[str, str]]()
-    for item in items:
-        text = item.text
+    for text in (item.text for item in items):
         texts.append(stems.words(text))
         defined.update(abbreviations_of(text))
     phrases = _phrases_of(defined, stems)

@@ -184,4 +184,4 @@ def _fault(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"not UTF-8; {SAVE_AS_UTF8}"
     fault = message.splitlines()[0].partition(": ")[2].rstrip(".")
-    return f"not valid JSON: {fault}; repair this entry (NaN: null)"
+    return f"not valid JSON: {fault}; repair this entry (write null for NaN)"

@@ -105,12 +105,11 @@ class RecordLoader(BaseLoader):
         """Yield the items in the order of the source."""
         unseen = set(self.metadata_fields or ())
         rows = 0
-        for location, row in self.records():
+        for rows, (location, row) in enumerate(self.records(), 1):
             id_field = self._id_field_in(row)
             if id_field is not None and id_field not in row:
                 raise missing_field(location, "id_field", id_field, row, ID_NAMES)
-            item_id = str(rows) if id_field is None else as_id(location, id_field, row[id_field])
-            rows += 1
+            item_id = str(rows - 1) if id_field is None else as_id(location, id_field, row[id_field])
             content = joined_text(location, row, self.content_field, "content_field")
             metadata = self._metadata(location, row)
             unseen -= metadata.keys()

@@ -77,15 +77,13 @@ class CsvLoader(RecordLoader):
         Raises:
             SourceError: the file is missing or damaged, a column is missing, or a row has too few or too many cells.
         """
-        unchecked = True
-        for location, row in read_rows(self.path, self.delimiter, self.columns):
-            if unchecked:
+        for n_before, (location, row) in enumerate(read_rows(self.path, self.delimiter, self.columns)):
+            if n_before == 0:
                 try:
                     self.check_columns(str(self.path) if self.columns else f"{self.path}, line 1", row)
                 except SourceError as error:
                     names = 'where the file has no line of names, pass columns=["id", "content"]'
                     raise SourceError(f"{error}; {names}" if self.columns is None else str(error)) from None
-                unchecked = False
             for field in self.number_fields:
                 if field not in row:
                     raise SourceError(f'{location}: no column "{field}" for number_fields (found: {quoted(row)}); correct it')
@@ -111,11 +109,14 @@ def read_rows(
         >>> list(read_rows("prey.csv"))
         [('prey.csv, line 2', {'hunter': 'whale', 'prey': 'krill'})]
     """
-    names, named_in, line = list(columns) if columns is not None else None, 0, 0
+    names, begins_blank = list(columns) if columns is not None else None, False
     for line, cells in read_cells(path, delimiter):
         location = f"{path}, line {line}"
+        if not any(map(str.strip, cells)):
+            begins_blank |= names is None
+            continue
         if names is None:
-            names, named_in = [cell.strip() for cell in cells], line
+            names = [cell.strip() for cell in cells]
             while names and not names[-1]:  # a delimiter at the end of the line
                 names.pop()
             given = [name for name in names if name]
@@ -134,13 +135,14 @@ def read_rows(
             )
         row: JsonObject = dict(zip(names, cells, strict=True))
         row.pop("", None)
+        begins_blank = False
         yield location, row
-    if columns is None and named_in == line != 1:
-        raise SourceError(f"{path}: blank rows, and none after names ({quoted(names or [])}); begin with the names of columns")
+    if begins_blank:  # and no row of values follows: the names may be values
+        raise SourceError(f"{path}: the first row is blank; begin the file with the names of the columns")
 
 
 def read_cells(path: str | Path, delimiter: str | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file as they are, except blank ones, each with the number of the line on which it begins."""
+    """Yield the rows of a CSV file as they are, except empty ones, each with the number of the line on which it begins."""
     # the limit of the csv module is global, and its 128 KiB are less than a long article
     if csv.field_size_limit() < MAX_ENTRY:
         csv.field_size_limit(MAX_ENTRY)
@@ -161,7 +163,7 @@ def read_cells(path: str | Path, delimiter: str | None = None) -> Iterator[tuple
     before = 0
     try:
         for cells in reader:
-            if any(map(str.strip, cells)):
+            if cells:
                 yield before + 1, cells
             before = reader.line_num
     except csv.Error as error:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape, unescape
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -184,8 +184,8 @@ class TopicsLoader(BaseQueryLoader):
             return read_json_file_of_records(self.path)
         delimiter, columns = "\t" if form == "tsv" else None, None
         if self.id_field is None and self.text_field is None:
-            _, first = next(read_cells(self.path, delimiter), (0, []))
-            names = [cell.strip() for cell in first]
+            rows = ([cell.strip() for cell in cells] for _, cells in read_cells(self.path, delimiter))
+            names = next(filter(any, rows), [])
             while names and not names[-1]:
                 names.pop()
             if names and {*map(plain_name, names)}.isdisjoint((*_QUERY_ID_NAMES, *_TEXT_NAMES)):
@@ -212,11 +212,9 @@ def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
 
 def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     """Yield the topics of a file: each from its tag to its end, or to the next such tag."""
-    lines: list[str] = []
-    for _, line in read_lines(path):
-        lines.append(line)
-        if len(lines) > _MOST_LINES:
-            raise SourceError(f"{path}: more than {_MOST_LINES:,} lines; is this a file of TREC topics?")
+    lines = [line for _, line in islice(read_lines(path), _MOST_LINES + 1)]
+    if len(lines) > _MOST_LINES:
+        raise SourceError(f"{path}: more than {_MOST_LINES:,} lines; is this a file of TREC topics?")
     text = _simplified(path, "\n".join(lines))
     tags = list(_TAG.finditer(text))
     wanted = next((name for tag in tags if (name := tag["name"].lower()) in _TOPICS and not tag["closes"]), None)

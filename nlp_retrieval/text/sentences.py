@@ -119,9 +119,8 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
     words, lower = _words(), _ELISION.sub("", word).lower()
     if len(word) > 1 and word.isupper() and "." not in word:
         return word in words["never last"]
-    forms = {word, lower}
-    always = lower in words["never last"] or word in words["as written"]
-    if always or (forms & words["before numbers"] and _NUMERAL.match(following)):
+    forms = {word} if lower in words["as written"] else {word, lower}
+    if forms & words["never last"] or (forms & words["before numbers"] and _NUMERAL.match(following)):
         return True
     if word.isdigit():
         return len(word) <= 2 and following in words["after ordinals"]

@@ -60,8 +60,8 @@ def require_distinct_names(component: Component) -> None:
     """Raise an error if a component or a part of it is of another package, and has a registry name that is taken."""
     for part in with_held(component):
         package = type(part).__module__.partition(".")[0]
-        entry = None if is_own_module(package) else registered(part.kind).get(part.name)
-        if entry is not None and entry.module.partition(".")[0] != package:
+        entry = None if is_own_module(package) or part.kind == "searchers" else registered(part.kind).get(part.name)
+        if entry is not None and entry.module.partition(".")[0] != package and entry.load() is not type(part):
             raise ConfigurationError(
                 f"{type(part).__module__}:{type(part).__qualname__} is called {part.name!r}, as {entry.value} is, and an index "
                 "would mix them up: give the class a name of its own (name = ...)"

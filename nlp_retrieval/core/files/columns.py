@@ -44,6 +44,8 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     """
     try:
         with explain_file_limit(path), open_regular(path) as file, np.errstate(over="raise"):
+            if b"L" in file.readline(256):  # numpy would read it, with a warning
+                raise TypeError("its header is that of Python 2")  # noqa: TRY301
             size = file.seek(0, 2)
             column = np.load(path, "r", allow_pickle=False)
             if not isinstance(column, np.memmap):

@@ -96,7 +96,7 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
             head = raw.peek(16)
     except FileNotFoundError:
         folder = file.parent.absolute()
-        place = f" in {str(folder)!r}" if folder.is_dir() else f", nor a folder {str(folder)!r}"
+        place = f" in {str(folder)!r}" if folder.is_dir() else f": the folder {str(folder)!r} does not exist"
         raise SourceError(f"{path}: no such file{place}; check the path") from None
     except (OSError, ValueError) as error:
         cure = "pass the path of a file in it" if isinstance(error, IsADirectoryError) else "check the path"

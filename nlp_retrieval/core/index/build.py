@@ -29,7 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.components.component import Component, Config, digest_of_key
 from nlp_retrieval.core.context import changed_context, search_context
-from nlp_retrieval.core.files.atomic import explained_writes, make_folder, publish_folder, sync, write_atomically
+from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make_folder, publish_folder, sync, write_atomically
 from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.files.opening import sha256_of
@@ -161,9 +161,7 @@ class IndexWriter:
         """Remove what is not published, also that of killed writers."""
         for leftover in self.directory.glob(f"{SCRATCH}*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        for leftover in self.directory.glob(f".{MANIFEST_FILE}.*"):  # this is the only writer, so none belongs to another
-            with suppress(OSError):
-                leftover.unlink()
+        clear_asides(self.directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
     def publish(self, scratch: Path, name: str, fingerprint: str) -> FolderRecord:
         """Publish a scratch folder under a name with its fingerprint; a name in use (by a reader, say) gets a suffix."""
@@ -229,9 +227,10 @@ class IndexWriter:
             content = read_own(path)
         except OSError:
             return None
-        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
+        digest, body = content[:_DIGEST], content[_DIGEST:]
+        if hashlib.sha256(body).digest() != digest:
             return None
-        with np.load(BytesIO(content[_DIGEST:]), allow_pickle=False) as file:
+        with np.load(BytesIO(body), allow_pickle=False) as file:
             batch = EncodedBatch(file["rows"], file["counts"], int(file["n_cut"]))
             self.saved += float(file["seconds"])
         if path not in self.checkpoints:  # or another retriever of this run needed it too
@@ -269,14 +268,14 @@ class IndexWriter:
 def writing(directory: Path) -> Iterator[IndexWriter]:
     """Be the only writer, and remove at the end what no manifest names; an interruption says what is left."""
     with explained_writes(directory):
-        before, is_new = manifest_state(directory), not directory.exists()
+        is_new = not directory.exists()
         make_folder(directory)
         lock = FileLock(directory / _LOCK_FILE, timeout=0)
         try:
             lock.acquire()
         except Timeout:
             raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
-        writer = IndexWriter(directory)
+        before, writer = manifest_state(directory), IndexWriter(directory)
         try:
             writer.clear_scratch()
             with changed_context(writer=writer):

@@ -268,17 +268,16 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     """Open the items of an index."""
     for record in corpus.records:
         check_folder(directory, record)
-    n_rows, n_deleted = corpus.n_rows, 0
     items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments])
+    n_live = len(items)
     if corpus.deleted is not None:
         path = directory / corpus.deleted.folder / DELETED_FILE
         rows: Rows = mapped(path, np.int64)
         if len(rows) == 0 or rows[0] < 0 or rows[-1] >= len(items) or (np.diff(rows) <= 0).any():
             raise damaged(path, f"it does not hold ascending rows below {len(items):,}")
         items.delete(rows)
-        n_deleted = len(rows)
-    if (len(items), n_rows - n_deleted) != (n_rows, corpus.n_items):
-        n_live = len(items) - n_deleted
+        n_live -= len(rows)
+    if (len(items), n_live) != (corpus.n_rows, corpus.n_items):
         raise IndexDamagedError(f"{directory} holds {n_live:,} items, and its manifest says {corpus.n_items:,}; {CURE}")
     return items
 

@@ -105,8 +105,8 @@ class IndexChange:
 
     def _publish(self, fingerprint: str, segments: list[Segment], deleted: Rows, n_kept: int, *, joined: bool) -> None:
         """Publish the index of these items: each retriever keeps ``n_kept`` segments, and writes one more if the items do."""
-        record = None
-        if len(deleted):
+        record = self.manifest.corpus.deleted if np.array_equal(deleted, self._deleted()) else None
+        if record is None and len(deleted):
             scratch = self.writer.new_scratch()
             np.save(scratch / DELETED_FILE, deleted.astype(np.int64), allow_pickle=False)
             record = self.writer.publish(scratch, "deleted", fingerprint)

@@ -362,7 +362,7 @@ class AdaptedRetriever(BaseRetriever):
 
     def open(self, generation: Generation) -> Self:
         opened, items, corpus = super().open(generation), generation.items, generation.manifest.corpus.fingerprint
-        if self._loads and len(opened._folders) == 1:
+        if type(self).load is not BaseRetriever.load and len(opened._folders) == 1:
             engine, folder = copy.deepcopy(self), opened._folders[0].folder
             engine.load(folder)
             rows = {item.item_id: row for row, item in enumerate(items.stream(keys=()))}
@@ -375,10 +375,6 @@ class AdaptedRetriever(BaseRetriever):
         elif not self._indexed[1].folder.exists():  # it was built there, and published elsewhere
             self._indexed[1].folder = opened._folders[0].folder
         return opened
-
-    @property
-    def _loads(self) -> bool:
-        return type(self).load is not BaseRetriever.load
 
     def _index_of(self, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
         engine: Any = copy.deepcopy(self)

@@ -70,6 +70,7 @@ def test_a_column_in_another_form_is_damage_and_no_warning(tmp_path: Path, subte
     for order, shape, said in [
         ("True", "(2, 3)", "shape .2, 3. by column, not <i8 of any x any"),
         ("False", "(4611686018427387904, 4)", "is damaged"),
+        ("False", "(2L, 3)", "Python 2"),
     ]:
         header = f"{{'descr': '<i8', 'fortran_order': {order}, 'shape': {shape}, }}".ljust(117) + "\n"
         path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(48))

@@ -110,7 +110,7 @@ def test_a_configuration_that_is_none_is_told(config, said):
     with pytest.raises(ConfigurationError) as caught:
         Searcher.from_config(config)
     assert said in str(caught.value)
-    for path, where in (("nowhere.yaml", "no such file in '/"), ("/no/x.yaml", "no such file, nor a folder '/no';")):
+    for path, where in (("nowhere.yaml", "no such file in '/"), ("/no/x.yaml", "file: the folder '/no' does not exist;")):
         with pytest.raises(SourceError, match=where):
             Searcher.from_config(path)
 
