@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import ir_measures
@@ -71,6 +72,7 @@ def test_every_table_says_what_was_counted(tmp_path: Path) -> None:
     run = ran(tmp_path, PLAIN, wanted)
     report = write_run_files(run, tmp_path / "out")
     line = view_of(report).counted
+    assert line == view_of(replace(report, manifest=report.manifest | {"relevant_from": None})).counted
 
     assert line.startswith("Counted: 2 queries; 1 of them without a relevant document score 0 (first: 'q2')")
     assert "1 query without judgements (first: 'q3')" in line

@@ -105,6 +105,8 @@ def test_every_query_finds_what_it_finds_by_hand(tmp_path: Path, stages: bool, w
 def test_a_key_that_no_query_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no query has a text or a number as 'hoops'"):
         of_countries(tmp_path / "index", group_by="hoops")
+    with pytest.raises(ConfigurationError, match="a text or a number as 'tags'"):
+        of_countries(tmp_path / "index", group_by="tags", queries=asked(q1={"tags": ["x"]})[0])
     with pytest.raises(QueryError, match=r"'q1' has no 'nation' in its metadata \(1 of 20 queries lack it\); valid: hops$"):
         of_countries(tmp_path / "index", queries=asked(q1={"nation": None})[0])
 

@@ -31,7 +31,7 @@ def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") 
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
     Console(file=file, width=width).print(SummaryTable(view_of(report)))
     file.flush()
-    return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
+    return file.buffer.getvalue().decode(encoding)
 
 
 def cost_like(latency_ms: float = 10.0, **changes: float) -> Cost:

@@ -61,6 +61,6 @@ def test_axes_of_a_grid_are_columns_in_place_of_names() -> None:
     assert "sum, k=60" in " ".join(printed(with_grid(report, values), 30).split()), "there is no room for axes"
 
 
-def test_a_terminal_of_ascii_gets_marks_of_ascii():
+def test_a_terminal_of_ascii_gets_marks_of_ascii() -> None:
     text = printed(usual_report(), 100, "ascii")
     assert all(said in text for said in ("|  31.0#|", "|  24.0 |", "# Pareto front"))
