@@ -1,13 +1,14 @@
-"""This process: its cores and threads, and what a fork leaves of them."""
+"""This process: its cores, threads and signals, and what a fork leaves of them."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from types import TracebackType
 from typing import TypeVar
 from weakref import WeakSet
@@ -76,6 +77,13 @@ def _shared_threads(process: int) -> ThreadPoolExecutor:
     """One thread for each core; a forked child does not inherit its parent's."""
     del process
     return ThreadPoolExecutor(usable_cores(), "nlp_retrieval-search")
+
+
+def kept_action(number: int) -> Callable[[], object]:
+    """Return what lets this process do at a signal what it does now: libraries change that without Python's knowledge."""
+    sigaction, action = ctypes.CDLL(None).sigaction, ctypes.create_string_buffer(512)  # more bytes than the struct has
+    sigaction(int(number), None, action)
+    return partial(sigaction, int(number), action, None)
 
 
 _inherited: frozenset[str] = frozenset()

@@ -10,7 +10,6 @@ call goes on from the checkpoints; Ray does the blocks of a lost node again.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import multiprocessing
 import os
@@ -40,7 +39,7 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.build import EncodedBatch, resumed_batches
-from nlp_retrieval.core.processes import Lock, limit_cores, threads_of
+from nlp_retrieval.core.processes import Lock, kept_action, limit_cores, threads_of
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.encoders.base import (
     BaseEncoder,
@@ -249,12 +248,9 @@ class ClusterPool(WorkerPool):
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
     """Keep what this process does at signals that end it, which Ray changes without Python's knowledge."""
-    sigaction = ctypes.CDLL(None).sigaction
     with ExitStack() as at_end:
         for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM):
-            action = ctypes.create_string_buffer(512)  # more bytes than the struct has
-            sigaction(int(number), None, action)
-            at_end.callback(sigaction, int(number), action, None)
+            at_end.callback(kept_action(number))
         yield
 
 

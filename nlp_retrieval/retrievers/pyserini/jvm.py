@@ -9,12 +9,11 @@ changes it.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.core.processes import Lock, forked, inherited
+from nlp_retrieval.core.processes import Lock, forked, inherited, kept_action
 from nlp_retrieval.errors import DependencyError, JavaError, RetrievalError, install
 
 Java = Any
@@ -35,8 +34,7 @@ _MACHINES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.
 
 _calling = Lock()  # pyjnius stores the object of a method call where all threads share it
 _started = False
-_sigaction = ctypes.CDLL(None).sigaction
-_actions: dict[int, Any] = {}  # Java's own at faults, by which it finds null pointers; Ray, for example, replaces them
+_at_faults: list[Callable[[], object]] = []  # restore Java's signals, by which it finds null pointers, after Ray
 _kept: list[Java] = []  # java.util.logging forgets the level of a logger without a reference to it
 
 
@@ -45,8 +43,8 @@ def calling(error: type[RetrievalError], what: str) -> Iterator[None]:
     """Call Java, alone; its exceptions become an error that begins with ``what``."""
     start()
     with _calling:
-        for number, action in _actions.items():
-            _sigaction(number, action, None)
+        for restore in _at_faults:
+            restore()
         try:
             yield
         except import_module("jnius").JavaException as raised:
@@ -105,9 +103,7 @@ def start() -> None:
         logger = java_class("java.util.logging.Logger").getLogger("org.apache.lucene")
         logger.setLevel(java_class("java.util.logging.Level").SEVERE)
         _kept.append(logger)
-        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE):
-            _actions[number] = ctypes.create_string_buffer(512)  # more bytes than the struct has on any platform
-            _sigaction(number, None, _actions[number])
+        _at_faults.extend(map(kept_action, (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)))
         _started = True
 
 
