@@ -97,8 +97,7 @@ class HuggingFaceLoader(RecordLoader):
         config: a configuration of the data set (``corpus``). None: its only or default one.
         split: one of its splits; for a single data set of ``save_to_disk``, the split it was made from.
         revision: a commit, branch or tag on the hub. None: the newest.
-        id_field: the column that holds the id, unique: text or integer. None: the number of the row,
-            from 0, by which ``datasets`` knows it too.
+        id_field: the column that holds the id, unique: text or integer. None: the number of the row, from 0.
         content_field: the column that holds the text, or several, which are joined by line ends.
         title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.

@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
+from operator import itemgetter
 from typing import Annotated
 
 from pydantic import Field, JsonValue
@@ -106,7 +107,7 @@ class ChunkingLoader(BaseLoader):
                 metadata = {**item.metadata, "parent_id": item.item_id, "chunk": number, "start": start, "end": end}
                 if pages:
                     del metadata[_PAGES]
-                    first = max(0, bisect_right(pages, start, key=_begin) - 1)
+                    first = max(0, bisect_right(pages, start, key=itemgetter(1)) - 1)
                     own: list[JsonValue] = [[page, max(0, begin - start)] for page, begin in pages[first:] if begin < end]
                     metadata["page"] = pages[first][0]
                     if len(own) > 1:
@@ -147,11 +148,7 @@ def _pages_of(item: SearchableItem) -> list[tuple[int, int]]:
         return []
     pairs = [tuple(page) for page in pages if isinstance(page, list) and len(page) == 2]
     whole = len(pairs) == len(pages) and all(type(value) is int for pair in pairs for value in pair)
-    return sorted(pairs, key=_begin) if whole else []  # type: ignore[arg-type]
-
-
-def _begin(page: tuple[int, int]) -> int:
-    return page[1]
+    return sorted(pairs, key=itemgetter(1)) if whole else []  # type: ignore[arg-type]
 
 
 @cache

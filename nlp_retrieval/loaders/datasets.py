@@ -170,9 +170,8 @@ class HoverLoader(BaseQueryLoader):
         for location, uid, row in self._claims():
             family = row.get("hpqa_id")
             known = None if family is None else as_id(location, "hpqa_id", family)
-            metadata: JsonObject = {
-                name: row[field] for name, field in (("hops", "num_hops"), ("label", "label")) if field in row
-            }
+            fields = {"hops": "num_hops", "label": "label"}
+            metadata: JsonObject = {name: row[field] for name, field in fields.items() if field in row}
             queries.append(make_query(location, uid, _text(location, row, "claim"), known, metadata))
         return queries
 
