@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
 _PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "eprint", "extra")
 _ARCHIVES = {"pubmed": "PMID:", "jstor": "https://www.jstor.org/stable/", "hal": "https://hal.science/"}
-_HOST = re.compile(r"(?:[\w-]{1,60}\.){1,5}[a-z]{2,10}(?:/|\Z)", re.IGNORECASE)
+_HOST = re.compile(r"www\.|(?:[\w-]{1,60}\.){1,5}[a-z]{2,10}/", re.IGNORECASE)
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:
@@ -92,8 +92,9 @@ def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Referenc
 
     fields: dict[str, str] = dict(entry.fields.lower())
     for _ in range(4):  # a volume may be that of a series
+        own = ("author", "title") if "crossref" in fields else ()
         if (volume := entries.get(fields.pop("crossref", "") or fields.pop("xdata", ""))) is not None:
-            fields = {name: value for name, value in volume.fields.lower().items() if name not in ("author", "title")} | fields
+            fields = {name: value for name, value in volume.fields.lower().items() if name not in own} | fields
     names = map(_surname, split_name_list(fields.get("author") or fields.get("editor", "")))
     surnames = [name for name in names if name.casefold() not in ("", "others")]
     surnames = surnames or [_plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
@@ -119,7 +120,7 @@ def _addresses(fields: Mapping[str, str]) -> list[str]:
     url = re.sub(r"\A\\url\s*\{(.*)\}\Z|\A<(.*)>\Z", r"\1\2", fields.get("url", "")).replace("\\", "")
     url = re.split(r"[,;]?\s+(?=https?://)", url)[0]
     url = f"https://{url}" if _HOST.match(url) else url
-    eprint = _ARCHIVES.get(fields.get("eprinttype", "").lower(), "arXiv:") + fields.get("eprint", "")
+    eprint = fields.get("eprint", "") and _ARCHIVES.get(fields.get("eprinttype", "").lower(), "arXiv:") + fields["eprint"]
     doi = fields.get("doi", "").strip().replace("\\", "")
     elsewhere = re.sub(r"\\url\s*\{|[{}\\]", " ", " ".join(fields.get(name, "") for name in _PLACES))
     links = [address for _, address in plain_links(elsewhere) if address]
@@ -170,8 +171,7 @@ def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
     ]
     fields = {name.lower(): _text(item, name) for name in item}
     title = unescape(re.sub(r"</?[a-z]{1,10}>", "", _text(item, "title")))
-    issued = item.get("issued")
-    year = _YEAR.search(str(issued or _text(item, "date", "year"))[:200])
+    year = _YEAR.search(str(item.get("issued") or _text(item, "date", "year"))[:200])
     dated = year[0] + str(item.get("year-suffix") or "")[:2] if year else ""
     return _entry_of(key, list(filter(None, surnames)), dated, title, _addresses(fields), line)
 

@@ -107,10 +107,9 @@ class _Page:
             for number, item in enumerate(parent.iterchildren("li"), number_of(parent, "start", 10**9))
         }
         self._names: dict[Any, str] = {note: note.get("name", "") for note in page.iter(NOTE)}
-        self._targets: dict[Any, Any] = {}
+        self._marks: dict[Any, str] = {}
         self._find_notes()
-        body = page.find("body")
-        body = body if body is not None else page
+        body = next(page.iter("body"), page)
         self._content(body, 1)
         self._flush(body)
 
@@ -119,23 +118,24 @@ class _Page:
         order = {element: number for number, element in enumerate(self._page.iter())}
         by_id = {name: each for each in reversed(order) for name in (each.get("id"), each.get("name")) if name}
         labels: set[str] = set()
-        for anchor in self._page.iter("a"):
-            href, text = anchor.get("href") or "", "".join(anchor.itertext()).strip()
-            target = by_id.get(unquote(href[1:])) if href.startswith("#") else None
-            if target is not None and target.tag not in _BLOCKS:
-                target = next((above for above in target.iterancestors() if above.tag in _BLOCKS), target)
-                if next(target.iter("br", LINE), None) is not None:  # one of several notes in a paragraph
-                    continue
+        links = [(anchor, anchor.get("href") or "") for anchor in self._page.iter("a")]
+        led = {href: by_id[unquote(href[1:])] for _, href in links if href[:1] == "#" and unquote(href[1:]) in by_id}
+        blocks = {each: next((up for up in (each, *each.iterancestors()) if up.tag in _BLOCKS), each) for each in led.values()}
+        # several notes in a paragraph stay text, and links to them marks
+        several = {block for block, n in Counter(blocks.values()).items() if n > 1 and list(block.iter("br", LINE))}
+        for anchor, href in links:
+            target, text = blocks.get(led.get(href)), "".join(anchor.itertext()).strip()
             if target is None or order[target] <= order[anchor] or target.tag in WORDS["no_notes"]:
                 continue
-            if not (_SHORT_MARK.fullmatch(text) or _NOTE.search(f"{href} {target.get('class')} {anchor.get('class')}")):
+            is_named = target not in several and _NOTE.search(f"{href} {target.get('class')} {anchor.get('class')}")
+            if not (_SHORT_MARK.fullmatch(text) or is_named):
                 continue
-            self._targets[anchor] = target
-            if target not in self._names:
-                label = text.strip("[]() ")
-                label = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
-                labels.add(label)
-                self._names[target] = label
+            label = text.strip("[]() ")
+            if target not in self._names and target not in several:
+                name = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
+                labels.add(name)
+                self._names[target] = name
+            self._marks[anchor] = self._names.get(target, label)
 
     def _flush(self, element: Any) -> None:
         """Make a block of what was read in an element since the last one; what it is the elements around it say."""
@@ -237,8 +237,8 @@ class _Page:
         href = f"https:{href}" if href.startswith("//") else href
         if shown.strip().isdecimal() and (label or anchor.getparent().tag == "sup" or anchor.find("sup") is not None):
             shown = f"[{shown.strip()}]"  # a mark, and no figure
-        if anchor in self._targets:
-            self.draft.add("note", self._names[self._targets[anchor]], line)
+        if anchor in self._marks:
+            self.draft.add("note", self._marks[anchor], line)
             return True
         if label is None and (
             not href

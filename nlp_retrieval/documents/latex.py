@@ -40,8 +40,9 @@ _ABOUT = "x-about"
 
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n\s*)")
-_SCRIPT = re.compile(r"\$\s{0,3}([\^_])\s{0,3}\{?\s{0,3}\[?([0-9][0-9., \u2013+-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
-_POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})\}?")
+_SCRIPT = re.compile(r"(?:(\^)|_)[\s{]{0,9}\[?([0-9](?:[0-9, \u2013+-]|\.(?(1)(?![0-9]))){0,40})\]?")
+_POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})(?![0-9+\u2212.-])\}?")
+_SPACING = re.compile(r"\A\[\s*(?:[-+.\\]|[0-9.]+\s*[a-z\\]).*", re.DOTALL)
 _OTHER_FILES = re.compile(
     r"(?<!\\)\\(input|include|subfile|import(?=\{)|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300}(?:\}\{[^{}]{1,300})?)\}"
 )
@@ -53,12 +54,11 @@ _SEVERAL = re.compile(
 """A citation of several works, with notes of each and of all together."""
 
 _POINTED = re.compile(r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)<[^<>\n]{0,200}>")  # a note of apacite
-_LISTING = re.compile(r"\\(?:lstinline|Verb|verb\*)(?:\[[^\]\n]{0,200}\])?(?:\{([^{}\n]{0,1000})\}|(?=[^A-Za-z\s\[{]))")
+_LISTING = re.compile(r"\\(?:lstinline|[vV]erb)\*?(?:\[[^\]\n]{0,200}\])?(?:\{([^{}\n]{0,1000})\}|(?=[^A-Za-z\s\[{]))")
 _INPUT = re.compile(r"\\input[ \t]{1,5}([\w./-]{1,200})")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 _UNREAD = re.compile(
     r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
-    r"|(?<=\\\\)\*?[ \t]{0,9}\[[-+]?[0-9.]{0,9}\s?(?:bp|cm|em|ex|in|mm|pc|pt|\\[A-Za-z]{2,30})\s?\]"
     r"|\\[egx]?def\\[A-Za-z@]{1,40}[#0-9]{0,20}\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}",
     re.DOTALL,
 )
@@ -188,8 +188,8 @@ class _Latex:
         elif kind == "LatexEnvironmentNode":
             self._read_environment(node, node.environmentname.rstrip("*"))
         elif kind == "LatexMathNode":
-            if script := _SCRIPT.fullmatch(node.latex_verbatim()):
-                self._add(script[2], "sup" if script[1] == "^" else "span")
+            if script := _SCRIPT.fullmatch(node.latex_verbatim().strip("${} \n")):
+                self._add(script[2], "sup" if script[1] else "span")
             elif node.displaytype == "inline":
                 self._add(_POWER.sub(lambda power: as_raised(power[1]), _plain(node)), "code")
         elif kind == "LatexSpecialsNode":
@@ -209,6 +209,7 @@ class _Latex:
         elif shown == "br":
             for tag in ("tr", "td") if self._is_in_table else ("br",):
                 self._begin(tag)
+            self._add(_SPACING.sub("", "".join(option.latex_verbatim() for option in options)))
         elif shown == "rule":
             self._add("", _ABOUT, name=name)
         elif shown == "item":
@@ -293,7 +294,7 @@ class _Latex:
             self._begin(tag)
             if name in _SLIDES and [type(each).__name__ for each in nodes[:1]] == ["LatexGroupNode"]:
                 self._within("h3", [nodes.pop(0)])  # its title
-            if name in self._theorems and options:
+            if name in self._theorems and any(_plain(option).strip("[] ") for option in options):
                 self._add("(")
                 self._walk(options)
                 self._add(") ")
@@ -342,8 +343,7 @@ def _settle(table: Any) -> None:
 def _arguments(node: Any) -> tuple[list[Any], list[Any]]:
     """Return the arguments of a macro or environment that are given, and its options."""
     given = node.nodeargd
-    kinds = (getattr(given, "argspec", None) or "") if given else ""
-    nodes = list(zip(kinds, (given.argnlist or ()) if given else (), strict=False))
+    nodes = list(zip(getattr(given, "argspec", None) or "", getattr(given, "argnlist", None) or (), strict=False))
     groups, options = ([node for kind, node in nodes if kind == wanted and node is not None] for wanted in "{[")
     return groups, options
 

@@ -129,7 +129,7 @@ def _unwrapped(text: str) -> str:
 
 def _parsed(text: str) -> list[Token]:
     """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
-    lines = text.split("\n")
+    lines = re.sub(r"(?m)^[ \t>]{0,20}~(?=[ \t])", "\\g<0>\u2060", text).split("\n")  # "~ 5 %" is no definition
     for _ in range(_MOST_UNCLOSED):
         tokens = markdown_parser().parse("\n".join(lines))
         last = tokens[-1] if tokens and tokens[-1].map else None
@@ -192,7 +192,7 @@ def _page_of(tokens: Sequence[Token]) -> str:
         part = parser.renderer.render([token], parser.options, {})
         has_tags = any(child.type == "html_inline" for child in token.children or ())
         written.append(_balanced("span", token, part) if has_tags else part)
-    return f"<html><body>{''.join(written)}</body></html>"
+    return f"<html><body>{''.join(written)}</body></html>".replace("~\u2060", "~")
 
 
 def _is_label(quoted: Token) -> bool:

@@ -170,14 +170,14 @@ def read_file(path: Path, follow_link: bool) -> bytes:
         b'Krill.'
     """
     shown = printable(str(path))
-    if path.is_dir():
-        raise SourceError(f"{shown}: this is a folder; pass the path of a file in it")
     try:
         with open_regular(path, 0 if follow_link else os.O_NOFOLLOW) as file:
             data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         raise SourceError(f"{shown}: no such file; check the path, or list a URL in a CSV file") from None
     except (OSError, ValueError) as error:
+        if getattr(error, "strerror", "") == "not a regular file" and path.is_dir():
+            raise SourceError(f"{shown}: this is a folder; pass the path of a file in it") from None
         raise SourceError(f"{shown}: cannot be opened ({error}); make it a file that this user may read") from None
     if len(data) > LARGEST_FILE:
         raise SourceError(f"{shown}: larger than {LARGEST_FILE >> 20} MiB; split it up")

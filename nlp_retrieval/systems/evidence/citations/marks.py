@@ -213,12 +213,7 @@ class MarkReader:
     """Finds marks in text, by the names that a report has an entry of; options say what else cites."""
 
     def __init__(
-        self,
-        known: Callable[[str], bool],
-        *,
-        round_numbers: bool = False,
-        authors: bool = False,
-        keys: bool = False,
+        self, known: Callable[[str], bool], *, round_numbers: bool = False, authors: bool = False, keys: bool = False
     ) -> None:
         self._known = known
         self._round_numbers, self._authors, self._keys = round_numbers, authors, keys
@@ -229,8 +224,8 @@ class MarkReader:
         self.unread: dict[str, None] = {}
         """Text in square brackets that looks like a citation but is of no known form, and raised numbers without an entry."""
 
-        self.has_keys = False
-        """Whether a mark in brackets was a key: ``[@key]``."""
+        self.has_keys = self.has_raised = False
+        """Whether a mark in brackets was a key: ``[@key]``; whether raised digits named an entry."""
 
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         """Yield the begin and end of each mark in a text with single spaces, and the names in it."""
@@ -287,6 +282,7 @@ class MarkReader:
             return ()
         names = self._numbers(text)
         if all(map(self._known, names)):
+            self.has_raised = self.has_raised or bool(names)
             return names
         if text.isdecimal() and all(map(self._known, text)):
             return tuple(text)  # two adjacent marks of one digit

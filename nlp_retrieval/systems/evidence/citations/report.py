@@ -439,7 +439,8 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         flow.append(ReportSentence(sentence.text, sentence.line, sentence.kind, sentence.block, numbers))
         if sentence.kind != "heading" and not sentence.marks and states_fact(sentence.text):
             uncited.append(flow[-1])
-    unread = list({**reader.unsure, **reader.unread})
+    # a power in a report without raised marks is none
+    unread = [mark for mark in (*reader.unsure, *reader.unread) if reader.has_raised or not mark.startswith("^")]
     more = f"; and {len(unread) - _MOST_LISTED:,} more" if len(unread) > _MOST_LISTED else ""
     said = f"no reference fits these, so they are not taken for citations: {'; '.join(unread[:_MOST_LISTED])}{more}"
     return CitedReport(
