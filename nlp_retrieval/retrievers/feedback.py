@@ -56,7 +56,7 @@ def write_places(items: ItemTable, folder: Path, subject: str | None, document: 
             if row % _STEP == _STEP - 1:
                 advance(_STEP)
     if subject and not names:
-        add_note(f"feedback: no item has a text as its {subject!r}, so no query names one; correct subject=, or leave it out")
+        add_note(f"feedback: none of these items has a text as its {subject!r}; correct subject=, or leave it out")
     (folder / _NAMES).write_text(json.dumps(list(names), ensure_ascii=False), "utf-8")
     for name, column in columns.items():
         np.save(folder / f"{name}.npy", column, allow_pickle=False)

@@ -43,8 +43,8 @@ def pages() -> list[SearchableItem]:
     for row, title in enumerate(titles):
         mentioned = [f"near {other}" for other in draw.sample(titles, row % 3)]
         metadata = {
-            "title": title, "year": 1900 + row, "share": row / 7, "old": row % 2 == 0, "tags": draw.sample(WORDS, row % 3),
-            "more": row if row % 5 else {"rank": row},
+            "title": title, "kind": WORDS[row % 3], "year": 1900 + row, "share": row / 7, "old": row % 2 == 0,
+            "tags": draw.sample(WORDS, row % 3), "more": row if row % 5 else {"rank": row},
         }  # fmt: skip
         content = " ".join([*draw.choices(WORDS, k=draw.randint(3, 12)), *mentioned])
         found.append(SearchableItem(item_id=f"d{row}", content=content, metadata=metadata))

@@ -65,7 +65,7 @@ def test_passages_of_a_named_country_come_first_and_its_name_is_not_compared(tmp
 
 
 def test_a_subject_that_no_item_has_is_noted(tmp_path):
-    with pytest.warns(RetrievalWarning, match="no item has a text as its 'land', so no query names one"):
+    with pytest.warns(RetrievalWarning, match="none of these items has a text as its 'land'; correct subject="):
         searched(tmp_path, FeedbackRetriever([FaissRetriever(HashedWords(400))], subject="land"), "donors")
 
 
