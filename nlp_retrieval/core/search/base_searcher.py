@@ -28,6 +28,7 @@ from nlp_retrieval.core.index.build import IndexReport, build_index, writing
 from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
     Generation,
+    Manifest,
     RetrieverRecord,
     fingerprint_of,
     index_directory,
@@ -52,14 +53,13 @@ from nlp_retrieval.errors import (
 
 
 def builders_of(
-    index: str | Path, retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False, only: str = ""
+    index: str | Path, retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False, manifest: Manifest | None = None
 ) -> list[BaseRetriever]:
-    """Return all retrievers of an index, in its order, or ``only`` one: those given, and others made from its manifest."""
+    """Return all retrievers of an index, in its order: those given, and others made from its manifest."""
     made, directory = with_parts(retrievers), index_directory(index)
-    manifest = require_manifest(directory)
-    records = [record for record in manifest.retrievers if only in ("", record.fingerprint)]
+    manifest = manifest or require_manifest(directory)
     known = {fingerprint_of(manifest.corpus.fingerprint, retriever.identity): retriever for retriever in made}
-    if others := [record for record in records if record.fingerprint not in known]:
+    if others := [record for record in manifest.retrievers if record.fingerprint not in known]:
         cure = "; or update it in Python by a searcher that holds it, or index again without it"
         try:
             made = _made_of(others, directory, cure, trust=trust)
@@ -71,7 +71,7 @@ def builders_of(
                 f"the index also holds {changed[0]}, which cannot be kept up to date: made from these settings, it is "
                 f"another one (another model, or a setting that is a secret){cure}"
             )
-    return [known[record.fingerprint] for record in records]
+    return [known[record.fingerprint] for record in manifest.retrievers]
 
 
 def drop_retriever(index: str | Path, name: str, *, trust: bool = False) -> list[str]:
@@ -90,12 +90,13 @@ def drop_retriever(index: str | Path, name: str, *, trust: bool = False) -> list
         if users or not by_name:
             why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
             raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
+        publish_manifest(directory, manifest, manifest.corpus, list(by_name.values()))
         try:
-            writer.builders = builders_of(directory, trust=trust, only=dropped.fingerprint)
+            manifest = manifest.model_copy(update={"retrievers": [dropped]})
+            writer.builders = builders_of(directory, trust=trust, manifest=manifest)
         except RetrievalError as error:
             warning = f"{name} is dropped, and tables that it may have in a server are not: {error}"
             warnings.warn(warning, RetrievalWarning, stacklevel=2)
-        publish_manifest(directory, manifest, manifest.corpus, list(by_name.values()))
     return numbered_names(record.config["name"] for record in by_name.values())
 
 
@@ -268,6 +269,7 @@ class BaseSearcher(Component, ABC):
             ItemError: an id exists already, or the items cannot be indexed; nothing is added then.
             UntrustedError: another retriever of the index asks for more than a manifest is allowed, and is not trusted.
             IndexLockedError: another process is writing to the index.
+            IndexConflictError: another process changed its retrievers.
             IndexWriteError: the directory cannot be written.
         """
         return self._reopen(add_items(self.opened.path, items, self._builders(trust), replace=False, auto_compact=auto_compact))

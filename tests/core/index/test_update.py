@@ -149,7 +149,10 @@ def test_a_retriever_is_dropped_with_its_files_and_where_there_is_no_index_no_fo
     before = folders(searcher)
     Searcher([Bm25Retriever()]).index(documents(TEXTS), path)
     assert drop_retriever(path, "bm25") == ["terms"]
-    Searcher([Bm25Retriever(language=language) for language in ("en", "de", "fr")]).index(documents(TEXTS), tmp_path / "three")
+    of_languages = (Bm25Retriever(language=language) for language in ("en", "de", "fr"))
+    Searcher([TermCount(), *of_languages]).index(documents(TEXTS), tmp_path / "three")
+    with pytest.raises(RetrievalWarning, match="terms is dropped"):  # an error here
+        drop_retriever(tmp_path / "three", "terms")
     assert drop_retriever(tmp_path / "three", "bm25") == ["bm25", "bm25-2"]
     assert folders(searcher) == before
     with pytest.raises(IndexMissingError):
