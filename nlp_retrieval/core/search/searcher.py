@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
-from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, codes_in, digest_of_key, with_held
 from nlp_retrieval.core.components.registry import ByName, labelled, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import changed_context, encoding_once, record_steps, search_context, search_steps
@@ -148,8 +147,7 @@ class Searcher(BaseSearcher, Expression):
         parts += [part for retriever in self.retrievers.values() if not retriever.has_index for part in with_held(retriever)]
         models = [part.identity for part in parts]
         codes = codes_in(self)
-        whole = {"config": self.config, "models": models} | ({"codes": codes} if codes else {})
-        return hashlib.sha256(canonical_json(whole).encode()).hexdigest()
+        return digest_of_key({"config": self.config, "models": models} | ({"codes": codes} if codes else {})).hex()
 
     @property
     def stages(self) -> list[str]:
@@ -260,7 +258,7 @@ class Searcher(BaseSearcher, Expression):
         explanations: list[dict[str, Explanation]] = [{} for _ in rows]
         if not any(retriever.explains for retriever in opened.retrievers.values()):
             return explanations  # a processor may ask a language model
-        subqueries = [nlq] if self.processor is None else check_processed(self.processor.process([nlq]), 1)[0]
+        subqueries = [nlq] if self.processor is None else current_stages().subqueries(self.processor, [nlq])[0]
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:
@@ -402,11 +400,10 @@ def _of_function(cls: type[_OfFunction], x: Any, where: str) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
     try:
-        signature(x).bind(*cls.takes)
+        with suppress(ValueError):  # a built-in function may have no signature
+            signature(x).bind(*cls.takes)
     except TypeError as error:
         raise ConfigurationError(f"{where}: a function there gets {' and '.join(cls.takes)} ({error})") from None
-    except ValueError:  # a built-in function may have no signature
-        pass
     named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
     with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
         named = _function_names.setdefault(x, named)

@@ -13,7 +13,7 @@ from core.ranked import batch_of, ranked_lists
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.joining import WeightedSum
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, QueryError
 
 random = np.random.default_rng(3)
 WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
@@ -178,6 +178,8 @@ def test_it_explains_by_its_strongest_reason(tmp_path):
     assert len(reasons) == 2
     for hit, by_label in zip(found, outer.explain("red fox", found), strict=True):
         assert by_label["searcher"] == reasons[hit.item.item_id]
+    with pytest.raises(QueryError, match="function: the sub-queries of query 1 must be"):
+        ((lambda _: 5) >> graph).open(tmp_path / "index").explain("red fox", alone)
 
 
 def test_without_a_retriever_that_explains_no_query_is_processed_again(path, monkeypatch):

@@ -92,19 +92,15 @@ def test_what_means_nothing_says_what_to_write(expression, message):
 
 
 def test_a_function_is_a_processor_before_and_a_reranker_after(path):
-    first_word = (lambda query: query.split(";")[0]) >> a
-    (expected,) = Searcher([a]).open(path).search("alpha beta")
-    (found,) = first_word.open(path).search(QUERIES[0])
-    assert [hit.item for hit in found] == [hit.item for hit in expected]
-    several = (lambda query: query.split(";")) >> a
-    assert [hit.item for hit in several.open(path).search(QUERIES[0])[0]] == [
-        hit.item for hit in (split >> a).open(path).search(QUERIES[0])[0]
-    ]
+    def found(searcher, query):
+        return [hit.item for hit in searcher.open(path).search(query, k=10)[0]]
+
+    assert found((lambda query: query.split(";")[0]) >> a, QUERIES[0]) == found(Searcher([a]), "alpha beta")
+    assert found((lambda query: query.split(";")) >> a, QUERIES[0]) == found(split >> a, QUERIES[0])
     turn = lambda query, results: results[::-1]  # noqa: E731
     turned = a % 10 >> turn
     assert turned == (a % 10 >> turn) != (a % 10 >> (lambda query, results: results[::-1]))
-    (found,) = turned.open(path).search("alpha beta", k=10)
-    assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha beta", k=10)[0]][::-1]
+    assert found(turned, "alpha beta") == found(Searcher([a]), "alpha beta")[::-1]
     with pytest.raises(ConfigurationError, match="is an object of this program"):
         turned.to_config()
     with pytest.raises(EngineError, match="the function after >> returned None for a query; return a list of hits"):
