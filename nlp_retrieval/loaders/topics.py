@@ -184,14 +184,14 @@ class TopicsLoader(BaseQueryLoader):
             return read_json_file_of_records(self.path)
         delimiter, columns = "\t" if form == "tsv" else None, None
         if self.id_field is None and self.text_field is None:
-            rows = ([cell.strip() for cell in cells] for _, cells in read_cells(self.path, delimiter))
-            names = next(filter(any, rows), [])
+            rows = ((line, [cell.strip() for cell in cells]) for line, cells in read_cells(self.path, delimiter))
+            line, names = next((row for row in rows if any(row[1])), (1, []))
             while names and not names[-1]:
                 names.pop()
             if names and {*map(plain_name, names)}.isdisjoint((*_QUERY_ID_NAMES, *_TEXT_NAMES)):
                 if len(names) != 2 or not any(map(str.isdigit, names[0])):
                     raise SourceError(
-                        f"{self.path}, line 1: no column has a usual name for the id or the text of a query (found: "
+                        f"{self.path}, line {line}: no column has a usual name for the id or the text of a query (found: "
                         f"{quoted(names)}); pass id_field= and text_field=, or write a first line with the names id and text"
                     )
                 columns = ("id", "text")

@@ -182,8 +182,8 @@ def test_the_forms_of_real_campaigns_are_read_without_a_setting(write: Write, su
 
 
 def test_a_table_without_usual_names_says_which_columns_to_name(write: Write) -> None:
-    path = write("q.tsv", "Nr\tFrage\tx\n301\tInternational Organized Crime\t5\n302\tPolio\t6\n")
-    with pytest.raises(SourceError, match="pass id_field= and text_field=, or write"):
+    path = write("q.tsv", "\t\t\nNr\tFrage\tx\n301\tInternational Organized Crime\t5\n302\tPolio\t6\n")
+    with pytest.raises(SourceError, match=r"line 2: .*pass id_field= and text_field=, or write"):
         read(path)
     assert read(path, id_field="Nr", text_field="Frage") == BOTH
 
@@ -269,10 +269,8 @@ def collection(write: Write) -> Iterator[str]:
 
 def test_items_queries_and_gold_of_ir_datasets(collection: str) -> None:
     loader = IrDatasetsLoader(collection)
-    assert loader.load() == [
-        SearchableItem(item_id="d1", content="Köln am Rhein"),
-        SearchableItem(item_id="d2", content="東京"),
-    ]
+    texts = {"d1": "Köln am Rhein", "d2": "東京"}
+    assert loader.load() == [SearchableItem(item_id=name, content=text) for name, text in texts.items()]
     assert [(query.query_id, query.text) for query in loader.queries()] == [("q1", "Rhein?")]
     assert [gold.relevance for gold in loader.gold()] == [{"d1": 1}]
 
