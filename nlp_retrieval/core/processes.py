@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
+from signal import SIGBUS, SIGFPE, SIGILL, SIGSEGV
 from types import TracebackType
 from typing import TypeVar
 from weakref import WeakSet
@@ -17,6 +18,9 @@ from nlp_retrieval.errors import ForkError
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+
+FAULTS = (SIGSEGV, SIGBUS, SIGILL, SIGFPE)
+"""Signals of a fault of the processor."""
 
 _SETTERS = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
 
@@ -80,10 +84,10 @@ def _shared_threads(process: int) -> ThreadPoolExecutor:
 
 
 def kept_action(number: int) -> Callable[[], object]:
-    """Return what lets this process do at a signal what it does now: libraries change that without Python's knowledge."""
+    """Return a function that restores what this process does now at a signal: libraries change it unknown to Python."""
     sigaction, action = ctypes.CDLL(None).sigaction, ctypes.create_string_buffer(512)  # more bytes than the struct has
-    sigaction(int(number), None, action)
-    return partial(sigaction, int(number), action, None)
+    sigaction(number, None, action)
+    return partial(sigaction, number, action, None)
 
 
 _inherited: frozenset[str] = frozenset()

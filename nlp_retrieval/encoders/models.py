@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import shutil
 import sys
@@ -18,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from filelock import FileLock, Timeout
 
-from nlp_retrieval.core.components.component import Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, digest_of_key
 from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.json_text import read_json_file
@@ -312,7 +311,7 @@ MADE_FILE = "made"
 
 def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Path:
     """Return the folder of a model in the cache, decided by ``identity``; one process creates it, whole, if need be."""
-    key = hashlib.sha256(canonical_json(identity).encode()).hexdigest()
+    key = digest_of_key(identity).hex()
     above = cache_folder() / "models" / kind
     folder, scratch = above / key, above / f".{key}.new"
     if _is_whole(folder):

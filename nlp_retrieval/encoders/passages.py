@@ -39,7 +39,7 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.build import EncodedBatch, resumed_batches
-from nlp_retrieval.core.processes import Lock, kept_action, limit_cores, threads_of
+from nlp_retrieval.core.processes import FAULTS, Lock, kept_action, limit_cores, threads_of
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.encoders.base import (
     BaseEncoder,
@@ -249,7 +249,7 @@ class ClusterPool(WorkerPool):
 def _handlers_kept() -> Iterator[None]:
     """Keep what this process does at signals that end it, which Ray changes without Python's knowledge."""
     with ExitStack() as at_end:
-        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM):
+        for number in (*FAULTS, signal.SIGABRT, signal.SIGTERM):
             at_end.callback(kept_action(number))
         yield
 

@@ -361,7 +361,8 @@ class WordVectorEncoder(BaseEncoder):
         for row, text in enumerate(passages):
             words, known = opened.words(text)
             if known:
-                mean = np.einsum("i,ij->j", opened.idf[known], opened.vectors[known].astype(np.float64))
+                chosen = np.array(known)
+                mean = np.einsum("i,ij->j", opened.idf[chosen], opened.vectors[chosen].astype(np.float64))
                 vectors[row] = mean / max(float(np.sqrt(mean @ mean)), 1e-30)
             elif words:
                 without.append(text)

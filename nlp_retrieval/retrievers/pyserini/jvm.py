@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.core.processes import Lock, forked, inherited, kept_action
+from nlp_retrieval.core.processes import FAULTS, Lock, forked, inherited, kept_action
 from nlp_retrieval.errors import DependencyError, JavaError, RetrievalError, install
 
 Java = Any
@@ -34,7 +33,8 @@ _MACHINES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.
 
 _calling = Lock()  # pyjnius stores the object of a method call where all threads share it
 _started = False
-_at_faults: list[Callable[[], object]] = []  # restore Java's signals, by which it finds null pointers, after Ray
+# restore Java's handlers of faults, by which it finds null pointers: Ray, for example, replaces them
+_at_faults: list[Callable[[], object]] = []
 _kept: list[Java] = []  # java.util.logging forgets the level of a logger without a reference to it
 
 
@@ -103,7 +103,7 @@ def start() -> None:
         logger = java_class("java.util.logging.Logger").getLogger("org.apache.lucene")
         logger.setLevel(java_class("java.util.logging.Level").SEVERE)
         _kept.append(logger)
-        _at_faults.extend(map(kept_action, (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)))
+        _at_faults.extend(map(kept_action, FAULTS))
         _started = True
 
 
