@@ -77,7 +77,7 @@ class IndexMismatchError(IndexStateError):
 
 
 class IndexConflictError(IndexStateError):
-    """The folder holds an index of other items, and ``replace=True`` was not given."""
+    """The index holds other items, and ``replace=True`` was not given; or another process changed its retrievers."""
 
 
 class IndexDamagedError(IndexStateError):

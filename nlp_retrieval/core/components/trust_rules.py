@@ -31,12 +31,7 @@ def loads_pipeline(pipeline: Any) -> str | None:
 
 def _like(pattern: str, subject: str) -> Rule:
     """Return a rule that allows None and texts that match a pattern."""
-
-    def allow(value: object) -> str | None:
-        is_like = value is None or (isinstance(value, str) and re.fullmatch(pattern, value, re.ASCII))
-        return None if is_like else f"{subject} {value!r}"
-
-    return allow
+    return lambda value: None if isinstance(value, str) and re.fullmatch(pattern, value, re.ASCII) else given(subject)(value)
 
 
 def given(what: str) -> Rule:

@@ -306,7 +306,7 @@ def _state_left(directory: Path, before: object, kept: int) -> str:
 
 @dataclass(frozen=True)
 class IndexReport:
-    """Result of an indexing run: names of the retrievers that were built, and of those that were found.
+    """Result of an indexing run: names of the retrievers that were built, and of those that were reused.
 
     Args:
         fingerprints: fingerprints of the indexes that were built.

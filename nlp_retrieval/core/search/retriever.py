@@ -102,7 +102,7 @@ def current_stages() -> Stages:
 class BaseRetriever(Builder, Expression, ABC):
     """Finds items for queries.
 
-    ``merge`` says how the sub-queries of one query are merged (:mod:`nlp_retrieval.core.search.joining`); an engine
+    ``merge`` says how the sub-queries of one query are merged (:mod:`nlp_retrieval.core.candidates`); an engine
     offers it as a parameter of that name.
 
     An engine defines ``build``, ``load`` and ``search_batch``. A subclass that defines ``index`` and ``retrieve`` alone works

@@ -29,7 +29,7 @@ _COMPILING = 1.5
 
 
 class CompiledLoops:
-    """A loop in numpy and for numba: ``auto`` compiles it once numpy has taken as long as that in this process."""
+    """A loop in numpy and for numba: ``auto`` compiles it once numpy has taken as long as compiling does, in this process."""
 
     numpy_seconds = 0.0
 

@@ -186,7 +186,7 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
             return self.search_table(record, queries, min(k, rows), None if rows == record.rows else part)
 
         parts = [(segment.rows, partial(search, record)) for segment, record in self._records]
-        return search_parts(parts, len(queries), k, allowed)
+        return search_parts(parts, len(queries), k, allowed) if len(queries) else Hits.from_lists([])
 
 
 def _own_prefix(directory: Path) -> str:
@@ -214,7 +214,7 @@ class ServerVectorRetriever(ServerRetriever[Server], VectorRetriever):
         return self.search_vectors(vectors, k, allowed)
 
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
-        return self.search_tables(vectors, k, allowed) if len(vectors) else Hits.from_lists([])
+        return self.search_tables(vectors, k, allowed)
 
     def vectors_of(self, rows: Rows) -> Vectors:
         distinct, places = np.unique(rows, return_inverse=True)
