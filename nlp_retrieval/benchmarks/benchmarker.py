@@ -9,7 +9,6 @@ configuration that cannot be run does not stop the others; the report says why i
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import platform
@@ -48,7 +47,7 @@ from nlp_retrieval.benchmarks.settings import BenchmarkSettings, GivenItems, gro
 from nlp_retrieval.benchmarks.shared_stages import Answered, ConfigurationTask, SharedStages, answer_stage, search_elsewhere
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.benchmarks.timing import LATENCY_K, cost_of, drawn_sample, timed
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
+from nlp_retrieval.core.components.component import Component, Config, digest_of_key, with_held
 from nlp_retrieval.core.context import changed_context, use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import BaseLoader, Items, Queries
@@ -364,13 +363,13 @@ class _Benchmark:
                 "items": len(self.corpus.rows),
             },
             "queries": len(settings.queries),
-            "query_fingerprint": _hash([asked, self.qrels]),
+            "query_fingerprint": digest_of_key([asked, self.qrels]).hex(),
             **({"synthetic": written} if written else {}),
             "index": str(settings.index_path),
             **recorded,
-            "filters": _hash(filters) if any(settings.filters) else None,
+            "filters": digest_of_key(filters).hex() if any(settings.filters) else None,
             "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
-            "right_answers": _hash(right) if right else None,
+            "right_answers": digest_of_key(right).hex() if right else None,
             "main": settings.main_measure,
             "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "k": LATENCY_K},
             "searchers": {
@@ -504,10 +503,6 @@ def _configuration(settings: BenchmarkSettings) -> Config | None:
         {keys[name]: value for name, value in record.items() if value is not None and name not in left_out}
     )
     return plain
-
-
-def _hash(content: object) -> str:
-    return hashlib.sha256(canonical_json(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def run_identity(searcher: Entry, fingerprint: str) -> Config:

@@ -21,7 +21,7 @@ from nlp_retrieval.benchmarks.entrants import Entry, as_searcher
 from nlp_retrieval.benchmarks.evaluate import read_gold
 from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
-from nlp_retrieval.core.components.registry import build_as
+from nlp_retrieval.core.components.registry import build, build_as, error_place
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.files.frames import BaseLoader, is_table, items_of, queries_of
 from nlp_retrieval.core.files.opening import expanded
@@ -67,7 +67,7 @@ def _searchers(value: object) -> dict[str, Entry]:
 def composed(value: Any, where: str) -> Any:
     """Return a searcher of a retriever, its name, the settings of a searcher, or a program; a searcher as it is."""
     if isinstance(value, Mapping):
-        return build_as(Component, "searchers", {"name": Searcher.name} | dict(value), where)
+        return build("searchers", {"name": Searcher.name} | dict(value), where)
     if isinstance(value, type):
         raise ConfigurationError(
             f"{where} is the class {value.__name__}, and an object of one is expected; write {value.__name__}(...)"
@@ -335,12 +335,12 @@ class BenchmarkSettings:
 
     def loaded(self, **changed: Any) -> BenchmarkSettings:
         """Return the benchmark with queries and gold of its loader, unless they were given, and other settings, all valid."""
-        if not self.queries and isinstance(self.query_loader, BaseQueryLoader):
-            changed |= {"queries": queries_of(self.query_loader.queries()), "gold": _gold(self.query_loader.gold())}
         loaded = copy(self)
         loaded.__dict__.update(changed)
         if "queries" in changed:
             loaded.__dict__.pop("filters", None)
+        elif not self.queries and isinstance(self.query_loader, BaseQueryLoader):
+            loaded.__dict__ |= {"queries": queries_of(self.query_loader.queries()), "gold": _gold(self.query_loader.gold())}
             loaded._line_up()
         return loaded
 
@@ -524,10 +524,8 @@ def read_benchmark_config(
         elif name in _PATHS and isinstance(value, str) and value:
             built[name] = expanded(value)
     if "grid" in values:
-        try:
+        with error_place(where):
             written = _searchers(values["searchers"]) if "searchers" in values else {}
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{where}: {error}") from None
         given = read_settings(GridSettings, values["grid"], f"{where}: grid")
         grid = build_grid(given.searcher, given.vary, given.skip, f"{where}: grid")
         if twice := grid.searchers.keys() & written.keys():

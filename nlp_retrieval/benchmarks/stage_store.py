@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
+from nlp_retrieval.core.components.component import Component, Config, digest_of_key, with_held
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, write_atomically
 from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.core.index.generation import Generation, fingerprint_of
@@ -136,7 +136,7 @@ def key_of(stage: str, content: Mapping[str, Any]) -> str:
     own = {"stage": stage, "format": FORMAT, "code": _own_code(), "content": dict(content)}
     # wandb only records runs
     versions = {name: version for name, version in describe_environment()["versions"].items() if name != "wandb"}
-    return hashlib.sha256(canonical_json(own | {"versions": versions}).encode("utf-8", "surrogatepass")).hexdigest()
+    return digest_of_key(own | {"versions": versions}).hex()
 
 
 def candidates_key(

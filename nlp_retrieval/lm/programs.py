@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.components.component import digest_of_key
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
@@ -138,7 +138,7 @@ def fingerprint_of_program(program: Any) -> str:
     """
     states = {name: predictor.dump_state() for name, predictor in program.named_predictors()}
     state = {name: {key: whole[key] for key in ("signature", "demos")} for name, whole in states.items()}
-    return hashlib.sha256(canonical_json(state).encode("utf-8", "surrogatepass")).hexdigest()
+    return digest_of_key(state).hex()
 
 
 def _json_path(path: str | Path) -> Path:

@@ -54,12 +54,13 @@ PLAIN = [Query(query_id="q1", text="cats"), Query(query_id="q2", text="dogs"), Q
 
 
 @pytest.mark.parametrize(
-    ("gold_missing", "queries", "recall"),
-    [("count", 3, (1 + 0.5 + 0) / 3), ("drop", 2, 1.0)],
+    ("gold_missing", "group_by", "queries", "recall"),
+    [("count", "hops", 3, (1 + 0.5 + 0) / 3), ("drop", "hops", 2, 1.0), ("drop", "of the dropped", 2, 1.0)],
 )
-def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, queries: int, recall: float) -> None:
+def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, group_by: str, queries: int, recall: float) -> None:
     wanted = gold(q1={"a": 1, "b": 1}, q2={"c": 1, "gone": 1}, q3={"gone too": 1})
-    run = ran(tmp_path, PLAIN, wanted, gold_missing=gold_missing)
+    asked = [*PLAIN[:2], PLAIN[2].model_copy(update={"metadata": {"of the dropped": "sea"}})]
+    run = ran(tmp_path, asked, wanted, gold_missing=gold_missing, group_by=group_by)
 
     assert run.report.configurations[0].measures["recall@2"] == pytest.approx(recall)
     assert run.report.query_counts[""] == queries

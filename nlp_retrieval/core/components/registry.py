@@ -129,11 +129,10 @@ class PlannedComponent:
         """Create the component, which must be of this class, and the components inside it."""
         fields = {key: _created(value) for key, value in self.fields.items()}
         missing = [key for key, p in parameters_of(self.cls).items() if p.default is p.empty and key not in fields]
-        with _at(self.where):
+        with error_place(self.where):
             if missing:
                 raise ConfigurationError(f"{self.name} needs {', '.join(map(repr, missing))}")
-            component = self.cls(**fields)
-            if not isinstance(component, wanted):
+            if not isinstance(component := self.cls(**fields), wanted):
                 raise ConfigurationError(f"{component.name!r} is not a {wanted.__name__}; name another")
             return component
 
@@ -154,7 +153,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
 
 
 @contextmanager
-def _at(where: str) -> Iterator[None]:
+def error_place(where: str) -> Iterator[None]:
     """Put the place in a configuration in front of the message of an error."""
     try:
         yield
@@ -166,7 +165,7 @@ def plan(
     kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component
 ) -> PlannedComponent:
     """Plan the component that plain values describe, without creating it; the name of a model makes its component."""
-    with _at(where):
+    with error_place(where):
         if isinstance(settings, str):
             settings = {"name": settings}
         if not isinstance(settings, Mapping):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from nlp_retrieval.core.components.registry import error_place
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError, nearest
 from nlp_retrieval.text.printing import printable
@@ -152,7 +153,8 @@ class Profile(BaseModel):
     def from_mapping(cls, settings: Mapping[str, Any], where: str = "profile") -> Profile:
         """Create a profile from plain values, as in YAML; a ConfigurationError says where one is wrong (``where``)."""
         try:
-            return cls.model_validate(_tuples(settings))
+            with error_place(where):
+                return cls.model_validate(_tuples(settings))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             location = ".".join(map(str, first["loc"]))
@@ -162,8 +164,6 @@ class Profile(BaseModel):
             given = "" if first["type"] in ("value_error", "missing") else f", not {str(first['input'])[:40]!r}"
             fault = printable(first["msg"].removeprefix("Value error, ")) + given
             raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {fault}") from None
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{where}: {error}") from None
 
     def question(self, number: int) -> ProfileQuestion:
         """Return a question by its number; a ConfigurationError lists those there are."""
