@@ -20,7 +20,7 @@ from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.context import changed_context, search_context, stage, suppress_empty_notes
-from nlp_retrieval.core.files.frames import Queries, texts_of
+from nlp_retrieval.core.files.frames import Queries, are_texts, texts_of
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock
@@ -354,8 +354,7 @@ class AgentSearcher(BaseSearcher):
         searcher = self.searcher.__copy__()
         searcher._opened = self.open_retrievers()  # the generation open now; a later refresh does not affect it
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
-        texts = isinstance(queries, str) or (isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries))
-        names = [self._id_of.get(question) or question or "-" for question in questions] if texts else ids
+        names = [self._id_of.get(question) or question or "-" for question in questions] if are_texts(queries) else ids
         asking: AbstractContextManager[object] = nullcontext()
         at_once = 1
         if self.lm is not None:

@@ -132,14 +132,15 @@ def read_transcript(row: Mapping[str, Any], location: str, named: str, reading: 
     ids = {name: str(row[name]) for name in QUESTION_IDS if isinstance(row.get(name), str | int)}
     own = next(iter(ids.values()), None)
     if turns := _turns(row["messages"], own, reading.questions):
-        row = {**row, "usage": None, "status": None}
+        row = {**row, "usage": None, **dict.fromkeys(_ENDS)}
     elif ids.keys() & {"question_id", "query_id", "qid"} or own in reading.questions.values():
         turns = [(own, row["messages"])]
     else:  # the id of a response or a run is no more than a name
         turns, named = [(None, row["messages"])], own or named
-    asked = [turn for turn, _ in turns]
-    for place, (turn, messages) in enumerate(turns):
-        again = f":{before + 1}" if (before := asked[:place].count(turn)) else ""
+    asked = Counter[str | None]()
+    for turn, messages in turns:
+        asked[turn] += 1
+        again = f":{asked[turn]}" if asked[turn] > 1 else ""
         yield _trajectory(messages, turn and f"{turn}{again}", named, row, location, reading)
 
 

@@ -255,6 +255,7 @@ def test_a_conversation_is_a_trajectory_for_each_turn_that_has_gold(tmp_path: Pa
     numbered = [Query(query_id=f"31_{turn}", text=f"rewritten {turn}") for turn in (1, 2)]
     for value, questions, ids in (
         ({"messages": chat}, by_text, ["q1", "q2"]),
+        ({"messages": chat, "stop_reason": "max_tokens"}, by_text, ["q1", "q2"]),
         ({"messages": chat, "id": 31}, numbered, ["31_1", "31_2"]),
     ):
         first, second = read_trajectories(written(tmp_path, "a.json", value), questions=questions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import pyarrow as pa
 
@@ -100,16 +100,19 @@ def queries_of(source: Queries) -> list[Query]:
     return queries
 
 
+def are_texts(queries: Queries) -> TypeGuard[str | Sequence[str]]:
+    """Return whether queries are one text or texts alone."""
+    return isinstance(queries, str) or (isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries))
+
+
 def texts_of(queries: Queries) -> tuple[list[str], list[str]]:
     """Return the ids and the texts of queries; the id of a text alone is its position, from 0; QueryError if there are none.
 
     Examples:
         >>> texts_of(["who eats krill", "animals in the snow"])
         (['0', '1'], ['who eats krill', 'animals in the snow'])
-        >>> texts_of(queries)[0]
-        ['q1', 'q2']
     """
-    if isinstance(queries, str) or (isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries)):
+    if are_texts(queries):
         texts = check_queries(queries)
         return [str(number) for number in range(len(texts))], texts
     known = queries_of(queries)
@@ -223,9 +226,7 @@ def _columns(kind: _Kind, names: tuple[str, ...], has_id: bool) -> tuple[str, st
     """The columns of id, text and the third field; "" where there is none."""
     columns = []
     for field, needed in zip(kind.fields, (not has_id, True, False), strict=True):
-        there = [name for name in names if plain_name(name) in field.names]
-        if field is kind.fields[0] and has_id:
-            there = []
+        there = [] if has_id and field is kind.fields[0] else [name for name in names if plain_name(name) in field.names]
         if len(there) > 1:
             raise SourceError(f"{quoted(there)} could each be {field.what}; rename or drop all but one")
         if needed and not there:
