@@ -73,7 +73,7 @@ def compare_runs(
     if baseline not in names:
         raise ConfigurationError(f"there is no run {baseline!r} to be the baseline; {nearest(baseline, names)}")
     wanted = _measures_of(saved, measures)
-    first = saved[0].report.relevant_from if saved else 1
+    first = sources.relevant_from
     lowest = first if relevant_from is None else check_relevant_from(relevant_from)
     left_out = own.counted.own_ids if own is not None and own.counted is not None else 0
     same = measures is None and lowest == first and bool(sources.own_ids) == bool(left_out)

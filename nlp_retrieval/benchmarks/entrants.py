@@ -72,8 +72,7 @@ class TrecRun(Component):
                 RetrievalWarning,
                 stacklevel=2,
             )
-        unknown = [item_id for ranking in lists for item_id, _ in ranking if item_id not in item_ids]
-        if unknown:
+        if unknown := [item_id for ranking in lists for item_id, _ in ranking if item_id not in item_ids]:
             raise ItemError(
                 f"{self.path}: {len(unknown):,} hits are of items that are not in the corpus (the first: {unknown[0]!r}); "
                 "use the corpus that the run was made on"
@@ -133,11 +132,16 @@ def refuse_filters(searcher: Any) -> None:
         )
 
 
+def search_where(searcher: BaseSearcher, texts: list[str], k: int, where: Where | None) -> Sequence[list[RetrievalResult]]:
+    """Search with a filter, or without one, which some searchers do not take."""
+    return searcher.search(texts, k, **({} if where is None else {"where": where}))
+
+
 def search_each(searcher: Any, texts: Sequence[str], k: int, filters: Sequence[Where | None]) -> list[list[RetrievalResult]]:
     """Search for queries that may each have a filter; those of one filter together."""
     results: list[list[RetrievalResult]] = [[] for _ in texts]
     for where, positions in grouped(filters):
-        ranked = searcher.search([texts[position] for position in positions], k, **({} if where is None else {"where": where}))
+        ranked = search_where(searcher, [texts[position] for position in positions], k, where)
         for position, hits in zip(positions, ranked, strict=True):
             results[position] = hits
     return results

@@ -300,6 +300,11 @@ class Sources:
         """All warnings about comparing the figures, in sentences."""
         return [note for note in (corpora_note(self.corpora), *self.cautions) if note]
 
+    @property
+    def relevant_from(self) -> int:
+        """The lowest relevant grade of the first folder; 1 of files alone."""
+        return self.saved[0].report.relevant_from if self.saved else 1
+
 
 @dataclass(frozen=True)
 class _Named:

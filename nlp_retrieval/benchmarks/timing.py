@@ -18,7 +18,7 @@ from itertools import islice
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.entrants import generation_of
+from nlp_retrieval.benchmarks.entrants import generation_of, search_where
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.shared_stages import Answered
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, corpus_of, key_of
@@ -40,8 +40,7 @@ _WARM_UP = 2
 _LEVEL = 0.05
 _STAGE = "stage:"
 
-Asked = list[tuple[str, dict[str, Where]]]
-"""Queries, each with its filter as an argument of the search."""
+Asked = list[tuple[str, Where | None]]
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,7 @@ class Timing:
 
 def drawn_sample(texts: Sequence[str], count: int, seed: int, filters: Sequence[Where | None]) -> tuple[Asked, Asked]:
     """Return some of the queries, drawn without replacement, and others to search before them, so that everything is open."""
-    options: list[dict[str, Where]] = [{} if where is None else {"where": where} for where in filters]
-    asked = list(zip(texts, options, strict=True))
+    asked = list(zip(texts, filters, strict=True))
     sample = random.Random(seed).sample(asked, min(count, len(asked)))  # noqa: S311 -- a sample
     drawn = {text for text, _ in sample}  # asking a model about these would leave its answers on disk
     others = (one for one in asked if one[0] not in drawn and not has_no_words(one[0]))
@@ -87,13 +85,13 @@ def _timed(searcher: BaseSearcher, sample: Asked, warm_up: Asked) -> Timing:
     by_stage = {stage: np.zeros(len(sample)) for stage in searcher.stages}
     with changed_context(stages=Stages()), warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
-        for text, options in warm_up:
-            searcher.search([text], LATENCY_K, **options)
+        for text, where in warm_up:
+            search_where(searcher, [text], LATENCY_K, where)
         with record_calls() as asked:
-            for number, (text, options) in enumerate(tracked_each("timing queries", sample)):
+            for number, (text, where) in enumerate(tracked_each("timing queries", sample)):
                 with record_stages() as stages:
                     begin = time.perf_counter()
-                    searcher.search([text], LATENCY_K, **options)
+                    search_where(searcher, [text], LATENCY_K, where)
                     seconds[number] = time.perf_counter() - begin
                 for stage, durations in by_stage.items():
                     durations[number] = stages.get(stage, 0.0)

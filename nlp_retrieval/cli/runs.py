@@ -75,10 +75,9 @@ def benchmark(
     by configurations is done once and stored: after an interruption, repeat the command. With --workers or --ray, other
     processes search, and this one times. If a configuration fails, the others go on, and the exit code is 1 or 4.
     """
-    chosen = names_of(measures)
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
 
-    described = read_benchmark_config(config, measures=chosen, main=main, workers=workers, ray=ray)
+    described = read_benchmark_config(config, measures=names_of(measures), main=main, workers=workers, ray=ray)
     if dry_run:
         _check_output(output or Path(described.output), _trackers(described, wandb))
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
@@ -199,7 +198,7 @@ def diff(
     from nlp_retrieval.text.printing import counted
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
-    lists, relevant_from = sources.lists, sources.saved[0].report.relevant_from if sources.saved else 1
+    lists, relevant_from = sources.lists, sources.relevant_from
     if len(lists.listings) != 2:
         raise ConfigurationError(
             f"{run_a} and {run_b} hold {len(lists.listings)} runs ({', '.join(lists.listings)}); name two, each as "

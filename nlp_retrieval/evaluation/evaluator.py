@@ -164,7 +164,7 @@ class RetrievalEvaluator:
         self.measures = measures_at(k_values) if measures is None else read_measures(measures)
         self.k_values, self.relevant_from = cutoffs_of(self.measures), check_relevant_from(relevant_from)
         self._foreign = [measure for measure in self.measures if measure.foreign]
-        own = [measure.cutoff for measure in self.measures if measure not in self._foreign]
+        own = [measure.cutoff for measure in self.measures if not measure.foreign]
         self._cuts = {k: _NOWHERE if k is None else k for k in dict.fromkeys(own)}
         if titles is not None and len(titles) != len(item_ids):
             raise ItemError(f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none")

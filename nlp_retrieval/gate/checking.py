@@ -131,12 +131,11 @@ class Gate:
         kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in before.queries.items()}
         before = replace(before, queries=kept, k=min(before.k, settings.k))
         now = self._searched("")
-        texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))}
+        texts = self._texts_now(before)
         self._check_comparable(before, now, texts)
-        golds = [(self.gold[each.query_id], each.hits) for each in now.queries.values() if each.query_id in self.gold]
-        found = any(is_relevant(each, now.items[each].title, gold) for gold, hits in golds for each in hits)
-        missing = None if found else self._missing_gold()
-        if missing is not None and missing.all:
+        hits = ((hit, gold) for each, gold in self.gold.items() for hit in now.queries[each].hits)
+        found = any(is_relevant(hit, now.items[hit].title, gold) for hit, gold in hits)
+        if not found and (missing := self._missing_gold()) is not None and missing.all:
             raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
         compared = [query for query in self.queries if query.query_id in before.queries]
         measured = [query for query in compared if query.query_id in self.gold]
@@ -220,7 +219,7 @@ class Gate:
             return [f"the earlier baseline cannot be compared: {error}"]
         if not accept_losses:
             self._check_gold(before)
-        texts = {item.item_id: digest(item.text) for item in self._items_at(list(before.items))}
+        texts = self._texts_now(before)
         lines = [f"{change.kind}: {change.detail}" for change in changes_of(before, current, texts)]
         old = before.queries
         common = [each for each in measured if each.query_id in old and old[each.query_id].text == digest(each.text)]
@@ -334,12 +333,14 @@ class Gate:
             )
 
     def _check_gold(self, before: Baseline) -> None:
-        graded = sum(query.gold != "" for query in before.queries.values())
-        if graded and not self.gold:
+        if not self.gold and (graded := sum(query.gold != "" for query in before.queries.values())):
             raise ConfigurationError(
                 f"{graded:,} queries of {self.settings.baseline} had gold, and now none has: rankings alone cannot show a "
                 f"loss; restore the gold (qrels), or {RENEW} and --accept-losses"
             )
+
+    def _texts_now(self, before: Baseline) -> dict[str, str]:
+        return {item.item_id: digest(item.text) for item in self._items_at(list(before.items))}
 
     def _items_at(self, item_ids: Sequence[str]) -> list[SearchableItem]:
         """Return items by their ids; of a searcher of another kind, those that it found."""
@@ -351,8 +352,7 @@ class Gate:
 
     def _text_of(self, item_id: str) -> str | None:
         """Return the text of an item; None if the corpus does not hold it, ``""`` if that is not known."""
-        items = self._items_at([item_id])
-        return items[0].text if items else None if self._is_ours else ""
+        return next((item.text for item in self._items_at([item_id])), None if self._is_ours else "")
 
     def _values(self, side: Baseline, queries: Sequence[Query]) -> dict[str, Scores]:
         """Return ``[queries]`` by measure, of the hits that a baseline keeps."""

@@ -224,7 +224,7 @@ def check_tracker(settings: Settings, folder: Path) -> str:
     if urlsplit(uri).scheme in ("http", "https") and not is_reachable(uri):
         raise OutputError(f"the MLflow server {shown} cannot be reached; start it, or name another (mlflow: {{uri: ...}})")
     if uri != _beside(folder) or (folder / "mlflow.db").exists():
-        with _experiment(settings, folder):
+        with _experiment(uri, settings.experiment):
             pass
     return f"MLflow: runs go to experiment {settings.experiment!r} of {shown}"
 
@@ -406,7 +406,7 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
     """
     uri, above = _store(settings, Path(folder)), None
     make_folder(Path(folder))
-    with _experiment(settings, Path(folder), f"; the results are complete in {folder}") as (client, known):
+    with _experiment(uri, settings.experiment, f"; the results are complete in {folder}") as (client, known):
         beside = (Path(folder).absolute() / "mlflow-artifacts").as_uri() if uri == _beside(Path(folder)) else None
         experiment = known.experiment_id if known else client.create_experiment(settings.experiment, artifact_location=beside)
         for run in reversed(runs_of(report)):  # the summary is the others' parent
@@ -416,7 +416,7 @@ def log_to_mlflow(report: BenchmarkReport, settings: MlflowSettings, folder: str
 
 
 @contextmanager
-def _experiment(settings: MlflowSettings, folder: Path, results: str = "") -> Iterator[tuple[Any, Any]]:
+def _experiment(uri: str, name: str, results: str = "") -> Iterator[tuple[Any, Any]]:
     """Yield a client and its experiment, None if there is none yet; errors in the block end with where the results are."""
     mlflow = _mlflow()
     from sqlalchemy.exc import SQLAlchemyError
@@ -425,10 +425,10 @@ def _experiment(settings: MlflowSettings, folder: Path, results: str = "") -> It
     level = logger.level
     logger.setLevel(logging.WARNING)  # it reports the tables it creates
     try:
-        client = mlflow.MlflowClient(tracking_uri=_store(settings, folder))
-        known = client.get_experiment_by_name(settings.experiment)
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        known = client.get_experiment_by_name(name)
         if known and known.lifecycle_stage != "active":
-            said = f"mlflow: the experiment {known.name!r} was deleted; restore it, or choose another name"
+            said = f"mlflow: the experiment {name!r} was deleted; restore it, or choose another name"
             raise ConfigurationError(said + results)
         yield client, known
     except (mlflow.exceptions.MlflowException, SQLAlchemyError, OSError) as error:
