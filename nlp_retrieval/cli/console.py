@@ -51,11 +51,10 @@ def say(message: str) -> None:
     """
     from nlp_retrieval.core.progress_bars import DISPLAY
     from nlp_retrieval.core.secrets import without_secrets
-    from nlp_retrieval.text.printing import harmless
 
     DISPLAY.clear()
     message = _SETTING.sub(_as_option, message)
-    typer.echo(harmless(str(without_secrets(message))), err=True)
+    typer.echo(_harmless(str(without_secrets(message))), err=True)
 
 
 def one_line(text: str) -> str:
@@ -65,12 +64,14 @@ def one_line(text: str) -> str:
     return not_a_command(printable(text))
 
 
+def _harmless(text: str) -> str:
+    return "\n".join(map(one_line, text.split("\n")))
+
+
 def echo(lines: Iterable[str]) -> None:
     """Print lines that contain names or text from outside."""
-    from nlp_retrieval.text.printing import harmless
-
     for line in lines:
-        typer.echo(harmless(line))
+        typer.echo(_harmless(line))
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -265,10 +265,9 @@ def agreement(project: Project) -> None:
         f"mean {pair.means[0]:.2f} and {pair.means[1]:.2f}."
         for pair in agreed.pairs
     ]
-    if disputed := len(opened.disputed()):
-        lines.append(
-            f"To settle {counted(disputed, 'pair')} that differ: nlp-retrieval judge serve {project} --settle --judge NAME"
-        )
+    if disputed := opened.disputed():
+        pairs = counted(len(disputed), "pair")
+        lines.append(f"To settle {pairs} with different grades: nlp-retrieval judge serve {project} --settle --judge NAME")
     echo(lines)
 
 
