@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
 from hashed_words import InMemory
-from rich.console import Console
+from reports.report_data import printed
 
 from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import BenchmarkRun, Bm25Retriever, Query, Searcher, compare_runs, write_run_files
 from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.errors import QueryError, SourceError
-from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.view import view_of
 
 DIFFERENT = "These configurations were run on different corpora"
 
@@ -45,12 +42,6 @@ def changed_query(number: int, **changes: object) -> list[Query]:
     return [one.model_copy(update=changes) if place == number else one for place, one in enumerate(QUERIES)]
 
 
-def printed(run: BenchmarkRun) -> str:
-    out = io.StringIO()
-    Console(file=out, width=200).print(SummaryTable(view_of(run.report)))
-    return " ".join(out.getvalue().split())
-
-
 def test_another_text_of_one_query_is_refused_and_named(first: Path, tmp_path: Path) -> None:
     write_run_files(ran(tmp_path / "index", queries=changed_query(7, text="an orbit of queens")), tmp_path / "run")
     with pytest.raises(QueryError, match=r"1 of 20 queries have other texts .* \(the first: 'q7'\)"):
@@ -69,7 +60,7 @@ def test_everything_that_is_written_says_that_corpora_differ(first: Path, larger
     run = compare_runs(read_sources([str(first), str(larger)], across_corpora=True))
     write_run_files(run, tmp_path / "out")
     fingerprints = [read_run_folder(one).report.manifest["corpus"]["fingerprint"] for one in (first, larger)]
-    said = printed(run)
+    said = " ".join(printed(run.report, 200).split())
     assert f"{DIFFERENT}, and a difference may be one of corpora." in said
     assert f"bm25: 80 items (fingerprint {fingerprints[0][:12]}); larger: 81 items" in said
     for name in ("report.html", "table.md", "table.tex", "results.json"):

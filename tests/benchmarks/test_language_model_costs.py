@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import ChatServer, MakeModel, asked, halves
-from rich.console import Console
+from reports.report_data import printed
 
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import (
-    BenchmarkReport,
     Bm25Retriever,
     ClaimPhrases,
     RetrievalWarning,
@@ -23,8 +21,6 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.view import view_of
 
 KINDS = ("calls", "cache_hits", "tokens_in", "tokens_out", "failures", "degraded")
 
@@ -45,12 +41,6 @@ def asked_of(cost: Cost | None) -> LanguageModelCost:
 
 def counts(cost: Cost | None) -> dict[str, int]:
     return {kind: getattr(asked_of(cost), kind) for kind in KINDS}
-
-
-def printed(report: BenchmarkReport, width: int = 100) -> str:
-    file = io.StringIO()
-    Console(file=file, width=width).print(SummaryTable(view_of(report)))
-    return file.getvalue()
 
 
 def one_line(text: str) -> str:

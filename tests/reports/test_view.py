@@ -9,8 +9,7 @@ from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import markdown_table
 from nlp_retrieval.reports.view import view_of
 
-from .report_data import compared_report
-from .test_columns import printed
+from .report_data import compared_report, printed
 
 
 def test_the_terminal_the_page_and_the_tables_mark_the_same_figures() -> None:

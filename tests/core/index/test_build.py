@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from attacks.planting import write_forged
 
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval import Searcher
@@ -193,17 +194,6 @@ def test_another_configuration_names_field_values_and_cure(built):
 # the manifest
 
 
-def rewrite(path: Path, change) -> None:
-    """Change a manifest as someone would who knows how its checksum is made."""
-    content = json.loads((path / MANIFEST_FILE).read_text())
-    content.pop("checksum")
-    change(content)
-    from nlp_retrieval.core.components.component import digest_of_key
-
-    content["checksum"] = digest_of_key(content).hex()
-    (path / MANIFEST_FILE).write_text(json.dumps(content))
-
-
 @pytest.mark.parametrize("content", ["", "{}", "[" * 100_000, '{"checksum":"x","a":NaN}'])
 def test_what_is_no_manifest_is_damage_that_replace_cures(built, content):
     (built / MANIFEST_FILE).write_text(content, "latin-1")
@@ -228,7 +218,7 @@ def test_every_flipped_byte_of_a_manifest_is_damage(built):
 
 
 def test_an_index_of_another_version_is_to_be_built_again(built):
-    rewrite(built, lambda content: content.update(format=99))
+    write_forged(built, json.loads((built / MANIFEST_FILE).read_text()) | {"format": 99})
     with pytest.raises(IndexDamagedError, match=r"made by another version .*; index again with replace=True"):
         found(built)
     TermCount().index(ALPHA, built, replace=True)

@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from attacks.planting import write_forged
 
 from core.engines import TermCount, documents
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
@@ -110,14 +111,10 @@ def test_all_is_joined_once_a_quarter_was_deleted_or_half_as_much_was_added(tmp_
 
 
 def test_a_manifest_whose_segments_do_not_line_up_is_damaged(searcher: Searcher) -> None:
-    from nlp_retrieval.core.components.component import canonical_json, digest_of_key
-
     searcher.add([item("n", "omega")], auto_compact=False)
-    path = searcher.opened.path / MANIFEST_FILE
-    content = json.loads(path.read_text())
+    content = json.loads((searcher.opened.path / MANIFEST_FILE).read_text())
     content["corpus"]["segments"][1].update({"first_row": 1})
-    del content["checksum"]
-    path.write_text(canonical_json(content | {"checksum": digest_of_key(content).hex()}))
+    write_forged(searcher.opened.path, content)
     with pytest.raises(IndexDamagedError, match=r"are not consecutive|are not those of the items"):
         open_generation(searcher.opened.path)
 
