@@ -340,7 +340,7 @@ class BenchmarkSettings:
         if "queries" in changed:
             loaded.__dict__.pop("filters", None)
         elif not self.queries and isinstance(self.query_loader, BaseQueryLoader):
-            loaded.__dict__ |= {"queries": queries_of(self.query_loader.queries()), "gold": _gold(self.query_loader.gold())}
+            loaded.__dict__.update(queries=queries_of(self.query_loader.queries()), gold=_gold(self.query_loader.gold()))
             loaded._line_up()
         return loaded
 
