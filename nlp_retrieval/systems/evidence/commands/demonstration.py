@@ -41,7 +41,8 @@ def demo(
     ):
         arguments = ["evidence", *map(str, words)]
         say(f"$ nlp-retrieval {shlex.join(arguments)}")
-        context.find_root().command.main(arguments, "nlp-retrieval", standalone_mode=False)
+        if code := context.find_root().command.main(arguments, "nlp-retrieval", standalone_mode=False):
+            raise typer.Exit(code)
     for line in outcome(json.loads(rows.read_text("utf-8"))["rows"], json.loads(wrong.read_text("utf-8"))):
         say(line)
     say(f"open {page} in a browser")
