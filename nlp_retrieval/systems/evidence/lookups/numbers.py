@@ -105,8 +105,8 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
         marks["noon"] = "a" if match[2] else (match[1] or "p").lower()
     bounds = {}  # "no fewer than" begins before "fewer than"
     for bound, sign, after in (("at most", _LESS, _OR_LESS), ("at least", _MORE, _OR_MORE)):
-        words = _BEFORE[f"{bound} a year" if is_year(number) else bound]
-        if match := sign.search(before) or words.search(before) or after.match(text, number.end):
+        of_year = _BEFORE[f"{bound} a year"].search(before) if is_year(number) else None
+        if match := sign.search(before) or of_year or _BEFORE[bound].search(before) or after.match(text, number.end):
             bounds[bound] = match.start()
     if bounds:
         marks["bound"] = min(bounds, key=bounds.__getitem__)

@@ -30,6 +30,7 @@ from nlp_retrieval.systems.evidence.lookups.numbers import Misplaced, misplaced,
         ("See section 3.1 of it.", "See section 3.10 of it."),
         ("Der Tarif gilt bis 2028.", "Der Tarif gilt ab 2028."),
         ("It opens no later than 2028.", "It opens no earlier than 2028."),
+        ("More than 2000 people came.", "Fewer than 2000 people came."),
     ],
 )
 def test_what_qualifies_a_number_is_part_of_it(claim: str, passage: str) -> None:
