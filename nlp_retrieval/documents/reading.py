@@ -175,9 +175,9 @@ def read_file(path: Path, follow_link: bool) -> bytes:
             data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         raise SourceError(f"{shown}: no such file; check the path, or list a URL in a CSV file") from None
+    except IsADirectoryError:
+        raise SourceError(f"{shown}: this is a folder; pass the path of a file in it") from None
     except (OSError, ValueError) as error:
-        if getattr(error, "strerror", "") == "not a regular file" and path.is_dir():
-            raise SourceError(f"{shown}: this is a folder; pass the path of a file in it") from None
         raise SourceError(f"{shown}: cannot be opened ({error}); make it a file that this user may read") from None
     if len(data) > LARGEST_FILE:
         raise SourceError(f"{shown}: larger than {LARGEST_FILE >> 20} MiB; split it up")

@@ -48,9 +48,9 @@ def expanded(path: str | Path) -> Path:
 def open_regular(path: Path, flags: int = 0) -> io.BufferedReader:
     """Open a regular file; OSError for a pipe or a device at its place, which is not waited for."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
+        raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "not a regular file", str(path))
     return os.fdopen(descriptor, "rb")
 
 
