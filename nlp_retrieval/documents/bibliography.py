@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}[a-z]?(?![0-9a-z])|in ?press|forthcoming", re.IGNORECASE)
 _PLACES = ("howpublished", "note", "journal", "journaltitle", "volume", "number", "link", "pmcid", "eprint", "extra")
 _ARCHIVES = {"pubmed": "PMID:", "jstor": "https://www.jstor.org/stable/", "hal": "https://hal.science/"}
-_HOST = re.compile(r"www\.|(?:[\w-]{1,60}\.){1,5}[a-z]{2,10}/", re.IGNORECASE)
+_HOST = re.compile(r"(?:[\w-]{1,60}\.){1,5}[a-z]{2,10}/", re.IGNORECASE)
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> list[Reference]:

@@ -112,10 +112,7 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
         (r"Ants run \citetalias{doe}, bees \nptextcite[3]{roe}.", ["doe", "roe"]),
         (r"Ants run \volcite{2}[p.~3]{doe} and \autocites(see)()[3]{doe}[4]{roe}.", ["doe", "doe", "roe"]),
         (r"Ants run.\footnote{\url{https://a.example}} Bees do.\footnote{\cite{doe}.}", ["footnote 1", "doe"]),
-        (
-            r"They run and \textquote[{\cite[2]{roe}}]{fly}, \citetext{see \citealp{poe}}.",
-            ["roe", "poe"],
-        ),
+        (r"They run and \textquote[{\cite[2]{roe}}]{fly}, \citetext{see \citealp{poe}}.", ["roe", "poe"]),
         (r"\newcommand{\mycite}[1]{\cite{#1}}Ants run \mycite{doe}, \cite{roe, % no" + "\npoe}.", ["doe", "roe", "poe"]),
         (
             r"\begin{displaycquote}[5]{doe}Long.\end{displaycquote}They \textcquote[5]{roe}{fly}, \cite<see>[p.~3]{poe}.",
@@ -276,6 +273,7 @@ def test_every_address_and_key_of_an_entry_is_found() -> None:
         ("url={https://a.example/x; https://a.example/y}", "", "https://a.example/x"),
         ("eprint={123}, eprinttype={jstor}", "", "https://www.jstor.org/stable/123"),
         ("url={a.example/x_y}", "", "https://a.example/x_y"),
+        ("url={www.a.example, seen 2020}", "", "https://www.a.example"),
         ("pmid={123}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
         ("eprint={123}, eprinttype={pubmed}", "", "https://pubmed.ncbi.nlm.nih.gov/123"),
         ("note={PMC12345}", "", "https://pmc.ncbi.nlm.nih.gov/articles/PMC12345"),
