@@ -281,11 +281,11 @@ class MarkReader:
         if not _ONLY_NUMBERS.fullmatch(text) or not _MAY_BE_RAISED_AFTER.search(before):
             return ()
         names = self._numbers(text)
+        if text.isdecimal() and not all(map(self._known, names)) and all(map(self._known, text)):
+            names = tuple(text)  # two adjacent marks of one digit
         if all(map(self._known, names)):
             self.has_raised = self.has_raised or bool(names)
             return names
-        if text.isdecimal() and all(map(self._known, text)):
-            return tuple(text)  # two adjacent marks of one digit
         surely = _SURELY_RAISED_AFTER.search(before)
         if names and not surely:
             self.unread[f"^{text}^"] = None

@@ -14,12 +14,7 @@ from urllib.parse import urlsplit
 
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock, read_markdown, web_address
 from nlp_retrieval.errors import InputError
-from nlp_retrieval.systems.evidence.citations.marks import (
-    LONGEST_RANGE,
-    Mark,
-    MarkReader,
-    word_set,
-)
+from nlp_retrieval.systems.evidence.citations.marks import LONGEST_RANGE, Mark, MarkReader, word_set
 from nlp_retrieval.systems.evidence.citations.published import CheckedReference
 from nlp_retrieval.systems.evidence.citations.references import References, key_of, marks_of_link, number_of, references_of
 from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
@@ -72,7 +67,7 @@ _TIGHT, _LEADING = frozenset(",.;:!?)]}”»"), " ,;:"
 
 @dataclass
 class MarkedSentence:
-    """A sentence as plain text, its marks in order, and the characters before each; a heading states nothing."""
+    """A sentence as plain text, its marks in order, and the characters before each."""
 
     text: str
     line: int
@@ -105,6 +100,11 @@ class _Draft:
         self.lines = [line]
         self.stretches = [_Stretch()]
         self.marks: list[Mark] = []
+
+    @property
+    def end(self) -> str:
+        """Return the last characters."""
+        return "".join(stretch.text for stretch in self.stretches[-4:])[-60:].rstrip()
 
     def mark(self, mark: Mark) -> None:
         """Add a mark."""
@@ -161,10 +161,9 @@ def _drafted(pieces: Sequence[Piece], line: int, reader: MarkReader) -> _Draft:
             _add_text(draft, list(alike), reader)
             continue
         for piece in alike:
-            before = "".join(stretch.text for stretch in draft.stretches[-4:])[-60:].rstrip()
             if piece.kind == "note":
                 draft.mark(Mark(reader.labels(piece.text), piece.line, note=True))
-            elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), before)):
+            elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), draft.end)):
                 draft.mark(Mark(names, piece.line))
             elif piece.kind == "raised" and draft.marks and not draft.stretches[-1].text and _PAGE_RAISED.fullmatch(piece.text):
                 continue  # ":14", the page in what the mark before it cites
@@ -439,7 +438,7 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         flow.append(ReportSentence(sentence.text, sentence.line, sentence.kind, sentence.block, numbers))
         if sentence.kind != "heading" and not sentence.marks and states_fact(sentence.text):
             uncited.append(flow[-1])
-    # a power in a report without raised marks is none
+    # where no raised number is a mark, one is a power
     unread = [mark for mark in (*reader.unsure, *reader.unread) if reader.has_raised or not mark.startswith("^")]
     more = f"; and {len(unread) - _MOST_LISTED:,} more" if len(unread) > _MOST_LISTED else ""
     said = f"no reference fits these, so they are not taken for citations: {'; '.join(unread[:_MOST_LISTED])}{more}"

@@ -73,8 +73,9 @@ def test_authors_with_a_year_that_no_entry_has_are_listed() -> None:
     assert report.notes == ["no reference fits these, so they are not taken for citations: Marlow, 2011; Paris, 2015"]
     text = f"Bees [7a] dance [Fri65], from [0, 1]. Ants run<sup>5</sup> [Source: Roe, 2003].{LIST}"
     assert read_report(text).notes == ["no reference fits these, so they are not taken for citations: Roe, 2003; [7a]; [Fri65]"]
-    text = f"Bees dance.<sup>1</sup> Ants run<sup>5</sup>.\n\n## References\n\n1. {ANTS}"
-    assert read_report(text).notes == ["no reference fits these, so they are not taken for citations: ^5^"]
+    for marks in ("1", "11"):
+        text = f"Bees dance.<sup>{marks}</sup> Ants run<sup>5</sup>.\n\n## References\n\n1. {ANTS}"
+        assert read_report(text).notes == ["no reference fits these, so they are not taken for citations: ^5^"]
 
 
 @pytest.mark.parametrize(
