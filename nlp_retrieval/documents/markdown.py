@@ -38,6 +38,7 @@ _NEVER_CLOSED = re.compile(
     r"(?is)\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(script|pre|style|textarea)\b(?!.*</\1>))"
 )
 _MOST_UNCLOSED = 9
+_NO_TERM = "~\u2060"  # at the beginning of a line: "~ 5 %" is no definition
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 _LONGEST_FRONT_MATTER = 64 * 2**10
 
@@ -112,9 +113,9 @@ def read_markdown(text: str, where: str) -> Document:
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
     definitions = [
-        Reference(token.meta["label"], token.meta["title"], web_address(token.meta["url"]), token.map[0] + 1)
+        Reference(meta["label"], meta["title"].replace(_NO_TERM, "~"), web_address(meta["url"]), token.map[0] + 1)
         for token in tokens
-        if token.type == "definition" and token.map
+        if token.type == "definition" and token.map and (meta := token.meta)
     ]
     return replace(
         read, title=clean_title(title) or read.title, definitions=definitions, removed=read.removed + removed, notes=notes
@@ -129,13 +130,12 @@ def _unwrapped(text: str) -> str:
 
 def _parsed(text: str) -> list[Token]:
     """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
-    lines = re.sub(r"(?m)^[ \t>]{0,20}~(?=[ \t])", "\\g<0>\u2060", text).split("\n")  # "~ 5 %" is no definition
+    lines = re.sub(r"(?m)^([ \t>]{0,20})~(?=[ \t])", rf"\1{_NO_TERM}", text).split("\n")
     for _ in range(_MOST_UNCLOSED):
         tokens = markdown_parser().parse("\n".join(lines))
-        last = tokens[-1] if tokens and tokens[-1].map else None
-        if last is None or last.map is None:
+        if not tokens or not tokens[-1].map:
             break
-        begin, end = last.map
+        last, (begin, end) = tokens[-1], tokens[-1].map
         if last.type == "html_block" and _NEVER_CLOSED.match(last.content):
             lines[begin] = lines[begin].replace("<", "\\<", 1)
         elif last.type == "fence" and (end - 1 == begin or set(lines[end - 1].strip()) != {last.markup[0]}):
@@ -192,7 +192,7 @@ def _page_of(tokens: Sequence[Token]) -> str:
         part = parser.renderer.render([token], parser.options, {})
         has_tags = any(child.type == "html_inline" for child in token.children or ())
         written.append(_balanced("span", token, part) if has_tags else part)
-    return f"<html><body>{''.join(written)}</body></html>".replace("~\u2060", "~")
+    return f"<html><body>{''.join(written)}</body></html>".replace(_NO_TERM, "~")
 
 
 def _is_label(quoted: Token) -> bool:
@@ -216,8 +216,7 @@ def _balanced(tag: str, token: Token, content: str) -> str:
 
     page = parse_page(f"<html><body>{content}</body></html>", "HTML")
     etree.strip_elements(page, "style", "link", with_tail=False)
-    body: Any = page.find("body")
-    body = page if body is None else body
+    body: Any = next(page.iter("body"), page)
     body.tag = tag
     body.set(AT, str(token.attrGet(AT)))
     return str(etree.tostring(body, encoding="unicode", method="html"))

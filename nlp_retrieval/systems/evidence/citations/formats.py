@@ -37,6 +37,8 @@ def read_report_file(path: Path) -> Document:
 
 def read_text(text: str, kind: ReportFormat = "markdown") -> Document:
     """Return the text of a report that is given as text."""
+    if kind == "markdown":
+        return read_markdown(text.removeprefix("\ufeff"), "the report")
     return _read(text.encode("utf-8", "replace"), kind, "the report")
 
 

@@ -38,11 +38,7 @@ STYLES = {
     ),
     "with a word": (
         "Bees dance [cite: 1, 2]. Ants do not [Source 3].",
-        [
-            ("1", "Bees dance."),
-            ("2", "Bees dance."),
-            ("3", "Ants do not."),
-        ],
+        [("1", "Bees dance."), ("2", "Bees dance."), ("3", "Ants do not.")],
     ),
     "as people write several": (
         "Bees dance [1 and 2]. Ants [1 to 3], [1, 2, and 3] do not [1~2] in Ref. 3.",
@@ -193,12 +189,14 @@ def test_lines_are_those_of_the_report():
 
 
 def test_entries_that_are_never_cited_are_found():
-    report = read_report(f"Bees dance [1] ([b]({B})).{LIST}- Fourth {B}\n- Fifth https://e.example\n\n[^n]: Note\n")
+    text = f"Bees dance [1] ([b]({B})).{LIST}- Fourth {B}\n- Fifth https://e.example\n\n[^n]: Note\n"
+    report = read_report(f"{text}\n[q]: https://q.example 'One\n~ two'\n")
     assert [(one.mark, one.title) for one in report.unused] == [
         ("2", "Second title"),
         ("3", "Third title"),
         ("", "Fifth"),
         ("n", "Note"),
+        ("q", "One ~ two"),
     ]
 
 
