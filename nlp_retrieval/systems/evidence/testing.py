@@ -52,14 +52,11 @@ class VerifierRules(ComponentRules[BaseVerifier]):
         """Each pair has one, of probabilities that sum to 1, with a sentence of its passage."""
         verifier = self.make()
         for pairs in (self.pairs, self.pairs[:1]):
-            judged = self.judge(verifier, pairs)
-            if not isinstance(judged, list):
-                broken("judge_pairs returns a list of judgements", verifier, shown(judged))
-            with without_warnings():
-                try:
-                    verifier.judge([claim for claim, _ in pairs], [passage for _, passage in pairs])
-                except EngineError as error:
-                    broken("each pair has a judgement of it", verifier, str(error))
+            try:
+                with without_warnings():
+                    judged = verifier.judge([claim for claim, _ in pairs], [passage for _, passage in pairs])
+            except EngineError as error:
+                broken("each pair has a judgement of it", verifier, str(error))
             for (claim, passage), judgement in zip(pairs, judged, strict=True):
                 if passage.strip() and not passage[slice(*judgement.sentence)].strip():
                     broken("the deciding sentence has text", verifier, f"{claim!r}: {judgement.sentence}")
