@@ -77,12 +77,12 @@ def _environment() -> dict[str, str]:
 
 
 def _limit() -> None:
-    import resource
+    from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_CORE, RLIMIT_CPU, RLIMIT_FSIZE, getrlimit, setrlimit
 
-    sizes = {resource.RLIMIT_AS: _MEMORY, resource.RLIMIT_FSIZE: _LARGEST_REPLY, resource.RLIMIT_CORE: 0}
-    for what, most in {resource.RLIMIT_CPU: CHILD_SECONDS + 1, **sizes}.items():
-        hard = resource.getrlimit(what)[1]
-        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    limits = {RLIMIT_CPU: CHILD_SECONDS + 1, RLIMIT_AS: _MEMORY, RLIMIT_FSIZE: _LARGEST_REPLY, RLIMIT_CORE: 0}
+    for what, most in limits.items():
+        hard = getrlimit(what)[1]
+        setrlimit(what, (most if hard == RLIM_INFINITY else min(most, hard), hard))
 
 
 def main() -> None:

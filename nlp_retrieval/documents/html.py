@@ -119,7 +119,7 @@ class _Page:
         by_id = {name: each for each in reversed(order) for name in (each.get("id"), each.get("name")) if name}
         labels: set[str] = set()
         links = [(anchor, anchor.get("href") or "") for anchor in self._page.iter("a")]
-        led = {href: by_id[unquote(href[1:])] for _, href in links if href[:1] == "#" and unquote(href[1:]) in by_id}
+        led = {href: to for _, href in links if href.startswith("#") and (to := by_id.get(unquote(href[1:]))) is not None}
         blocks = {each: next((up for up in (each, *each.iterancestors()) if up.tag in _BLOCKS), each) for each in led.values()}
         # several notes in a paragraph stay text, and links to them marks
         several = {block for block, n in Counter(blocks.values()).items() if n > 1 and list(block.iter("br", LINE))}
@@ -138,7 +138,7 @@ class _Page:
             self._marks[anchor] = self._names.get(target, label)
 
     def _flush(self, element: Any) -> None:
-        """Make a block of what was read in an element since the last one; what it is the elements around it say."""
+        """Make a block of what was read in an element since the last one; the elements around it decide its kind."""
         is_empty, pieces = not self.draft, self.draft.take()
         if is_empty:
             return

@@ -119,7 +119,9 @@ def _spaced(line: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
         spaced = re.sub(r"\s+", " ", text)
         spaced = spaced.lstrip() if not kept or kept[-1][0][-1:] == " " else spaced
         kept += [(spaced, is_raised)] if spaced else []
-    return [*kept[:-1], *((text.rstrip(), is_raised) for text, is_raised in kept[-1:])]
+    if kept:
+        kept[-1] = (kept[-1][0].rstrip(), kept[-1][1])
+    return kept
 
 
 def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
@@ -218,8 +220,7 @@ def _without_footnotes(lines: Sequence[_Line]) -> tuple[Sequence[_Line], list[tu
         for at in range(end - 1, first_marks[marked], -1):
             start = _FOOTNOTE.match(lines[at].text)
             if start and int(start[1]) == marked:
-                rest = lines[at].text[start.end() :]
-                first = _Line(lines[at].page, [(rest, False)])
+                first = _Line(lines[at].page, [(lines[at].text[start.end() :], False)])
                 notes.insert(0, (start[1], [first, *(line for line in lines[at + 1 : end] if line.text)]))
                 end = at
                 break
