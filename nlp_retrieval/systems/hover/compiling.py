@@ -214,7 +214,7 @@ def optimize(
         lm = LanguageModel.of_client(own if isinstance(own, LanguageModel) else None)
     else:
         lm, program = LanguageModel.of_client(lm), program.deepcopy()
-        program.set_lm(lm.dspy_lm() if isinstance(program, HoverMultiHop | HoverMultiHopPipeline) else None)
+        program.set_lm(lm if isinstance(program, HoverMultiHop | HoverMultiHopPipeline) else None)
     if validation is None:
         train, validation = split_by_family(train)
     if not train or not validation:

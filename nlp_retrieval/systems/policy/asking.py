@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from nlp_retrieval import Explanation, MultiSignalReranker, RetrievalResult, Searcher
+from nlp_retrieval import MultiSignalReranker, RetrievalResult, Searcher
 from nlp_retrieval.core import BaseSearcher, ItemTable, canonical_json, check_k, parse_filter
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
 from nlp_retrieval.rerankers import ProfileQuestion
@@ -179,7 +179,7 @@ def asked(
         kept = cut(hits, settings)
         best = f", best {kept[0].score:.3f}" if kept else ""
         note(logging.INFO, method, f"{subject}: {len(hits)} chunks evaluated, {len(kept)} kept{best}: {text[:120]}")
-        explained: list[dict[str, Explanation]] = searcher.explain(searched, kept)
+        explained = searcher.explain(searched, kept)
         if describing is not None:
             signals = {other.item.item_id: other.signals for other in describing[1][number]}
             kept = [hit.model_copy(update={"signals": signals.get(hit.item.item_id, {}) | hit.signals}) for hit in kept]

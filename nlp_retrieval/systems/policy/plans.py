@@ -183,7 +183,7 @@ def named_in(document: str) -> Named:
 def _subject_in(name: str) -> str:
     """Return the first words together that are not about the document, as they are written; empty for none."""
     if not re.search(r"\s", name):
-        name = re.sub("[^_]+", lambda part: part[0].replace("-", " ") if part[0].count("-") > 1 else part[0], name)
+        name = "_".join(part.replace("-", " ") if part.count("-") > 1 else part for part in name.split("_"))
     name = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])(?![A-Z])", " ", name)
     begin = end = 0
     for match in _WORD.finditer(name):

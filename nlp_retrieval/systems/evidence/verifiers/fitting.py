@@ -96,8 +96,8 @@ def fit_verifier(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[C
     supported = np.array([label == "support" for label in labels])
     support = open_support(used, outside)
     threshold = best_threshold(support, supported, weights)
-    found = {"threshold": threshold, "sure": sure_from(support, supported, threshold)}
-    calibration = whole.model_copy(update=found | {"fitted_on": f"{len(used):,} pairs of {', '.join(collections)}"})
+    sure, fitted_on = sure_from(support, supported, threshold), f"{len(used):,} pairs of {', '.join(collections)}"
+    calibration = whole.model_copy(update={"threshold": threshold, "sure": sure, "fitted_on": fitted_on})
     return calibration, {name: auc(outside[of == name], supported[of == name]) for name in collections}
 
 

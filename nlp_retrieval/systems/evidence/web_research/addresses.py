@@ -30,12 +30,12 @@ class WebTarget:
             canonical = canonical_url(url)
         except InputError as error:
             raise FetchRefusedError(str(error)) from None
-        from w3lib.url import safe_url_string
-
         parts = urlsplit(url.strip())
         scheme = parts.scheme.lower()
         if scheme not in _PORTS:
             raise FetchRefusedError(f"{shown(url)}: only http and https are fetched, not {scheme}")
+        from w3lib.url import safe_url_string
+
         safe = urlsplit(safe_url_string(url.strip()))
         path = (safe.path or "/") + (f"?{safe.query}" if safe.query else "")
         if not path.isascii() or not path.isprintable() or " " in path or not path.startswith("/"):

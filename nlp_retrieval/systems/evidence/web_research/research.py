@@ -132,7 +132,7 @@ def research(
     check_k(k)
     expansion = hyde.expand([subquestion])[0] if hyde is not None else None
     written = "" if expansion is None else expansion.hypothetical
-    hypothetical = shorten(written, LONGEST_QUERY, placeholder="") or written.strip()[:LONGEST_QUERY]
+    hypothetical = shorten(written, LONGEST_QUERY, placeholder="")
     lists, failures = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, hypothetical)))))
     merged = merged_by_rank(lists, lambda result: canonical_url(result.url))
     done: list[ResearchedPage] = []

@@ -126,7 +126,7 @@ class RelationTables:
         return columns | {one.name: getattr(self, one.name) for one in fields(self) if one.name != "relations"}
 
     @classmethod
-    def open(cls, folder: Path, n_rows: int | None = None) -> RelationTables:
+    def open(cls, folder: Path, n_rows: int) -> RelationTables:
         """Map the tables, and check each once."""
         families = mapped(folder / "families.npy", np.uint64, (n_rows,))
         sources = mapped(folder / "sources.npy", np.int64)
