@@ -57,6 +57,8 @@ class VerifierRules(ComponentRules[BaseVerifier]):
                     judged = verifier.judge([claim for claim, _ in pairs], [passage for _, passage in pairs])
             except EngineError as error:
                 broken("each pair has a judgement of it", verifier, str(error))
+            if not isinstance(judged, list):
+                broken("judge_pairs returns a list of judgements", verifier, shown(judged))
             for (claim, passage), judgement in zip(pairs, judged, strict=True):
                 if passage.strip() and not passage[slice(*judgement.sentence)].strip():
                     broken("the deciding sentence has text", verifier, f"{claim!r}: {judgement.sentence}")

@@ -70,7 +70,7 @@ class BaseVerifier(Component, ABC):
         if len(checked[0]) != len(checked[1]):
             raise QueryError(f"{len(checked[0])} claims and {len(checked[1])} passages; give one passage for each claim")
         judgements = self.judge_pairs(*checked) if checked[0] else []
-        if not isinstance(judgements, list) or len(judgements) != len(checked[0]):
+        if not isinstance(judgements, list | tuple) or len(judgements) != len(checked[0]):
             raise EngineError(f"{type(self).__name__} did not return a list of {len(checked[0])} judgements, one for each pair")
         for judgement, passage in zip(judgements, checked[1], strict=True):
             _check(judgement, passage, type(self).__name__)
