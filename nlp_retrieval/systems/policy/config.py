@@ -26,9 +26,7 @@ def _profile(value: object) -> object:
 
 
 def _path(value: object) -> object:
-    if isinstance(value, str):
-        return expanded(value) if value else None
-    return value
+    return (expanded(value) if value else None) if isinstance(value, str) else value
 
 
 def _loader(value: Any) -> object:

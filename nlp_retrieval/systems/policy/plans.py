@@ -22,26 +22,28 @@ from nlp_retrieval.text import printable, words_of
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SAID = re.compile(
-    r"(?<!\d)(?P<year>(?:19|20)\d\d)(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?(?!\d)|"
+    r"(?<!\d)(?:[0-3]\d[0-3]\d)?(?P<year>(?:19|20)\d\d)(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?(?!\d)|"
     r"(?<![^\W\d_])(?:v|ed|edition|version|rev|ndc)[ ._-]?(?P<edition>\d{1,2})(?:\.\d+)?(?!\d)|"
     r"(?<!\d)(?P<nth>\d{1,2})(?:st|nd|rd|th)(?![^\W_])",
     re.IGNORECASE,
 )
-"""What the name of a file says of an edition: a year, also as the beginning of a date, or a number."""
+"""What the name of a file says of an edition: a year, also as the beginning or end of a date, or a number."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019.][^\W\d_]+)*")
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
+_ORDINALS |= {"primera": 1, "segunda": 2, "tercera": 3, "première": 1, "deuxième": 2, "troisième": 3, "primeira": 1}
 _GENERIC = frozenset(
     "ndc ndcs indc indcs cdn cpdn lts lt leds plan plans climate action national nationally determined contribution "
     "contributions intended updated update revised revision enhanced final draft clean signed copy submission submitted "
-    "edition version report policy strategy document unfccc contribución contribuição determinada déterminée nivel niveau "
+    "edition version report policy strategy document unfccc contribución contribuição determinada déterminée actualizada "
+    "actualización atualizada révisée mise jour nivel niveau bur btr "
     "nacional nationale en eng english fr french français es spanish español pt portuguese português ru russian ar arabic zh "
     "chinese".split()
 )
 """Words in the names of files that are no part of a country's name."""
 
-_BETWEEN = frozenset("to of the and a au".split())
-"""Words that are part of a name between other words of it."""
+_BETWEEN = frozenset("to of the and a à au aux de du des del la le les da do dos di e y et und".split())
+"""Words that are part of a name between other words of it, and tell no two names apart."""
 
 _HYPHENED = {"Timor Leste": "Timor-Leste", "Guinea Bissau": "Guinea-Bissau"}
 """Names that have a hyphen where one stands for a blank, as in ``timor-leste-2022.pdf``."""
@@ -112,7 +114,7 @@ class _Described(BaseLoader):
     def __init__(self, source: BaseLoader, subject: str) -> None:
         self.source = source
         self.subject = subject
-        self.spelt: dict[tuple[str, ...], str] = {}
+        self.spelt: dict[frozenset[str], str] = {}
         self.several: list[str] = []
         self.without: list[str] = []
 
@@ -122,8 +124,8 @@ class _Described(BaseLoader):
             document = str(metadata["document"])
             named = named_in(document)
             # one country, however the names of its files spell it
-            words = tuple(word for word in words_of(named.subject) if word != "the")
-            spelt = self.spelt.setdefault(words, named.subject)
+            words = frozenset(words_of(named.subject))
+            spelt = self.spelt.setdefault(words - _BETWEEN or words, named.subject)
             name = " ".join(str(metadata.get(self.subject) or spelt).split())
             if not name:
                 raise SourceError(
@@ -177,7 +179,8 @@ def named_in(document: str) -> Named:
         rest = _SAID.sub("\0", part)
         edition = next((_ORDINALS[word] for word in _WORD.findall(rest.casefold()) if word in _ORDINALS), edition)
         subject = subject or _subject_in(rest)
-    return Named(subject, list(dict.fromkeys(years)), edition)
+    code = "" if subject else re.sub(r"[\W\d_].*", "", path.stem)
+    return Named(code if re.fullmatch("[A-Z]{2}", code) else subject, list(dict.fromkeys(years)), edition)
 
 
 def _subject_in(name: str) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import logging
 import shutil
 import warnings
+from contextlib import suppress
 
 from nlp_retrieval import MultiSignalReranker, Searcher, WordVectorEncoder
 from nlp_retrieval.core import BaseSearcher, progress
@@ -52,12 +53,10 @@ def _trained(searcher: BaseSearcher, language: str | None) -> tuple[WordVectorEn
     generation = searcher.opened
     identity = f"{generation.manifest.corpus.fingerprint} {language}"
     folder = generation.path / FOLDER / hashlib.sha256(identity.encode()).hexdigest()[:12]
-    try:
+    with suppress(ModelError):  # there are none, or they are damaged
         (encoder := WordVectorEncoder(folder)).encode_queries([])
-    except ModelError:  # there are none, or they are damaged
-        encoder = WordVectorEncoder(folder)
-    else:
         return encoder, ""
+    encoder = WordVectorEncoder(folder)
     words = stems_of_language(language).as_written
     n_words = sum(len(words(item.text)) for item in generation.items.stream_live())
     if n_words < LEAST_WORDS:

@@ -36,6 +36,9 @@ def test_names_of_files_say_country_and_edition() -> None:
         ("Marshall Islands LTS v2.1.pdf", "Marshall Islands", [], 2),
         ("Fiji\u2019s NDC 3.0 2025.pdf", "Fiji", [2025], 3),
         ("中国2021年.pdf", "中国", [2021], None),
+        ("Kenya_NDC_28122020.pdf", "Kenya", [2020], None),
+        ("Segunda Contribución Determinada a Nivel Nacional del Per\u00fa.pdf", "Per\u00fa", [], 2),
+        ("FR_NDC_2021.pdf", "FR", [2021], None),
     ]:
         named = named_in(document)
         assert [named.subject, named.years, named.edition] == expected, document
@@ -60,14 +63,11 @@ def test_passages_have_page_country_and_year(tmp_path: Path) -> None:
 
 def test_spellings_of_one_name_are_one_country(tmp_path: Path) -> None:
     for name in (
-        "Cabo Verde 2016.txt",
-        "cabo-verde-2021.txt",
-        "CABO VERDE v3.txt",
-        "The Gambia 2016.txt",
-        "Gambia, The 2021.txt",
-    ):
-        (tmp_path / name).write_text("Wind supplies half the power.", "utf-8")
-    assert len({item.metadata["country"] for item in PlansLoader(tmp_path).stream()}) == 2
+        "Cabo Verde 2016", "cabo-verde-2021", "CABO VERDE v3", "The Gambia 2016", "Gambia, The 2021", "TO 2021", "DE 2021",
+        "Republic of Korea 2021", "Korea, Republic of 2016", "Trinidad & Tobago 2016", "Trinidad and Tobago 2021",
+    ):  # fmt: skip
+        (tmp_path / f"{name}.txt").write_text("Wind supplies half the power.", "utf-8")
+    assert len({item.metadata["country"] for item in PlansLoader(tmp_path).stream()}) == 6
 
 
 def test_a_manifest_says_what_names_do_not(tmp_path: Path) -> None:
