@@ -34,7 +34,8 @@ _BASE = re.compile(
     r"(?:(?:level|emission|figure|value|amount)s?\s)?(?:in|of|for)\s(?:the\s)?)(?:year\s)?\Z",
     re.IGNORECASE,
 )
-_ON = re.compile(r"(?:%|\bper\s?cent)\son\s\Z", re.IGNORECASE)
+_ON = re.compile(r"(?:%|\bper\s?cent|\b(?:emissions?|reductions?|cuts?|down))\s(?:on|from)\s\Z", re.IGNORECASE)
+_ONWARDS = re.compile(r"\s?(?:(?:to|until|till|through|and|on|onwards?)\b|[-\u2013])", re.IGNORECASE)
 _LEVELS = re.compile(r"\s(?:emissions?\s)?(?:levels?|baseline|base year|reference)\b", re.IGNORECASE)
 _SCENARIO = re.compile(
     r"\b(?:business[\s-]as[\s-]usual|BAU|"
@@ -135,11 +136,10 @@ def years_of(text: str) -> list[Year]:
         first = int(match["first"])
         last = max(first, int(f"{first}"[: -len(match["last"])] + match["last"])) if match["last"] else first
         before = text[max(0, match.start() - _BEFORE) : match.start()]
-        role: Literal["", "target", "baseline"] = ""
-        if _BASE.search(before) or _ON.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
+        role: Literal["", "target", "baseline"] = "target" if _TARGET.search(before) else ""
+        is_base = _ON.search(before) and not _ONWARDS.match(text, match.end())
+        if is_base or _BASE.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
             role = "baseline"
-        elif _TARGET.search(before):
-            role = "target"
         years.append(Year(first, last, role, match.start(), match.end()))
     return years
 

@@ -16,7 +16,7 @@ _EMISSIONS = re.compile(
     r"emi\w{0,3}s{1,2}ions?\b|\bGHGs?\b|greenhouse|\bcarbon\b|\bCO(?:2|₂)|\bmitigat|net[\s-]zero", re.IGNORECASE
 )
 _LIMITED = re.compile(
-    r"\breduc|\bcuts?\b|\bcutting\b|\blower|\bdecreas|\blimit|\bavoid|\babat|\bbelow\b|\bexceed|\bpeak|\btargets?\b|"
+    r"\breduc|\bcuts?\b|\bcutting\b|\blower|\bdecreas|\bdeclin|\blimit|\bavoid|\babat|\bbelow\b|\bexceed|\bpeak|\btargets?\b|"
     r"\bless than\b|\bcap(?:ped)?\b|\bpledg|\b(?:must|to|will) (?:fall|drop)\b",
     re.IGNORECASE,
 )
@@ -26,9 +26,9 @@ _NEUTRAL = re.compile(
 )
 _NONE = re.compile(r"\b(?:no|not|nor|never|without|neither|lacks?)\b", re.IGNORECASE)
 _OTHER = re.compile(
-    r"\b(?:since|rose|risen|grew|grown|increased?|accounts?|accounted|contribut(?:e[sd]?|ing)|represents?|share|"
+    r"\b(?:since|rose|ris(?:es?|en|ing)|grew|grow(?:s|n|ing)?|increas(?:e[sd]?|ing)|accounts?|accounted|contribut(?:e[sd]?|ing)|represents?|share|"
     r"(?:projected|expected|forecast) to|annual (?:average|growth)|"
-    r"renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG)))\b",
+    r"renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG)))\b|\bfrom\s\Z",
     re.IGNORECASE | re.DOTALL,
 )
 """Before a number that is none of a target."""
@@ -117,10 +117,10 @@ def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
     before, clause = text[start : quantity.begin], text[start : following.start() if following else end]
     if quantity.unit != "%" and _SCENARIO.search(before[-_BEFORE // 2 :]):
         return False  # what a target is measured against
-    aims = any(year.role == "target" for year in years_of(clause))
-    return not _OTHER.search(before[-_BEFORE:]) and (
-        aims or not (_REACHED.search(clause) or _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin))
-    )
+    last = max((year.last for year in years_of(text[begin:end]) if year.role == "target"), default=0)
+    aims = quantity.year == last and any(year.role == "target" and year.last == last for year in years_of(clause))
+    is_done = not aims and _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
+    return not (is_done or _REACHED.search(clause) or _OTHER.search(before[-_BEFORE:]))
 
 
 def _terms(text: str, start: int, stop: int, quantity: Quantity) -> str:

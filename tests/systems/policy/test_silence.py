@@ -159,6 +159,9 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
         ("target", "The contribution is a cut of emissions by 25% by 2030.", ["25% by 2030"]),
         ("baseline", "The reference indicator is 1990 emissions.", ["1990"]),
         ("target", "Emissions were cut by 44% since 1990, and we will reduce them by 68% by 2030.", ["68% by 2030"]),
+        ("target", "Emissions fell by 9% by 2018 and will be cut by 45% from 2005 by 2030.", ["45% by 2030, against 2005"]),
+        ("target", "The cut of emissions by 20% by 2020 was achieved; forests rise to 9% by 2030.", []),
+        ("target", "Emissions decline from 80 MtCO2e in 2010 to 50 MtCO2e by 2030.", ["50 MtCO2e by 2030"]),
         ("target", "By 2030, emissions will have been reduced by 40% below 2010 levels.", ["40% by 2030, against 2010"]),
         (
             "target",
