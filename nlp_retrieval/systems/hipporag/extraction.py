@@ -8,6 +8,7 @@ again, because the model caches its good answers on disk.
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections import Counter
@@ -124,12 +125,16 @@ class KnowledgeExtractor:
 def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
     """Return the knowledge in an answer, by passage from 0, for those with readable entries; None if there is none."""
     value = read_object(answer) if isinstance(answer, str) else answer
-    entries = {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
+    entries = value if isinstance(value, Mapping) else {}
+    inner = next(iter(entries.values())) if len(entries) == 1 else None
+    if isinstance(inner, Mapping) and (n_passages == 1 or "triples" not in inner):
+        entries = inner  # of {"passages": {"1": ...}}
     if n_passages == 1 and "triples" in entries:
         entries = {"1": entries}
+    by_number = {re.sub(r"\D", "", str(key)): entry for key, entry in entries.items()}
     knowledge_of: dict[int, ReadKnowledge] = {}
     for position in range(n_passages):
-        entry = entries.get(str(position + 1))
+        entry = by_number.get(str(position + 1))
         if isinstance(entry, Mapping) and "triples" in entry:  # entities alone may be part of a truncated answer
             try:
                 read = knowledge_from_json(entry.get("entities", []), entry["triples"])
@@ -205,9 +210,6 @@ class ExtractionSummary:
 _LOOKED_UP_AT_ONCE = 500
 _MOST_REASONS = 20
 
-Same = list[SearchableItem]
-"""Documents with one text."""
-
 
 def extract_knowledge(
     items: Iterable[SearchableItem], store: KnowledgeStore, extractor: KnowledgeExtractor, *, commit_every: int = 100
@@ -269,7 +271,7 @@ class _Extraction:
         self._records: list[PassageRecord] = []
         self._session, self._last = uuid.uuid4().hex, ""
 
-    def missing(self, items: Iterable[SearchableItem]) -> Iterator[Same]:
+    def missing(self, items: Iterable[SearchableItem]) -> Iterator[list[SearchableItem]]:
         """Yield the documents to request, by their texts, until the model is given up; record those whose text is known."""
         source = iter(items)
         while not self._extractor.given_up and (chunk := list(islice(source, _LOOKED_UP_AT_ONCE))):
@@ -280,7 +282,7 @@ class _Extraction:
             self.count["documents"] += len(chunk)
             self.count["kept"] += len(chunk) - len(missing)
             self._advance(len(chunk) - len(missing))
-            by_text: dict[str, Same] = {}
+            by_text: dict[str, list[SearchableItem]] = {}
             for item, known in zip(missing, StoredKnowledge(self._store, self.extraction).of(missing), strict=True):
                 if known is None:
                     by_text.setdefault(passage_hash(item.title, item.content), []).append(item)
@@ -291,12 +293,12 @@ class _Extraction:
                 self.save()
             yield from by_text.values()
 
-    def extract(self, batch: list[Same]) -> None:
+    def extract(self, batch: list[list[SearchableItem]]) -> None:
         """Ask about documents, and record the answers."""
         size = self._extractor.passages_per_call
         groups = [batch[first : first + size] for first in range(0, len(batch), size)]
 
-        def ask(group: list[Same], _: Callable[[], bool]) -> list[ExtractedPassage]:
+        def ask(group: list[list[SearchableItem]], _: Callable[[], bool]) -> list[ExtractedPassage]:
             return self._extractor.extract([passage_text(same[0].title, same[0].content) for same in group])
 
         answers = side_by_side(ask, groups, self._extractor.lm.endpoint.calls_at_once)

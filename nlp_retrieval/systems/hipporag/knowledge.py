@@ -1,8 +1,8 @@
 """Knowledge of passages: entities, and statements as triples.
 
 Its source, a language model or a file, is not trusted: sizes are limited, and texts are only strings, never evaluated. An
-entity is a text, or a list of a text and its type; a triple is a list of three texts; an object counts as its values. A number
-counts as its text. Anything else in the two lists is dropped and counted.
+entity is a text, or a list of a text and its type; a triple is a list of three texts; an object counts as its values, by the
+names of its keys. A number counts as its text. Anything else in the two lists is dropped and counted.
 
 A passage is known by its text, not by its id. Title and content count as one text, and any white space as equal, since files
 and databases break lines differently.
@@ -11,6 +11,7 @@ and databases break lines differently.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -74,22 +75,25 @@ class KnowledgeSource(Protocol):
         """
 
 
+_MONEY = "[$¢-¥\u20a0-\u20cf]"
 _SIGNS = re.compile(
-    r"(?<=\w)[+#♯♭]+|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)|(?:(?<=\b\w)|(?<=\b\w\w))[-\N{MINUS SIGN}](?!\w)|"
-    r"(?<=\d)\s?[%€£$]|[€£$](?=\s?\d)|(?<!\S)(?:[<>≤≥±](?=\s?\d)|\.(?=\w))"
+    r"(?<=\w)[+#♯♭]+|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)|(?:(?<=\b\w)|(?<=\b\w\w))[-\N{MINUS SIGN}*](?!\w)|"
+    rf"(?<=\d)(?:[\u2070-\u2079¹²³]|\s?[%‰°]|\s?{_MONEY})|{_MONEY}(?=\s?\d)|(?<!\S)(?:[<>≤≥±~≈](?=\s?\d)|[.@](?=\w))"
 )
-"""Signs that are part of a name: in C++, F#, -5, O-, 40%, $5, >5 and .NET."""
+"""Signs that are part of a name: in C++, F#, -5, O-, A*, 10³, 40%, $5, >5 and .NET; each is spoken as Unicode calls it."""
 
-_SPOKEN = {
-    "+": "plus", "-": "minus", "\N{MINUS SIGN}": "minus", "#": "sharp", "♯": "sharp", "♭": "flat", ".": "dot",
-    "%": "percent", "$": "dollar", "€": "euro", "£": "pound", "<": "less than", ">": "more than", "≤": "at most",
-    "≥": "at least", "±": "plus minus",
-}  # fmt: skip
+_GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_SPOKEN = {"-": "minus", "#": "sharp", "♯": "sharp", "♭": "flat", ".": "dot"}
 
 
 def phrase_of(text: str) -> str:
     """Return a name, or a part of a triple, for comparison: its words without case, accents and punctuation."""
-    return " ".join(words_of(_SIGNS.sub(lambda match: "".join(f" {_SPOKEN.get(sign, '')} " for sign in match[0]), text)))
+    return " ".join(words_of(_SIGNS.sub(_spoken, _GROUPS.sub("", text))))
+
+
+def _spoken(match: re.Match[str]) -> str:
+    names = (_SPOKEN.get(sign) or unicodedata.name(sign, "").removesuffix(" SIGN") for sign in match[0].strip())
+    return f" {' '.join(names)} "
 
 
 def passage_text(title: str, content: str) -> str:
@@ -135,24 +139,29 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
     return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, nothing_read)
 
 
-_PLACES = {"subject": 0, "head": 0, "type": 2, "entity_type": 2, "object": 2, "tail": 2}
-"""Places of the values of an object; those of other keys come between."""
+_ENTITY = ("name", "entity", "entity_name", "text"), ("type", "entity_type", "category")
+_TRIPLE = ("subject", "head", "source"), ("predicate", "relation", "relationship", "verb", "type"), ("object", "tail", "target")
+"""Usual keys of the parts of an object, the surest first; keys of other names are the parts that are missing, in order."""
 
 
-def _parts(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict):
-        return [value[key] for key in sorted(value, key=lambda key: _PLACES.get(key.lower(), 1))]
-    return value if isinstance(value, list) else [value]
+def _parts(value: JsonValue, names_of_parts: Sequence[Sequence[str]]) -> list[JsonValue]:
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else [value]
+    plain = {key.lower(): inner for key, inner in value.items()}
+    keys = [next((name for name in names if name in plain), None) for names in names_of_parts]
+    others = [inner for key, inner in plain.items() if key not in keys]
+    missing = iter(others if len(others) <= keys.count(None) else [])
+    return [next(missing, None) if key is None else plain[key] for key in keys]
 
 
 def _entity(value: JsonValue) -> tuple[str, str] | None:
     """Return a name and its type; None if it is not a name."""
-    name, type_, *_ = [*map(_phrase, _parts(value)), None, None]
+    name, type_, *_ = [*map(_phrase, _parts(value, _ENTITY)), None, None]
     return None if name is None else (name, (type_ or "").lower())
 
 
 def _triple(value: JsonValue) -> Triple | None:
-    parts = list(map(_phrase, _parts(value)))
+    parts = list(map(_phrase, _parts(value, _TRIPLE)))
     return Triple(*map(str, parts)) if len(parts) == 3 and all(parts) else None
 
 

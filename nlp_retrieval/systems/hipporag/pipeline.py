@@ -45,22 +45,15 @@ _PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat"
 def knowledge_place(settings: HippoRagSettings) -> str:
     """Return the location of the knowledge, for ``KnowledgeStore``: a file, a database URL or ``env:NAME``."""
     storage = settings.storage
-    return storage.database if storage.is_database else str(_folder(storage.save_dir, "save_dir") / "knowledge.db")
+    return storage.database if storage.is_database else str(expanded(storage.save_dir) / "knowledge.db")
 
 
 def index_folder(settings: HippoRagSettings) -> Path:
     """Return the folder of the index."""
     storage = settings.storage
     if storage.index_dir is not None:
-        return _folder(storage.index_dir, "index_dir")
-    return _folder(DEFAULT_FOLDER if storage.is_database else storage.save_dir, "save_dir") / "index"
-
-
-def _folder(path: str, key: str) -> Path:
-    try:
-        return expanded(path)
-    except RuntimeError as error:
-        raise ConfigurationError(f"storage.{key} {path!r}: {error}") from None
+        return expanded(storage.index_dir)
+    return expanded(DEFAULT_FOLDER if storage.is_database else storage.save_dir) / "index"
 
 
 def model_of(settings: HippoRagSettings) -> str:
@@ -143,12 +136,8 @@ class RetrievedPassage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, without the text."""
-        return {
-            "item_id": self.item.item_id,
-            "title": self.item.title,
-            "score": self.score,
-            "supporting_entities": self.supporting_entities,
-        }
+        named = {"item_id": self.item.item_id, "title": self.item.title}
+        return named | {"score": self.score, "supporting_entities": self.supporting_entities}
 
 
 @dataclass(frozen=True)

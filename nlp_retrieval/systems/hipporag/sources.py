@@ -37,7 +37,7 @@ _SAYS: dict[str, Callable[[SearchableItem], str]] = {
 class OpenIeFile:
     """Knowledge of the passages of a corpus, from one published file, which is read at once and held in memory.
 
-    Invalid statements (numbers, triples without three parts, more than 1,000 per passage) are dropped, and a warning counts
+    Invalid statements (triples without three parts, more than 1,000 per passage) are dropped, and a warning counts
     them. For JSON lines without texts only id and title are compared, so a changed text goes unnoticed.
 
     Args:
@@ -95,8 +95,7 @@ class OpenIeFile:
     def _read_docs(self) -> None:
         for where, row in _docs(self.path):
             key = passage_hash("", as_text(where, "passage", _field(where, row, "passage")))
-            knowledge = self._knowledge(where, row)
-            self._by_text.setdefault(key, knowledge)
+            self._by_text.setdefault(key, self._knowledge(where, row))
 
     def _knowledge(self, where: str, row: JsonObject) -> PassageKnowledge:
         entities, triples = (_field(where, row, name) for name in ("extracted_entities", "extracted_triples"))

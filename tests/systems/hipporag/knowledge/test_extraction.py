@@ -97,9 +97,10 @@ def test_an_unusable_answer_is_asked_again_then_counted_then_taken_up_by_the_nex
 
 def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, store, extractor):
     triples = [["a", "is", "b"], ["a", "b"], [1, 2, None], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
-    triples += [["e", "is", -5], {"object": "b", "predicate": "is", "subject": "a"}]
-    entry = {"entities": ["a", True, {"type": "PLACE ", "name": "b"}, ["c", "x", "y"], None], "triples": triples}
-    server.answer = lambda body: f"Here you are:\n```json\n{json.dumps(entry)}\n```\nAnything else?"
+    triples += [["e", "is", -5], {"score": 1, "object": "b", "relation": "is", "subject": "a"}]
+    entities = ["a", True, {"id": 7, "type": "PLACE ", "name": "b"}, ["c", "x", "y"], None]
+    answer = {"passages": {"Passage 1": {"entities": entities, "triples": triples}}}
+    server.answer = lambda body: f"Here you are:\n```json\n{json.dumps(answer)}\n```\nAnything else?"
     done = extract_knowledge(ITEMS[:1], store, extractor())
     assert (done.extracted, done.dropped) == (1, 2 + 4)
     assert store.source().of(ITEMS[:1]) == [
