@@ -132,8 +132,8 @@ def make_engine(url: str, shown: str, *, may_create: bool = False, read_only: bo
             parsed = parsed.set(database=address).update_query_dict({"mode": "ro", "uri": "true"})
         engine = create_engine(parsed, poolclass=NullPool, hide_parameters=True)
     except NoSuchModuleError:
-        dialect = parsed.drivername
-        raise DependencyError(f"{shown}: SQLAlchemy knows no {dialect!r}; check its spelling, or install its dialect") from None
+        cure = "correct it (as in postgresql+psycopg://), or install its dialect"
+        raise DependencyError(f"{shown}: SQLAlchemy knows no {parsed.drivername!r}; {cure}") from None
     except ImportError as error:
         raise DependencyError(f"{shown}: the driver is not installed ({error}); install its package") from error
     except (SQLAlchemyError, TypeError, ValueError) as error:
