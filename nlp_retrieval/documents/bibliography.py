@@ -163,11 +163,12 @@ def _read_json(text: str, where: str) -> list[Reference]:
 
 
 def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
-    people: list[Any] = next((item[role] for role in ("author", "creators", "editor") if isinstance(item.get(role), list)), [])
+    people: Any = next((item[role] for role in ("author", "creators", "editor") if item.get(role)), [])
     surnames = [
         f"{_text(person, 'non-dropping-particle')} {_text(person, 'family', 'lastName', 'literal', 'name')}".strip()
-        for person in people
         if isinstance(person, dict)
+        else _surname(str(person))
+        for person in (people if isinstance(people, list) else [people])
     ]
     fields = {name.lower(): _text(item, name) for name in item}
     title = unescape(re.sub(r"</?[a-z]{1,10}>", "", _text(item, "title")))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Literal
 
 from nlp_retrieval.documents.addresses import plain_links
@@ -246,17 +246,14 @@ def _settled(pieces: Sequence[Piece], at: int) -> Piece:
 def row_blocks(rows: Sequence[tuple[int, list[list[Piece]]]], n_heads: int = 1) -> Iterator[TextBlock]:
     """Yield the rows of a table, each with its line, below those at its head, which name the columns."""
     first = "".join(piece.text for piece in rows[0][1][0]).strip() if rows and rows[0][1] else ""
-    if re.fullmatch(r"\[[0-9]{1,4}\]|[0-9]{1,3}\.", first):  # a list of references without names of columns
-        yield from (TextBlock("row", line, cells) for line, cells in rows)
-        return
-    n_heads = max(1, min(n_heads, len(rows) - 1))
+    is_list = re.fullmatch(r"\[[0-9]{1,4}\]|[0-9]{1,3}\.", first)  # of references, without names of columns
+    n_heads = 0 if is_list else max(1, min(n_heads, len(rows) - 1))
     heads: list[str] = []
-    for column in range(max((len(cells) for _, cells in rows[:n_heads]), default=0)):
-        cells_of = [cells[column] for _, cells in rows[:n_heads] if column < len(cells)]
+    for column in zip_longest(*(cells for _, cells in rows[:n_heads]), fillvalue=[]):
         # a mark of a footnote stays a mark
-        names = ["".join(f"[{one.text}]" if one.kind == "note" else one.text for one in cell).strip() for cell in cells_of]
+        names = ["".join(f"[{one.text}]" if one.kind == "note" else one.text for one in cell).strip() for cell in column]
         heads.append(" ".join(dict.fromkeys(filter(None, names))) or " ")
-    if len(heads) == 1 or len(rows) == 1:  # a frame around text, not a table
+    if not is_list and (len(heads) == 1 or len(rows) == 1):  # a frame around text, not a table
         yield from (TextBlock("paragraph", line, [cell]) for line, cells in rows for cell in cells)
     else:
         yield from (TextBlock("row", line, cells, heads=heads) for line, cells in rows[n_heads:])

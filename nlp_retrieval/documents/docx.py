@@ -1,8 +1,7 @@
 """Reading a DOCX through mammoth: its text with notes and links.
 
 The accepted text is read: insertions count, deletions do not. Comments, headers and hidden text are left out, macros are never
-run, and nothing outside the file is opened. mammoth gets only parts that were checked and written anew. It is for a child
-process with limits, since a DOCX may come from anyone.
+run, and nothing outside the file is opened. mammoth gets only parts that were checked and written anew, in a child process.
 """
 
 from __future__ import annotations
@@ -24,6 +23,9 @@ _LARGEST_PART = 100 * 2**20
 _MOST_UNPACKED = 200  # times its packed size, of a part of more than ten million bytes; text has about ten
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+# elements around text that mammoth reads, or leaves out; of any other one, what is in it is read
+_READ = "document body footnotes footnote endnotes endnote p r t tbl tr tc hyperlink pict txbxContent del moveFrom".split()
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w{1,40})/")  # namespaces of the strict form of the format
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/"
 _SIGNS = {f"{_M}den": "/", f"{_M}sup": "^", f"{_M}rad": "√"}  # in a formula that becomes a line of text: x = 1/2
@@ -71,7 +73,7 @@ def read_docx(data: bytes, where: str) -> Document:
     for row in page.iter("tr"):
         row.set(AT, next((each.get(AT) for each in row.iter("p")), "1"))
     document = document_of(page, where)
-    return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in left.items()])
+    return replace(document, unit="paragraph", notes=[f"{where}: {what}: {n:,}" for what, n in (+left).items()])
 
 
 def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
@@ -92,6 +94,7 @@ def _rewritten(archive: ZipFile, where: str, left: Counter[str]) -> BytesIO:
         rewritten.writestr(_STYLES_PART, etree.tostring(styles))
         for name in (name for name in _PARTS if name in names):
             root = _xml(archive, name, where)
+            left.update({what: sum(1 for _ in root.iter(*(_W + kind for kind in kinds))) for what, kinds in _COUNTED.items()})
             _simplify(root, looks, numbered, left)
             rewritten.writestr(name, etree.tostring(root))
             links = f"word/_rels/{name.removeprefix('word/')}.rels"
@@ -132,7 +135,9 @@ def _inherited(styles: Any, path: str) -> dict[str, Any]:
     return values
 
 
-def _simplify(root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mapping[str, Any], left: Counter[str]) -> None:
+def _simplify(  # noqa: PLR0912 -- a loop for each kind of element
+    root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mapping[str, Any], left: Counter[str]
+) -> None:
     """Write what mammoth does not read as what it reads, in place, such as what styles say; hidden text goes."""
     from lxml import etree
     from lxml.builder import ElementMaker
@@ -155,7 +160,6 @@ def _simplify(root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mappi
             run.getparent().remove(run)
     make, kind = ElementMaker(namespace=_W[1:-1]), f"{_W}fldCharType"
     for simple in root.iter(f"{_W}fldSimple"):
-        simple.tag = f"{_W}smartTag"
         instruction = make.instrText(simple.get(f"{_W}instr", ""))
         simple.insert(0, make.r(make.fldChar({kind: "begin"}), instruction, make.fldChar({kind: "separate"})))
         simple.append(make.r(make.fldChar({kind: "end"})))
@@ -163,15 +167,18 @@ def _simplify(root: Any, looks: Mapping[str, Mapping[str, Any]], numbered: Mappi
         text = "".join(spoken.itertext())
         spoken.getparent().append(spoken)
         spoken[:] = [make.t(f" ({text})" if text else "")]
-    etree.strip_tags(root, *(_W + name for name in ("ruby", "rubyBase", "rt", "dir", "bdo")), f"{_M}oMathPara")
-    for twice in root.iter(f"{_W}dstrike"):
-        twice.tag = f"{_W}strike"
-    for br in root.iter(f"{_W}br", f"{_W}cr"):
-        br.tag = f"{_W}br"
+    for name, other in {"dstrike": "strike", "cr": "br", "drawing": "pict"}.items():
+        for each in root.iter(_W + name):
+            each.tag = _W + other
+    for br in root.iter(f"{_W}br"):
         br.attrib.clear()
     for formula in list(root.iter(f"{_M}oMath")):
         parts = ((part.text or "") if part.tag == f"{_M}t" else _SIGNS.get(part.tag, "") for part in formula.iter())
         formula.getparent().replace(formula, make.r(make.t("".join(parts))))
-    for what, names in _COUNTED.items():
-        if n := sum(1 for _ in root.iter(*(_W + name for name in names))):
-            left[what] += n
+    for sign in root.iter(f"{_W}sym"):
+        if not 0xE000 <= (code := int(sign.get(f"{_W}char", "F000"), 16)) < 0xF900:  # not of a font of symbols
+            sign.tag, sign.text = f"{_W}t", chr(code)
+    for fallback in list(root.iter(f"{_MC}Fallback")):
+        fallback.getparent()[:] = [fallback]
+    around = {each.tag for text in root.iter(f"{_W}r", f"{_W}t") for each in text.iterancestors()}
+    etree.strip_tags(root, *around - {_W + name for name in _READ})

@@ -1,8 +1,7 @@
 """Removal of the parts of an HTML page that its readers do not see, before its text is read.
 
-Left out is what browsers never show, and what the page itself hides: by ``hidden``, ``popover`` or a closed ``dialog``, and by
-its own styles (attributes and elements) with ``display:none``, ``visibility``, ``opacity:0``, letters without a size, a place
-off the page, or the colour of the background. Style sheets in other files are never fetched.
+Left out is what browsers never show, and what the page itself hides: by ``hidden``, ``popover``, a closed ``dialog``, or styles
+of its own: ``display:none``, ``visibility``, ``opacity:0``, letters without a size or in the background's colour, off the page.
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ from nlp_retrieval.errors import SourceError
 WORDS = {name: frozenset(words.split()) for name, words in read_yaml(Path(__file__).with_name("html.yaml")).items()}
 """Names of elements, roles and values that mean something to the reader of pages."""
 
+# tag of elements to be removed together, since lxml refuses to move text with control characters; no author can write it
 _LEFT_OUT = f"x-left-out-{token_hex(8)}"
-"""Tag of elements to be removed together, since lxml refuses to move text with control characters; no author can write it."""
-
 _LENGTHS = ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top")
 _KEYWORDS = {name: WORDS[name] for name in ("display", "visibility", "position")}
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}

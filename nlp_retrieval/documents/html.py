@@ -1,9 +1,7 @@
 """Reading a page of HTML: what a browser shows of it, with links, lists, tables, and the footnotes that links lead to.
 
-Markdown, LaTeX and DOCX become such pages first, so that one reader makes the blocks of them all. trafilatura finds the main
-text of a page of the web; of the element that holds it, everything but navigation is main text.
-
-Source: Barbaresi, "Trafilatura: A Web Scraping Library and Command-Line Tool for Text Discovery and Extraction", ACL 2021.
+Markdown, LaTeX and DOCX become such pages first, so that one reader makes the blocks of them all. trafilatura (Barbaresi, ACL
+2021) finds the main text of a page of the web; of the element that holds it, everything but navigation is main text.
 """
 
 from __future__ import annotations
@@ -24,14 +22,11 @@ from nlp_retrieval.documents.hidden import WORDS, remove_hidden
 from nlp_retrieval.errors import SourceError
 
 _OURS = token_hex(8)
+# elements that readers of other formats write: the mark of a note or work, a note (both with a "name"), and the beginning of a
+# line; no author of a page can write them, since their names differ in each process
 MARK, NOTE, LINE = (f"x-{name}-{_OURS}" for name in ("mark", "note", "line"))
-"""Elements that readers of other formats write: the mark of a note or work, a note (both with a ``name``), and the beginning
-of a line. No author of a page can write them, since their names differ in each process."""
-
+# attributes: the line of an element, the label of a link, which stays one if it leads to no page, and the number of an item
 AT, LABEL, NUMBER = (f"{name}-{_OURS}" for name in ("line", "label", "number"))
-"""Attributes that those readers write: the line of an element, the label of a link, which stays one if it leads to no page,
-and the number of an item of a list."""
-
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _BLOCKS = _HEADINGS | WORDS["blocks"]
 _FIGURE_BESIDE_WORD = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
@@ -144,6 +139,8 @@ class _Page:
             return
         line = next(piece.line for piece in pieces if piece.kind != "break" and (piece.text.strip() or piece.url))
         around = [element, *element.iterancestors()]
+        if url := next((web_address(each.get("href", "")) for each in around if each.tag == "a"), ""):  # a link around blocks
+            pieces = [replace(piece, kind="link", url=url) if piece.kind == "text" else piece for piece in pieces]
         items = [each for each in around if each.tag == "li"]
         quoted = any(each.tag == "blockquote" and each.get("role") != "note" for each in around)
         if note := next((self._names[each] for each in around if each in self._names), ""):
@@ -204,14 +201,15 @@ class _Page:
 
     def _inline(self, element: Any, tag: str, line: int) -> None:
         if tag in ("br", LINE):
-            self._break(element)
+            self._line = line
+            self.draft.add("break", " " if tag == LINE else "\n", line)
         elif tag == MARK:
             self.draft.add("note", element.get("name", ""), line)
         elif tag == "a" and self._anchor(element, element.get("href") or "", line):
             return
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
             self.draft.add("raised", "".join(element.itertext()), line)
-        elif tag in ("code", "kbd", "samp", "tt", "math"):
+        elif tag in ("code", "kbd", "samp", "tt", "math") and next(element.iter("a"), None) is None:
             for part in element.iter("mfrac", "msup", "msqrt"):  # "1/2" and "10^6" instead of "12" and "106"
                 if part.tag == "msqrt":
                     part.text = "√"
@@ -226,10 +224,6 @@ class _Page:
             self.draft.add("text", before, line)
             self._content(element, line)
             self.draft.add("text", after, line)
-
-    def _break(self, element: Any) -> None:
-        self._line = element.sourceline or 1
-        self.draft.add("break", " " if element.tag == LINE else "\n", self._line)
 
     def _anchor(self, anchor: Any, href: str, line: int) -> bool:
         """Read a link or a mark; return False for what is read like any other element."""
@@ -247,10 +241,7 @@ class _Page:
         ):
             return False
         for each in anchor.iter("br", LINE, MARK):
-            if each.tag == MARK:
-                self.draft.add("note", each.get("name", ""), each.sourceline or line)
-            else:
-                self._break(each)
+            self._inline(each, each.tag, each.sourceline or line)
         address = web_address(href.strip())
         if label is not None:
             text = "" if address and shown == href else shown

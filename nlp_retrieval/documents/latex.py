@@ -1,15 +1,16 @@
 r"""Reading LaTeX: sections, lists, tables, footnotes, links, ``\cite`` and its kin, quantities, and ``thebibliography``.
 
-Nothing is compiled and no other file is read (``\input``, ``.bib``). Macros that a document defines, and unknown ones, are
-named in a note, and the text in their braces is read.
+Nothing is compiled and no other file is read (``\input``, ``.bib``). Macros that a document defines are replaced by what they
+stand for; unknown ones are named in a note, and the text in their braces is read.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from itertools import count, pairwise
 from pathlib import Path
@@ -33,40 +34,40 @@ def _table(kind: str) -> dict[str, tuple[str, str]]:
 
 _MACROS, _ENVIRONMENTS = _table("macros"), _table("environments")
 _SYMBOLS = dict(pair.split("=") for pair in _DATA["symbols"].split()) | dict.fromkeys(_DATA["spaces"].split(), " ")
-_SLIDES: list[str] = _DATA["slides"].split()
 _UNITS: dict[str, str] = dict(pair.split("=") for pair in _DATA["units"].split())
-_ABOUT = "x-about"
-"""Element in a cell that tells of the line above its row, or of the rows and columns that it spans."""
-
+_ABOUT = "x-about"  # element in a cell that tells of the line above its row, or of the rows and columns that it spans
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n\s*)")
 _SCRIPT = re.compile(r"(?:(\^)|_)[\s{]{0,9}\[?([0-9](?:[0-9, \u2013+-]|\.(?(1)(?![0-9]))){0,40})\]?")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})(?![0-9+\u2212.-])\}?")
 _SPACING = re.compile(r"\A\[\s*(?:[-+.\\]|[0-9.]+\s*[a-z\\]).*", re.DOTALL)
+_SETTING = re.compile(r"=|\A[\s\d.]*\Z|\A[htbpH!]*\Z")  # an option that is no text
 _OTHER_FILES = re.compile(
     r"(?<!\\)\\(input|include|subfile|import(?=\{)|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300}(?:\}\{[^{}]{1,300})?)\}"
 )
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
-_NO_CITES = re.compile(r"nocite|citetext|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
+_NO_CITES = re.compile(
+    r"nocite|cite(?:text|list)|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE
+)
+# a citation of several works, with notes of each and of all together
 _SEVERAL = re.compile(
     r"(\\[A-Za-z]{0,30}cites)\*?(?:\s*\([^()\n]{0,200}\)){0,2}((?:\s*(?:\[[^\]]{0,200}\]\s*){0,2}\{[^{}]{0,400}\}){1,50})"
 )
-"""A citation of several works, with notes of each and of all together."""
-
 _POINTED = re.compile(r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)<[^<>\n]{0,200}>")  # a note of apacite
 _LISTING = re.compile(r"\\(?:lstinline|[vV]erb)\*?(?:\[[^\]\n]{0,200}\])?(?:\{([^{}\n]{0,1000})\}|(?=[^A-Za-z\s\[{]))")
 _INPUT = re.compile(r"\\input[ \t]{1,5}([\w./-]{1,200})")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
-_UNREAD = re.compile(
-    r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}"
-    r"|\\[egx]?def\\[A-Za-z@]{1,40}[#0-9]{0,20}\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}",
+# what is no text, and what the parser does not tell from text
+_UNREAD = re.compile(r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}", re.DOTALL)
+_CODE = re.compile(
+    r"\\begin\{([vV]erbatim\*?|lstlisting|minted|alltt)\}(?:\[[^\]]{0,400}\])?(?:\{\w{0,40}\}(?=\s))?(.*?)\\end\{\1\}",
     re.DOTALL,
 )
-"""What is no text, and what the parser does not tell from text."""
-
-_OWN = re.compile(
-    r"\\(?:(?:re|provide)?newcommand|[egx]?def|NewDocumentCommand)\*?\s{0,3}\{?\\([A-Za-z@]{1,40})\}?"
-    r"(?:\[([2-9])\])?"
+_GROUP = r"\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}){0,999}\}){0,2000}\}"
+_DEFINED = re.compile(
+    r"\\(?:(?:re|provide)?newcommand|NewDocumentCommand|DeclareRobustCommand|[egx]?def|let)\*?\s{0,3}\{?\\(?P<name>[A-Za-z@]{1,40})\}?"
+    r"\s{0,3}(?:\[(?P<n>[1-9])\])?(?P<option>\[[^\[\]]{0,200}\])?(?P<takes>[#1-9]{2,18}|=|\{[\smo]{0,20}\}(?=\s?\{))?"
+    rf"\s{{0,3}}(?P<text>{_GROUP}|\\[A-Za-z@]{{1,40}})"
 )
 
 
@@ -79,10 +80,12 @@ def read_latex(text: str, where: str) -> Document:
     source = _COMMENT.sub("", text)
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
-    body = _UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body)
+    body = _expanded(_UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body), source)
+    body = _CODE.sub(r"\\begin{verbatim}\2\\end{verbatim}", body)
     # no text holds the delimiter: it is a control character, and those are cleaned away
     body = _LISTING.sub(lambda listing: r"\verb" + (f"\x01{listing[1]}\x01" if listing[1] else ""), body)
-    reader = _Latex(_SEVERAL.sub(_cited_together, _POINTED.sub(r"\1", body)), source)
+    body = _SEVERAL.sub(lambda several: f"{several[1]}{{{','.join(re.findall('{([^{}]*)}', several[2]))}}}", body)
+    reader = _Latex(_POINTED.sub(r"\1", body))
     try:
         page = parse_page(f"<html><body>{reader.read()}</body></html>", where)
     except (LatexWalkerError, IndexError) as error:  # \verb at the end of a text
@@ -102,25 +105,37 @@ def read_latex(text: str, where: str) -> Document:
     return replace(document, removed=document.removed + removed, notes=notes)
 
 
-def _cited_together(several: re.Match[str]) -> str:
-    keys = ",".join(re.findall(r"\{([^{}]*)\}", several[2]))
-    return f"{several[1]}{{{keys}}}" + "\n" * (several[0].count("\n") - keys.count("\n"))
+def _expanded(text: str, source: str) -> str:
+    """Return a text with what the macros that its source defines stand for."""
+    text = _DEFINED.sub(lambda defined: "\n" * defined[0].count("\n"), text)
+    longest = 4 * len(text) + 100_000
+    for one in [*_DEFINED.finditer(source)] * 6:  # macros may stand for macros
+        takes, option = one["takes"] or "", one["option"]
+        n_groups = int(one["n"] or takes.count("#")) - (option is not None) or takes.count("m")
+        given = r"\s?(\[[^\[\]]{0,400}\])?" * (option is not None or "o" in takes) + rf"\s{{0,9}}({_GROUP})" * n_groups
+        written = " ".join(_inner(one["text"]).replace("\\xspace", " ").split())
+        is_cite = _CITE.fullmatch(f"\\{one['name']}") and not _CITE.search(written)
+        if one["name"] not in _MACROS and not is_cite and len(text) < longest:
+            text = re.sub(rf"\\{one['name']}(?![A-Za-z@]){given}", partial(_used, written=written, option=option or ""), text)
+    return text
+
+
+def _used(use: re.Match[str], written: str, option: str) -> str:
+    values = {f"#{at}": _inner(option if value is None else value) for at, value in enumerate(use.groups(), 1)}
+    return re.sub("#[1-9]", lambda place: values.get(place[0], ""), written)
 
 
 class _Latex:
     """Writes a document as HTML; items, rows and cells end where others begin, as the parser of HTML knows."""
 
-    def __init__(self, text: str, source: str) -> None:
+    def __init__(self, text: str) -> None:
         from pylatexenc.latex2text import get_default_latex_context_db as texts
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
         from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
         self._macros = dict(_MACROS)
-        own = dict(_OWN.findall(source))  # one with several arguments may cite any of them
-        for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name) and not own.get(name)}:
+        for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)}:
             self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
-        self._own = own.keys() - self._macros.keys()
-        self._theorems = {*_DATA["theorems"].split(), *re.findall(r"\\newtheorem\*?\{([^{}]{1,40})\}", source)}
         context = get_default_latex_context_db()
         macros = [MacroSpec(name, arguments) for name, (arguments, _) in self._macros.items()]
         environments = [EnvironmentSpec(name, arguments) for name, (arguments, _) in _ENVIRONMENTS.items() if arguments]
@@ -143,10 +158,8 @@ class _Latex:
         """Return the document as HTML."""
         nodes, _, _ = self._walker.get_latex_nodes()
         document = next((node for node in nodes if getattr(node, "environmentname", "") == "document"), None)
-        for node in nodes if document is not None else ():
-            if _macro(node) == "title":
-                self._read_macro(node, "title")
-        self._walk(nodes if document is None else document.nodelist)
+        titles = (node for node in nodes if getattr(node, "macroname", "") == "title")
+        self._walk(nodes if document is None else [*titles, *document.nodelist])
         return "".join((*self._written, *self._notes))
 
     def _begin(self, tag: str, **attributes: str) -> None:
@@ -163,16 +176,20 @@ class _Latex:
         self._written.append(f"</{tag}>")
 
     def _walk(self, nodes: Sequence[Any]) -> None:
+        is_given, before = False, ""  # whether the last one is an argument of a macro that is not known
         for node, following in pairwise([*filter(None, nodes or ()), None]):
-            name = _macro(node)
-            if name and name not in self._known and (name in self._own or type(following).__name__ == "LatexGroupNode"):
+            name, kind = getattr(node, "macroname", ""), type(node).__name__
+            if name and name not in self._known and type(following).__name__ == "LatexGroupNode":
                 self.unknown[name] = None
             self._line = self._walker.pos_to_lineno_colno(node.pos)[0]
-            self._read(node, type(node).__name__)
+            self._add(" " * (is_given and kind == "LatexGroupNode"))
+            is_given = kind == "LatexGroupNode" and (is_given or before in self.unknown)
+            self._read(node, kind)
+            before = name
 
     def _shown(self, node: Any) -> str:
         """How the table shows a macro; empty if it has none."""
-        return self._macros.get(_macro(node), ("", ""))[1]
+        return self._macros.get(getattr(node, "macroname", ""), ("", ""))[1]
 
     def _read(self, node: Any, kind: str) -> None:
         if kind == "LatexCharsNode":
@@ -182,7 +199,9 @@ class _Latex:
                 self._add("", "p") if number % 2 else self._add(part)
                 position += len(part)
         elif kind == "LatexGroupNode":
+            outer, self._is_in_table = self._is_in_table, False  # which begins no row or cell
             self._walk(node.nodelist)
+            self._is_in_table = outer
         elif kind == "LatexMacroNode":
             self._read_macro(node, node.macroname)
         elif kind == "LatexEnvironmentNode":
@@ -190,8 +209,8 @@ class _Latex:
         elif kind == "LatexMathNode":
             if script := _SCRIPT.fullmatch(node.latex_verbatim().strip("${} \n")):
                 self._add(script[2], "sup" if script[1] else "span")
-            elif node.displaytype == "inline":
-                self._add(_POWER.sub(lambda power: as_raised(power[1]), _plain(node)), "code")
+            else:
+                self._add_shown(node)
         elif kind == "LatexSpecialsNode":
             if node.specials_chars == "&" and self._is_in_table:
                 self._begin("td")
@@ -204,8 +223,6 @@ class _Latex:
         last = _inner(groups[-1]) if groups else ""
         if shown == "cite":
             self._cite(last or f"\\{name}")
-        elif shown == "par":
-            self._add("", "p")
         elif shown == "br":
             for tag in ("tr", "td") if self._is_in_table else ("br",):
                 self._begin(tag)
@@ -227,8 +244,10 @@ class _Latex:
                 self._add(_plain(node))
             if node.macro_post_space and name not in self._known:  # "\\bee [1]"
                 self._add("".join(option.latex_verbatim() for option in options))
-        elif not groups or shown == "-":
-            pass
+            else:
+                self._cite_within(options)
+        elif shown == "-" or not (groups or shown == "p"):
+            self._cite_within(groups)
         elif shown[0].isdecimal():
             if name in ("multicolumn", "multirow") and self._is_in_table:
                 self._add("", _ABOUT, **{"colspan" if name == "multicolumn" else "rowspan": _inner(groups[0])})
@@ -250,19 +269,30 @@ class _Latex:
         elif shown == "bibitem":
             self._written.append(f"</{NOTE}>")
             self._begin(NOTE, name=last)
-        elif shown == "code" and any(self._shown(each) == "link" for each in getattr(groups[-1], "nodelist", None) or ()):
-            self._walk(groups[-1:])
         elif shown in ("num", "unit"):
             self._add(_quantity(name, shown == "num", [_inner(group) for group in groups]))
         else:
             self._within(shown, groups[-1:])
 
+    def _add_shown(self, node: Any, tag: str = "code") -> None:
+        """Write code as it is, or a formula as far as a line of text can show it."""
+        formula = _POWER.sub(lambda power: as_raised(power[1]), _plain(node).replace("<cit.>", "").strip())
+        self._add(getattr(getattr(node, "nodeargd", None), "verbatim_text", formula).strip("\n"), tag)
+        self._cite_within([node])
+
+    def _cite_within(self, nodes: Iterable[Any]) -> None:
+        """Read the citations alone in what is not read else."""
+        for node in filter(None, nodes):
+            if self._shown(node) == "cite":
+                self._walk([node])
+            else:
+                given = getattr(getattr(node, "nodeargd", None), "argnlist", None) or ()
+                self._cite_within((*(getattr(node, "nodelist", None) or ()), *given))
+
     def _cite(self, keys: str) -> None:
         for key in filter(None, (key.strip() for key in _COMMENT.sub("", keys).split(","))):
-            if self._is_in_note:  # "see \cite{key}": the work is found by the key as text
-                self._add(f"[@{key}]")
-            else:
-                self._add("", MARK, name=key)
+            # "see \cite{key}" in a note: the work is found by the key as text
+            self._add(f"[@{key}]") if self._is_in_note else self._add("", MARK, name=key)
 
     def _footnote(self, group: Any) -> None:
         name = f"footnote {next(self._footnotes)}"
@@ -280,28 +310,32 @@ class _Latex:
 
     def _read_environment(self, node: Any, name: str) -> None:
         tag = _ENVIRONMENTS.get(name, ("", "div"))[1]
-        if tag == "-":
+        if tag in ("pre", "code"):
+            self._add_shown(node, tag)
+        if tag in ("-", "pre", "code"):
             return
         outer, self._is_in_table = self._is_in_table, tag == "table"
         (groups, options), nodes = _arguments(node), list(node.nodelist)
         if self._is_in_table:
-            captions = [each for each in nodes if _macro(each) == "caption"]
+            captions = [each for each in nodes if getattr(each, "macroname", "") == "caption"]
             self._walk(captions)
             self._begin("table")
             self._begin("tr")
             self._within("td", [each for each in nodes if each not in captions])
         else:
             self._begin(tag)
-            if name in _SLIDES and [type(each).__name__ for each in nodes[:1]] == ["LatexGroupNode"]:
-                self._within("h3", [nodes.pop(0)])  # its title
-            if name in self._theorems and any(_plain(option).strip("[] ") for option in options):
+            while name not in _ENVIRONMENTS and [type(each).__name__ for each in nodes[:1]] == ["LatexGroupNode"]:
+                self._within(
+                    "h3" if name in _DATA["slides"].split() else "p", [nodes.pop(0)]
+                )  # its title, or what else it was given
+            if name not in _ENVIRONMENTS and not all(map(_SETTING.search, map(_inner, options))):
                 self._add("(")
                 self._walk(options)
                 self._add(") ")
             elif "quote" not in name:  # what an option cites is not lost
-                inner = (each for option in options for each in getattr(option, "nodelist", None) or ())
-                self._walk([each for each in inner if self._shown(each) == "cite"])
-            self._walk(nodes)
+                self._cite_within(options)
+            # of a drawing, what stands in braces is its text
+            self._walk([each for each in nodes if type(each).__name__ == "LatexGroupNode"] if tag == "figure" else nodes)
             if "quote" in name:  # who is quoted
                 self._walk(options if name == "displayquote" else ())
                 self._cite(",".join(map(_inner, groups)))
@@ -348,12 +382,9 @@ def _arguments(node: Any) -> tuple[list[Any], list[Any]]:
     return groups, options
 
 
-def _macro(node: Any) -> str:
-    return str(getattr(node, "macroname", ""))
-
-
-def _inner(node: Any) -> str:
-    source = str(node.latex_verbatim())
+def _inner(given: Any) -> str:
+    """Return what stands in the braces or brackets of an argument."""
+    source = given if isinstance(given, str) else str(given.latex_verbatim())
     return source[1:-1] if source[:1] in "{[" and source[-1:] in "}]" else source
 
 

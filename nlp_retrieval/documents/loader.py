@@ -82,10 +82,6 @@ class Described:
     file: Path | None = None
 
 
-def _field_of(name: str) -> str:
-    return _FIELDS.get("".join(char for char in name.casefold() if char.isalnum()), "")
-
-
 def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     """Return the rows of a manifest, and what is wrong with the files that they name.
 
@@ -105,7 +101,7 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     rows: list[Described] = []
     faults: list[str] = []
     for number, (where, row) in enumerate(read_rows(path)):
-        meant = {column: _field_of(column) for column in row}
+        meant = {column: _FIELDS.get("".join(char for char in column.casefold() if char.isalnum()), "") for column in row}
         fields_meant = [known for known in meant.values() if known]
         if not number and (twice := next((known for known in fields_meant if fields_meant.count(known) > 1), "")):
             raise SourceError(f"{where}: several columns mean the {twice}; remove all but one")
@@ -136,9 +132,7 @@ class DocumentsLoader(BaseLoader):
 
     An item's id is the path of its file relative to the folder. Its metadata are ``document`` (the name of the file), ``title``
     (if it has one), ``page_starts`` (of a PDF: each page with text, from 1, and where it begins in the text), and what a
-    manifest says. ``ChunkingLoader`` cuts documents into passages, each with its ``page``.
-
-    Files of a folder that cannot be read are skipped with a warning.
+    manifest says. ``ChunkingLoader`` cuts documents into passages. Of a folder, what cannot be read is skipped with a warning.
 
     Args:
         path: a file; a folder, with its folders; or a manifest: a CSV file with a column ``file``, and others, such as

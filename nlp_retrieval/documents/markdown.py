@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
+# what is parsed together, up to the end of a line, sentence or word: a parser's work on brackets may be quadratic
 _TOGETHER = re.compile("|".join(rf".{{1,4000}}{end}" for end in (r"\Z", r"\n", r"\. ", " ", "")), re.DOTALL)
-"""What is parsed together, up to the end of a line, sentence or word: a parser's work on brackets may be quadratic."""
-
 _DEEPEST = 100  # nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
@@ -61,9 +60,8 @@ def markdown_parser() -> MarkdownIt:
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
     parser.inline.ruler.before("escape", "bare_link", _bare_link)
-    parser.add_render_rule("footnote_ref", _mark)
-    parser.add_render_rule("softbreak", _break)
-    parser.add_render_rule("hardbreak", _break)
+    for kind in ("footnote_ref", "softbreak", "hardbreak"):
+        parser.add_render_rule(kind, _written)
     parser.add_render_rule("html_block", lambda _, tokens, at, *__: _balanced("div", tokens[at], tokens[at].content))
     parser.renderer.rules["fence"] = parser.renderer.rules["code_block"]  # type: ignore[attr-defined]
     return parser
@@ -108,7 +106,9 @@ def read_markdown(text: str, where: str) -> Document:
     """
     cleaned, removed = clean_text(text)
     title, cleaned, notes = _front_matter(normalize("NFC", cleaned), where)
-    tokens = _parsed(_unwrapped(cleaned))
+    if wrapped := _WRAPPED.fullmatch(cleaned):  # in a code fence
+        cleaned = "\n" * cleaned.count("\n", 0, wrapped.start(2)) + wrapped[2]
+    tokens = _parsed(cleaned)
     read = document_of(parse_page(_page_of(tokens), where), where)
     if any(token.level >= _DEEPEST - 1 for token in tokens):
         notes.append(f"{where}: what is nested in more than {_DEEPEST // 2} lists or quotes was left out; flatten it")
@@ -120,12 +120,6 @@ def read_markdown(text: str, where: str) -> Document:
     return replace(
         read, title=clean_title(title) or read.title, definitions=definitions, removed=read.removed + removed, notes=notes
     )
-
-
-def _unwrapped(text: str) -> str:
-    """Return a document without the code fence around all of it; its lines keep their numbers."""
-    wrapped = _WRAPPED.fullmatch(text)
-    return text if wrapped is None else "\n" * text.count("\n", 0, wrapped.start(2)) + wrapped[2]
 
 
 def _parsed(text: str) -> list[Token]:
@@ -201,13 +195,11 @@ def _is_label(quoted: Token) -> bool:
     return quoted.content.startswith("[!") or types[:1] == ["strong_open"]
 
 
-def _mark(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
-    return f'<{MARK} name="{escape(str(tokens[at].meta["label"]))}"></{MARK}>'
-
-
-def _break(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
-    tag = LINE if tokens[at].type == "softbreak" else "br"
-    return f'<{tag} {AT}="{tokens[at].attrGet(AT)}"></{tag}>'
+def _written(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:
+    """Return the mark of a footnote, or a break of a line."""
+    token = tokens[at]
+    tag = {"footnote_ref": MARK, "softbreak": LINE}.get(token.type, "br")
+    return f'<{tag} {AT}="{token.attrGet(AT)}" name="{escape(str(token.meta.get("label", "")))}"></{tag}>'
 
 
 def _balanced(tag: str, token: Token, content: str) -> str:

@@ -52,7 +52,6 @@ def read_pdf(data: bytes, where: str) -> Document:
 
     pages: list[list[_Line]] = []
     damaged: list[Exception] = []
-    reason = ""
     try:
         reader = PdfReader(BytesIO(data))
         title, n_pages = str((reader.metadata and reader.metadata.title) or ""), len(reader.pages)
@@ -69,13 +68,13 @@ def read_pdf(data: bytes, where: str) -> Document:
     except MemoryError:
         raise
     except (FileNotDecryptedError, DependencyError):
-        reason = "the PDF is encrypted; save it without a password"
+        raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
     except LimitReachedError as error:
-        reason = f"a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); omit it"
+        much = f"far more than the text of a document ({str(error)[:80]})"
+        raise SourceError(f"{where}: a part of the PDF unpacks to {much}; omit it") from None
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
-        reason = f"the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
-    if reason:
-        raise SourceError(f"{where}: {reason}")
+        shown = f"{type(error).__name__}: {str(error)[:80]}"
+        raise SourceError(f"{where}: the PDF is damaged ({shown}); fetch it again") from None
     empty = [str(number) for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
     shown = ", ".join([*empty[:10], *["..."] * (len(empty) > 10)])
     without = f"{where}: no text on page {shown}; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"

@@ -27,12 +27,10 @@ _MOST_FROM_RANGES = 100_000
 _YEARS = 1_000
 _LONGEST_NAME = 300
 
-SOURCE_WORDS = (
+SOURCE_WORDS = (  # before the number of a source
     r"(?:citations?|cites?|cit|sources?|src|references?|refs?|footnotes?|notes?|fn|nos?|nr|quellen?|belege?|fu\u00dfnoten?"
     r"|r\u00e9f\u00e9rences?|r\u00e9fs?|fuentes?|citas?|fontes?|fonti|notas?|bronn?en|bron|n|источник|来源|來源|资料|文献|注|出典|参考|引用|출처|참고)"
 )
-"""Words that precede the number of a source."""
-
 _SEE = r"(?:(?:see also|see|cf|e\.g|vgl|siehe|voir|v\u00e9ase|vid|ver|см|见|見)[.,:]{0,2} )?"
 _NUMBER = r"[0-9]{1,9}"
 _DASHES = "\u2010-\u2015\u2212-"
@@ -48,8 +46,11 @@ _ITEM = re.compile(
 _NOTHING_BUT_PLACE = re.compile(rf"{_PLACE}|[0-9]{{1,5}}\u2020[^\u2020]{{0,120}}", re.IGNORECASE)
 _WORDS = re.compile(r"[^=<>\u00b1]*[^\W\d_]{2}[^=<>\u00b1]*")
 _SEPARATOR = re.compile(r" ?[;,，、；&+] ?(?:(?:and|und|et|y|e) )?| (?:and|und|et|y|e|og|och|en) |(?<=[0-9]) (?=[0-9])")  # noqa: RUF001
-_KEY = re.compile(r"(?<![\w.@/:])[+-]?@\{?([\w:.#$%&+?<>~/-]{0,99}\w)")
-_LOOKS_CITED = re.compile(r"[0-9]{1,3}[a-z*]|[A-Z][A-Za-z+]{1,6}[0-9]{2}[a-z]?|[0-9]{1,3} ?[,;(].*[^\W\d_].*")
+_KEY = re.compile(r"(?<![\w.@/])[+-]?@\{?([\w:.#$%&+?<>~/-]{0,99}\w)")
+_LOOKS_CITED = re.compile(
+    r"\[ ?(?:[0-9]{1,3}[a-z*]|[A-Z][A-Za-z+]{1,6}[0-9]{2}[a-z]?|[0-9]{1,3} ?[,;(].*[^\W\d_].*) ?\]|\{.*"
+    rf"|(?i:refs?\.? [0-9]{{1,3}}|\({_SEE}(?:references?|sources?|citations?|quellen?):? ?[0-9]{{1,3}}\))"
+)
 _CHAT = re.compile(r"turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}")
 
 _RAISED_DIGITS = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
@@ -57,6 +58,7 @@ _CANDIDATE = re.compile(
     rf"\[(?P<low>[^\W\d_]{{0,10}}{_NUMBER})\] ?{_DASH} ?\[(?P<high>[^\W\d_]{{0,10}}{_NUMBER})\]"
     r"|\^\[?(?P<caret>[0-9][0-9, \u2013-]{0,40})\]?\^|\$\^\{\[?(?P<tex>[0-9][0-9, \u2013-]{0,40})\]?\}\$"
     r"|\\(?!nocite)[A-Za-z]{0,12}[cC]ite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
+    r"|\{[{%][ -]{0,2}[a-z]{0,10}cite[a-z]{0,10} (?P<template>[^{}]{1,200})\}"
     r"|(?<![\w@./:+-])-?@(?:\{(?P<braced>[^{}\s]{1,100})\}|(?P<at>\w(?:[\w:.#$%&+?<>~/-]{0,98}\w)?))(?: \[[^\[\]@]{1,60}\])?"
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])cite(?:turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}){1,20})"
@@ -119,9 +121,8 @@ _PLACE_AFTER = (
     r"(?: ?[,:] ?[^;]{0,60}| (?:and|&|und|sowie|et|y) [^;]{0,120}| \(?(?:pp?|S)\. ?[^;]{0,30}| ?\[[0-9]{4}\][^;]{0,60}"
     r"| for (?:an? )?(?:[a-z]{1,20} )?(?:reviews?|overviews?|discussions?|summar(?:y|ies)|details?|examples?)[^;]{0,30})?"
 )
+# what precedes authors: "Source:", and words in lower case, "see also", "data from", "zitiert nach"
 _LEAD = rf"(?:(?i:{SOURCE_WORDS}): ?)?" r"(?:[^\W\d_A-ZÀ-ÖØ-ÞА-Я][\w.'\u2019-]{0,20}[.,:]{0,2} ){0,6}?"
-"""What precedes authors: "Source:", and words in lower case, "see also", "data from", "zitiert nach"."""
-
 _AUTHOR_YEAR = re.compile(rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP}),? ?\(?{_YEARS_CITED}\)?{_PLACE_AFTER}", re.DOTALL)
 _AUTHOR_PAGE = re.compile(
     rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP})(?:, [^,;0-9]{{2,60}},?)? (?P<pages>[0-9]{{1,4}}(?:{_DASH}[0-9]{{1,4}})?)",
@@ -141,9 +142,7 @@ _IBID = re.compile(
     r"(?:see )?(?:ibid(?:em)?|idem|ebd|ebenda|loc\. ?cit|op\. ?cit|a\. ?a\. ?O)\b\.?(?:[,:]? .{0,40})?", re.IGNORECASE
 )
 _CROSS_REFERENCE = ("fig:", "tbl:", "eq:", "sec:", "lst:", "thm:", "tab:")
-IBID = "ibid."
-"""Name of a mark that cites what the mark before it cites."""
-
+IBID = "ibid."  # name of a mark that cites what the mark before it cites
 _SEVERAL = re.compile(rf"&|{_ET_AL}")
 _ARTICLE = re.compile(r"\A(?:the|die|der|das|la|le|el|los|las|les|il) ", re.IGNORECASE)
 
@@ -218,14 +217,10 @@ class MarkReader:
         self._known = known
         self._round_numbers, self._authors, self._keys = round_numbers, authors, keys
         self._left = _MOST_FROM_RANGES
-        self.unsure: dict[str, None] = {}
-        """Authors with a year that were not taken for a citation, as no entry has them."""
-
-        self.unread: dict[str, None] = {}
-        """Text in square brackets that looks like a citation but is of no known form, and raised numbers without an entry."""
-
+        # authors with a year of whom there is no entry; what else looks like a citation that no entry fits
+        self.unsure, self.unread = dict[str, None](), dict[str, None]()
+        # whether a mark in brackets was a key: [@key]; whether raised digits named an entry
         self.has_keys = self.has_raised = False
-        """Whether a mark in brackets was a key: ``[@key]``; whether raised digits named an entry."""
 
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         """Yield the begin and end of each mark in a text with single spaces, and the names in it."""
@@ -240,7 +235,7 @@ class MarkReader:
                 refused = match.end()  # x[1][2]
             else:
                 names = self._names(match, before, text[match.end() : match.end() + 300])
-                if match["square"] and not names and _LOOKS_CITED.fullmatch(match["square"]):
+                if not names and _LOOKS_CITED.fullmatch(match[0]):
                     self.unread[match[0]] = None
             # brackets that are not a mark may contain one
             position = match.end() if names else match.start() + 1
@@ -256,6 +251,8 @@ class MarkReader:
                 return self.raised(content.translate(_LOWERED), before.rstrip()) if before[-1:] not in _RAISED_SIGNS else ()
             case "caret" | "tex":
                 return self.raised(content.strip(" ,"), before.rstrip())
+            case "template":
+                return tuple(filter(self._known, re.findall(r"[\w:.+-]+", content)))
             case "keys":
                 return tuple(key.strip() for key in content.split(",") if key.strip())
             case "private":

@@ -48,9 +48,8 @@ _STOPS = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}
 _WORD_BEFORE = re.compile(r"([^\W_]+)[,;:]?\s*\Z")
 _SENTENCE_ENDS = re.compile(rf"\s*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|[\u2013\u2014|]|-\s)")
 _BEGINS_SENTENCE = re.compile(r"\s+[\"\u201c(*]*[^\W\d_a-z]")
-_MOST_TOGETHER = 30
-"""Marks in a row of which the first one's place counts."""
-
+_ROLE = re.compile(r"(?:\{|(?<!\w):)[a-z:]{0,12}cite[a-z:]{0,12}(?:\}|(?<=:))\Z")  # {cite:p}`key`, :cite:`key`
+_MOST_TOGETHER = 30  # marks in a row of which the first one's place counts
 _NOTHING_MORE = ("", ";", ")", "]", *ENDS)
 _GENERIC = re.compile(
     r"\W*(?:(?:product|web|full|official|original|reddit|wiki|the|this|our|read|click|view|see|more|project|press)[ -])*"
@@ -170,6 +169,9 @@ def _drafted(pieces: Sequence[Piece], line: int, reader: MarkReader) -> _Draft:
             elif piece.kind == "link" and (marks := marks_of_link(piece)):
                 for mark in marks:
                     draft.mark(mark)
+            elif piece.kind == "code" and (role := _ROLE.search(draft.stretches[-1].text)):
+                draft.stretches[-1].text = draft.stretches[-1].text[: role.start()]
+                draft.mark(Mark(tuple(re.findall(r"[^\s,;]+", piece.text)), piece.line))
             elif piece.kind == "code":
                 draft.stretches[-1].text += re.sub(r"\s+", " ", piece.text)
             else:
