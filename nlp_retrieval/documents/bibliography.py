@@ -109,7 +109,7 @@ def _surname(name: str) -> str:
     from pybtex.database import Person
 
     with errors.capture():  # too many commas
-        person = Person(name)
+        person = Person(re.sub(r"(?:.*,\s*)?family=([^,]+).*", r"\1", name))  # also in the form of BibLaTeX
     if len(name.split()) > 2 and not person.prelast_names and not re.search(r"[,.{]|\b\w{1,2}\b", name):
         return _plain_text(name)
     return _plain_text(" ".join([*person.prelast_names, *person.last_names]))
