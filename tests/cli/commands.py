@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import atexit
-import itertools
-import json
+import multiprocessing
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
 from functools import cache
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-from . import warm
-
 COMMAND = str(Path(sys.executable).with_name("nlp-retrieval"))
+
+_STREAMS = ("in", "out", "err")
+_IMPORTED = [
+    "pandas", "pyarrow.compute", "pyarrow.parquet", "rich.console", "rich.progress", "rich.table", "nlp_retrieval.cli.app",
+    "nlp_retrieval.benchmarks.benchmarker", "nlp_retrieval.reports.write",
+]  # fmt: skip
+"""What most commands import, and what starts no threads; pyarrow imports pandas when it makes its first array."""
 
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "OMP_", "OPENBLAS_", "ARROW_")
 """Variables that interpreter and libraries read when they start."""
@@ -28,15 +34,18 @@ def run(
     """Run a command to its end, in a process of its own, without a network."""
     given = stdin if isinstance(stdin, bytes) else stdin.encode()
     seen = os.environ | {"HF_HUB_OFFLINE": "1"} | environment
-    call = {"words": [COMMAND, *words], "folder": str(folder or Path.cwd()), "environment": seen}
-    message, start = json.dumps(call).encode(), _read_at_start(seen)
-    alone = sys.platform != "linux" or len(message) > warm.LONGEST or "\0" in "".join(words)
-    if alone or start != _read_at_start(dict(os.environ)):
+    started = _read_at_start(dict(os.environ))
+    if sys.platform != "linux" or "\0" in "".join(words) or started != _read_at_start(seen):
         done = subprocess.run([COMMAND, *words], input=given, capture_output=True, cwd=folder, env=seen, check=False)
-        code, out, err = done.returncode, done.stdout, done.stderr
-    else:
-        code, out, err = next(_warm(os.getpid(), start)).run(message, given)
-    return subprocess.CompletedProcess([COMMAND, *words], code, out.decode(), err.decode())
+        return subprocess.CompletedProcess([COMMAND, *words], done.returncode, done.stdout.decode(), done.stderr.decode())
+    with tempfile.TemporaryDirectory() as streams:
+        for name in _STREAMS:
+            Path(streams, name).write_bytes(given if name == "in" else b"")
+        command = _forking().Process(target=_perform, args=([COMMAND, *words], str(folder or Path.cwd()), seen, streams))
+        command.start()
+        command.join()
+        out, err = (Path(streams, name).read_text("utf-8") for name in ("out", "err"))
+    return subprocess.CompletedProcess([COMMAND, *words], command.exitcode or 0, out, err)
 
 
 def refused(done: subprocess.CompletedProcess[str], code: int, *said: str) -> None:
@@ -53,37 +62,33 @@ def _read_at_start(environment: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def _warm(process: int, read_at_start: tuple[tuple[str, str], ...]) -> Iterator[_Warm]:
-    """Two, in turn, so that sets are in another order in the next command, as they are between processes."""
-    del process, read_at_start
-    return itertools.cycle([_Warm(), _Warm()])
+def _forking() -> ForkServerContext:
+    """A process that has the command imported, and forks a child for every call: most of a short command is its imports."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    return context
 
 
-class _Warm:
-    """A process of :mod:`cli.warm`."""
+def _perform(words: Sequence[str], folder: str, environment: dict[str, str], streams: str) -> None:
+    """Run the command as the interpreter would: its streams, its environment, and what is done at the end of a process."""
+    from nlp_retrieval.cli.app import main as command
 
-    def __init__(self) -> None:
-        self._calls, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            words = [sys.executable, warm.__file__, str(theirs.fileno())]
-            self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
-        atexit.register(self._end)
-
-    def run(self, message: bytes, stdin: bytes) -> tuple[int, bytes, bytes]:
-        """Exit code, output and error of a call."""
-        with ExitStack() as opened:
-            given, out, err = (opened.enter_context(os.fdopen(os.memfd_create(name), "w+b")) for name in ("in", "out", "err"))
-            given.write(stdin)
-            given.seek(0)
-            ended, told = os.pipe()
-            code = opened.enter_context(os.fdopen(ended, "rb"))
-            with os.fdopen(told, "wb"):
-                socket.send_fds(self._calls, [message], [given.fileno(), out.fileno(), err.fileno(), told])
-            said = code.read()
-            out.seek(0)
-            err.seek(0)
-            return int(said), out.read(), err.read()
-
-    def _end(self) -> None:
-        self._calls.close()
-        self._process.wait()
+    for number, name in enumerate(_STREAMS):
+        opened = os.open(Path(streams, name), os.O_RDWR | os.O_APPEND)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout, sys.stderr = (
+        os.fdopen(number, "w", encoding=of.encoding, errors=of.errors, closefd=False)
+        for number, of in ((1, sys.stdout), (2, sys.stderr))
+    )
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    os.chdir(folder)
+    sys.path[0], sys.argv = str(Path(sys.executable).parent), list(words)
+    try:
+        command()
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
