@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize, sync_playwright
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -18,6 +20,8 @@ def chromium() -> Iterator[Browser]:
     Raises:
         FileNotFoundError: there is none.
     """
+    from playwright.sync_api import sync_playwright
+
     executable = next(filter(None, map(shutil.which, _NAMES)), None)
     if executable is None:
         raise FileNotFoundError("there is no Chromium on the path; install Debian's package chromium")
@@ -77,8 +81,3 @@ def wait_until(page: Page, condition: str) -> None:
             return
         page.wait_for_timeout(20)
     raise TimeoutError(condition)
-
-
-def wait_for_lists(page: Page) -> None:
-    """Wait until the lists of the queries are shown."""
-    wait_until(page, "!document.getElementById('explorer').hidden")

@@ -7,12 +7,19 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["soaking"]
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from nlp_retrieval import BenchmarkRun
+
+pytest_plugins = ["soaking", "chat_server"]
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -44,3 +51,24 @@ def own_cache(caches: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Path]:
+    """The small benchmark, run once, and the folder of its index and of its files, ``run: 1``."""
+    from benchmarks.small_benchmark import benchmarker
+
+    from nlp_retrieval import write_run_files
+
+    folder = tmp_path_factory.mktemp("small")
+    run = benchmarker(folder / "index").run()
+    return replace(run, report=write_run_files(run, folder / "run: 1")), folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The machine's Chromium."""
+    from bench.browser import chromium
+
+    with chromium() as started:
+        yield started

@@ -12,10 +12,11 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page
 
-from bench.browser import chromium, opened, wait_for_lists
+from bench.browser import chromium, opened, wait_until
 
 WIDTH = 1280
 HERE = Path(__file__).parent
+LISTS_ARE_SHOWN = "!document.getElementById('explorer').hidden"
 
 
 def between(page: Page, name: str, first: str, last: str) -> None:
@@ -40,11 +41,11 @@ def main(path: Path) -> None:
     with chromium() as browser:
         for name, size, dark in (("first", (WIDTH, 800), False), ("dark", (WIDTH, 800), True), ("phone", (390, 844), False)):
             page = opened(browser, path.absolute().as_uri(), [], width=size[0], height=size[1], dark=dark)
-            wait_for_lists(page)
+            wait_until(page, LISTS_ARE_SHOWN)
             page.screenshot(path=HERE / f"{name}.png")
             reduced(HERE / f"{name}.png")
         page = opened(browser, path.absolute().as_uri(), [], width=WIDTH)
-        wait_for_lists(page)
+        wait_until(page, LISTS_ARE_SHOWN)
         between(page, "table", "#results", "#comparison")
         between(page, "differences", "#significance", "#verdicts")
         between(page, "pairs", "#pairs", ".pairs")

@@ -11,8 +11,9 @@ from typing import Any
 import dspy
 import pyarrow.parquet as pq
 import pytest
-from chat_server import ChatServer, MakeModel, asked, fields, model, server  # noqa: F401
-from demo_index import DEMO, index  # noqa: F401
+from chat_server import ChatServer, MakeModel, asked, fields
+from demo_index import DEMO
+from demo_index import index as index  # noqa: PLC0414 -- a fixture
 
 from nlp_retrieval import BeirLoader, Benchmarker, Searcher, write_run_files
 from nlp_retrieval.agents import AgentAnswer, AgentSearcher, AgentTools, Trajectory, running_tools
@@ -35,12 +36,12 @@ def halves(question: str, tools: AgentTools) -> AgentAnswer:
     return AgentAnswer(best.title, [best.item_id])
 
 
-def opened(index: Path, agent: Callable[..., Any] = halves, **settings: Any) -> AgentSearcher:  # noqa: F811
+def opened(index: Path, agent: Callable[..., Any] = halves, **settings: Any) -> AgentSearcher:
     searcher: AgentSearcher = AgentSearcher(agent, Searcher(["bm25"]), **settings).open(index)
     return searcher
 
 
-def test_it_finds_the_union_of_its_searches_in_order_of_first_appearance(index: Path) -> None:  # noqa: F811
+def test_it_finds_the_union_of_its_searches_in_order_of_first_appearance(index: Path) -> None:
     searcher, plain = opened(index), Searcher(["bm25"]).open(index)
     for text, hits, trajectory in zip(TEXTS, searcher.search(TEXTS), searcher.trajectories(), strict=True):
         words = text.split()
@@ -66,29 +67,24 @@ def endless(question: str, tools: AgentTools) -> None:
             tools.search(question, k=1)
 
 
-def test_a_budget_of_steps_ends_an_agent_that_would_not(index: Path) -> None:  # noqa: F811
-    searcher = opened(index, endless, steps=3)
-    results = searcher.search(TEXTS)
-    assert [len(hits) for hits in results] == [1] * len(TEXTS)
+def wrapping(question: str, tools: AgentTools) -> None:
+    """Makes an error of its own of a spent budget."""
+    try:
+        endless(question, tools)
+    except BaseException as error:
+        raise RuntimeError("stopped") from error
+
+
+@pytest.mark.parametrize("agent", [endless, wrapping])
+def test_a_budget_of_steps_ends_an_agent_that_would_not(index: Path, agent: Callable[..., Any]) -> None:
+    searcher = opened(index, agent, steps=3)
+    assert [len(hits) for hits in searcher.search(TEXTS)] == [1] * len(TEXTS)
     for trajectory in searcher.trajectories():
-        assert len(trajectory.steps) == 3
-        assert not trajectory.complete
+        assert (len(trajectory.steps), trajectory.complete) == (3, False)
         assert trajectory.metadata == {"error": "its budget is spent"}
 
 
-def test_an_error_that_an_agent_makes_of_a_spent_budget_is_no_failure(index: Path) -> None:  # noqa: F811
-    def wrapping(question: str, tools: AgentTools) -> None:
-        try:
-            endless(question, tools)
-        except BaseException as error:
-            raise RuntimeError("stopped") from error
-
-    searcher = opened(index, wrapping, steps=1)
-    assert [len(hits) for hits in searcher.search(TEXTS)] == [1] * len(TEXTS)
-    assert {trajectory.metadata["error"] for trajectory in searcher.trajectories()} == {"its budget is spent"}
-
-
-def test_a_call_that_fails_is_a_step_with_an_error(index: Path) -> None:  # noqa: F811
+def test_a_call_that_fails_is_a_step_with_an_error(index: Path) -> None:
     def clumsy(question: str, tools: AgentTools) -> str:
         for call in (
             lambda: tools.open("never found"),
@@ -109,7 +105,7 @@ def test_a_call_that_fails_is_a_step_with_an_error(index: Path) -> None:  # noqa
     assert Trajectory.model_validate_json(trajectory.model_dump_json(exclude_defaults=True)) == trajectory
 
 
-def test_an_agent_that_breaks_leaves_what_it_did_and_stops_no_other(index: Path) -> None:  # noqa: F811
+def test_an_agent_that_breaks_leaves_what_it_did_and_stops_no_other(index: Path) -> None:
     def breaking(question: str, tools: AgentTools) -> str:
         tools.search(question)
         if question == TEXTS[1]:
@@ -123,13 +119,13 @@ def test_an_agent_that_breaks_leaves_what_it_did_and_stops_no_other(index: Path)
     assert [trajectory.complete for trajectory in searcher.trajectories()] == [text != TEXTS[1] for text in TEXTS]
 
 
-def test_an_answer_of_none_is_an_empty_answer(index: Path) -> None:  # noqa: F811
+def test_an_answer_of_none_is_an_empty_answer(index: Path) -> None:
     searcher = opened(index, lambda question, tools: SimpleNamespace(answer=None))
     searcher.search(TEXTS[:1])
     assert [(trajectory.answer, trajectory.metadata) for trajectory in searcher.trajectories()] == [("", {})]
 
 
-def test_an_agent_that_always_breaks_is_an_error(index: Path) -> None:  # noqa: F811
+def test_an_agent_that_always_breaks_is_an_error(index: Path) -> None:
     with pytest.raises(EngineError, match="failed for 8 of 8 questions"):
         opened(index, lambda question, tools: 1 // 0).search(TEXTS)
     with pytest.raises(ConfigurationError, match="no agent runs"):
@@ -152,10 +148,7 @@ def reacts(body: dict[str, Any]) -> str:
 
 
 def test_a_dspy_program_is_counted_priced_and_never_paid_twice(
-    index: Path,  # noqa: F811
-    server: ChatServer,  # noqa: F811
-    model: MakeModel,  # noqa: F811
-    tmp_path: Path,
+    index: Path, server: ChatServer, model: MakeModel, tmp_path: Path
 ) -> None:
     server.answer = reacts
 
@@ -163,17 +156,10 @@ def test_a_dspy_program_is_counted_priced_and_never_paid_twice(
         program = dspy.ReAct("question -> answer", tools=[find], max_iters=4)
         agent = AgentSearcher(program, Searcher(["bm25"]), model(), label="ReAct", steps=5)
         benchmark = Benchmarker(
-            {"single": Searcher(["bm25"]), "react": agent},
-            BeirLoader(DEMO / "corpus.jsonl"),
-            CLAIMS,
-            GOLD,
-            index_path=tmp_path / "index",
-            stage_folder=tmp_path / name,
-            measures=["recall@3", "recall@20"],
-            prices={"openai/small": {"input": 1.0, "output": 2.0}},
-            resamples=20,
-            latency_queries=2,
-        )
+            {"single": Searcher(["bm25"]), "react": agent}, BeirLoader(DEMO / "corpus.jsonl"), CLAIMS, GOLD,
+            index_path=tmp_path / "index", stage_folder=tmp_path / name, measures=["recall@3", "recall@20"], resamples=20,
+            prices={"openai/small": {"input": 1.0, "output": 2.0}}, latency_queries=2,
+        )  # fmt: skip
         return benchmark.run(), agent
 
     first, agent = run("first")

@@ -49,10 +49,14 @@ def searchers() -> dict[str, Searcher]:
 
 
 def benchmarker(index: Path, **changed: object) -> Benchmarker:
-    arguments = {
+    """With these settings changed; without cutoffs if only measures are given."""
+    arguments: dict[str, object] = {
         "searchers": searchers(), "loader": InMemory(TEXTS, TITLES), "queries": QUERIES, "gold": GOLD,
         "k_values": [10, 3, 5], "index_path": index, "latency_queries": 3,
-    } | changed  # fmt: skip
+    }  # fmt: skip
+    if "measures" in changed:
+        del arguments["k_values"]
+    arguments |= changed
     return Benchmarker(**arguments)  # type: ignore[arg-type]
 
 

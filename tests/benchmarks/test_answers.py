@@ -7,21 +7,12 @@ import shutil
 
 import numpy as np
 import pytest
-from chat_server import asked, fields, model, server
+from chat_server import asked, fields
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker
-from nlp_retrieval import (
-    AnswerEvaluator,
-    BenchmarkRun,
-    Bm25Retriever,
-    Searcher,
-    read_run_folder,
-    write_run_files,
-)
+from nlp_retrieval import AnswerEvaluator, BenchmarkRun, Bm25Retriever, Searcher, read_run_folder, write_run_files
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
-
-__all__ = ["model", "server"]
 
 ANSWERS = ["answer_em", "answer_f1"]
 FACTS = ["sp_em", "sp_f1", "sp_cited", "joint_em", "joint_f1"]
@@ -38,13 +29,13 @@ def answering(server):
     server.answer = first_title
 
 
-def questions(facts=True):
+def questions():
     """The small benchmark's queries; the title of each gold passage is right, and their first sentences are the facts."""
     told = []
     for query, gold in zip(QUERIES, GOLD, strict=True):
         titles = [f"Page {item_id.removeprefix('d')}" for item_id in gold.relevance]
-        metadata = {"answer": titles} | ({"supporting_facts": [[title, 0] for title in titles]} if facts else {})
-        told.append(query.model_copy(update={"metadata": query.metadata | metadata}))
+        metadata = query.metadata | {"answer": titles, "supporting_facts": [[title, 0] for title in titles]}
+        told.append(query.model_copy(update={"metadata": metadata}))
     return told
 
 

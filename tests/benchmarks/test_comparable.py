@@ -10,7 +10,7 @@ from hashed_words import InMemory
 from reports.report_data import printed
 
 from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
-from nlp_retrieval import BenchmarkRun, Bm25Retriever, Query, Searcher, compare_runs, write_run_files
+from nlp_retrieval import BenchmarkRun, Bm25Retriever, Searcher, compare_runs, write_run_files
 from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.errors import QueryError, SourceError
 
@@ -38,20 +38,16 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def changed_query(number: int, **changes: object) -> list[Query]:
-    return [one.model_copy(update=changes) if place == number else one for place, one in enumerate(QUERIES)]
-
-
 def test_another_text_of_one_query_is_refused_and_named(first: Path, tmp_path: Path) -> None:
-    write_run_files(ran(tmp_path / "index", queries=changed_query(7, text="an orbit of queens")), tmp_path / "run")
+    queries = [*QUERIES[:7], QUERIES[7].model_copy(update={"text": "an orbit of queens"}), *QUERIES[8:]]
+    write_run_files(ran(tmp_path / "index", queries=queries), tmp_path / "run")
     with pytest.raises(QueryError, match=r"1 of 20 queries have other texts .* \(the first: 'q7'\)"):
         read_sources([str(first), str(tmp_path / "run")])
 
 
 def test_another_corpus_is_refused_unless_corpora_are_compared(first: Path, larger: Path) -> None:
-    with pytest.raises(
-        SourceError, match=r"'bm25' was run on a corpus of 80 items .* 'larger' on one of 81 .*--across-corpora"
-    ):
+    said = r"'bm25' was run on a corpus of 80 items .* 'larger' on one of 81 .*--across-corpora"
+    with pytest.raises(SourceError, match=said):
         read_sources([str(first), str(larger)])
     assert list(read_sources([str(first), str(larger)], across_corpora=True).lists.listings) == ["bm25", "larger"]
 

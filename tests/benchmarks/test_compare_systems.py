@@ -9,28 +9,14 @@ from typing import Any
 import pandas
 import pytest
 
-from nlp_retrieval import (
-    Benchmarker,
-    Bm25Retriever,
-    OverlapReranker,
-    Searcher,
-    TrecRun,
-    WeightedSum,
-    compare_systems,
-)
+from nlp_retrieval import Benchmarker, Bm25Retriever, OverlapReranker, Searcher, TrecRun, WeightedSum, compare_systems
 from nlp_retrieval.benchmarks.grid import named_searchers
 from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, searchers
 
 CORPUS = pandas.DataFrame({"docno": [f"d{row}" for row in range(len(TEXTS))], "text": TEXTS, "title": TITLES})
-TOPICS = pandas.DataFrame(
-    {
-        "qid": [query.query_id for query in QUERIES],
-        "query": [query.text for query in QUERIES],
-        "hops": [query.metadata["hops"] for query in QUERIES],
-    }
-)
+TOPICS = pandas.DataFrame([{"qid": each.query_id, "query": each.text, "hops": each.metadata["hops"]} for each in QUERIES])
 QRELS = pandas.DataFrame(
     [(gold.query_id, item, grade) for gold in GOLD for item, grade in gold.relevance.items()],
     columns=["qid", "docno", "relevance"],
@@ -69,16 +55,10 @@ def test_a_list_of_systems_that_have_an_index_needs_no_corpus(tmp_path: Path) ->
 
 def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_them() -> None:
     bm25, lenient = Bm25Retriever(), Bm25Retriever(b=0.0)
-    assert list(named_searchers([Searcher([bm25]), Searcher(["faiss"]), TrecRun("runs/theirs.txt")])) == [
-        "bm25",
-        "faiss",
-        "theirs",
-    ]
-    assert list(named_searchers([Searcher([bm25]), Searcher([lenient]), Searcher([bm25], depth=7)])) == [
-        "bm25 b=0.4 depth=none",
-        "bm25 b=0",
-        "bm25 b=0.4 depth=7",
-    ]
+    apart = [Searcher([bm25]), Searcher(["faiss"]), TrecRun("runs/theirs.txt")]
+    assert list(named_searchers(apart)) == ["bm25", "faiss", "theirs"]
+    alike = [Searcher([bm25]), Searcher([lenient]), Searcher([bm25], depth=7)]
+    assert list(named_searchers(alike)) == ["bm25 b=0.4 depth=none", "bm25 b=0", "bm25 b=0.4 depth=7"]
     several = [
         Searcher([bm25, "faiss"]),
         Searcher([bm25, "faiss"], fusion=WeightedSum()),
@@ -115,14 +95,12 @@ def test_a_benchmark_of_a_bad_shape_is_an_error(
         benchmarker(tmp_path / "index", **changed).run()
 
 
-NAMES = ["bm25 k1=0.9 >> overlap", "bm25 k1=1.5", "bm25 k1=0.9 depth=none", "bm25 k1=0.9 depth=5"]
-
-
 def test_a_benchmark_takes_a_list_of_searchers_retrievers_names_and_settings_and_needs_no_folder() -> None:
     entrants = [Searcher(["bm25"], reranker="overlap"), Bm25Retriever(k1=1.5), "bm25", {"retrievers": ["bm25"], "depth": 5}]
     benchmark = Benchmarker(entrants, CORPUS, TOPICS, QRELS)
     run = benchmark.run()
-    assert [result.name for result in run.report.configurations] == NAMES
+    names = ["bm25 k1=0.9 >> overlap", "bm25 k1=1.5", "bm25 k1=0.9 depth=none", "bm25 k1=0.9 depth=5"]
+    assert [result.name for result in run.report.configurations] == names
     folder = next(iter(benchmark.searchers.values())).opened.path
     assert folder.is_dir()
     del benchmark, run

@@ -12,8 +12,9 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
+from hashed_words import items_of
 
-from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, SearchableItem, Searcher, compare_systems, evaluate
+from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, Searcher, compare_systems, evaluate
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 
@@ -69,7 +70,7 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
     "ir_measures": lambda _: (Scored(*row) for row in RUN_ROWS),
     "dicts": lambda _: frame(RUN_ROWS, "qid", "docno", "score").to_dict("records"),
     "ranx": lambda _: Ranx(RUN),
-    "file": lambda folder: _run_file(folder / "run.txt"),
+    "file": lambda folder: run_file(folder / "run.txt"),
 }
 JUDGED: dict[str, Callable[[Path], Any]] = {
     "dict": lambda _: QRELS,
@@ -80,19 +81,14 @@ JUDGED: dict[str, Callable[[Path], Any]] = {
     "tuples": lambda _: iter(QREL_ROWS),
     "ir_datasets": lambda _: (Qrel(*row, "0") for row in QREL_ROWS),
     "ranx": lambda _: Ranx(QRELS),
-    "file": lambda folder: _qrels_file(folder / "qrels.txt"),
+    "file": lambda folder: write_qrels(folder / "qrels.txt", QRELS) or str(folder / "qrels.txt"),
 }
 
 
-def _run_file(path: Path) -> Path:
+def run_file(path: Path) -> Path:
     order = {query: sorted(scores.items(), key=lambda pair: (pair[1], pair[0]), reverse=True) for query, scores in RUN.items()}
     write_run(path, list(order), list(order.values()))
     return path
-
-
-def _qrels_file(path: Path) -> str:
-    write_qrels(path, QRELS)
-    return str(path)
 
 
 EXPECTED = ir_measures.calc_aggregate([ir_measures.parse_measure(name) for name in THEIRS], QRELS, RUN)
@@ -122,11 +118,7 @@ def test_judgements_in_every_form_give_the_same(form: str, tmp_path: Path) -> No
 @pytest.fixture
 def searcher(tmp_path: Path) -> Searcher:
     searcher = Searcher(["bm25"])
-    items = [
-        SearchableItem(item_id=f"d{row}", content=text, metadata={"title": title})
-        for row, (text, title) in enumerate(zip(TEXTS, TITLES, strict=True))
-    ]
-    searcher.index(items, tmp_path / "index")
+    searcher.index(items_of(TEXTS, TITLES), tmp_path / "index")
     return searcher
 
 
@@ -148,23 +140,13 @@ def test_results_of_a_search_keep_their_order_in_every_form(searcher: Searcher, 
 @pytest.mark.parametrize(
     ("results", "qrels", "error", "said"),
     [
-        (
-            RUN,
-            {"other": {"d1": 1}},
-            QueryError,
-            'no query of the results ("q 0", "q 1", "q 2") is judged ("other")',
-        ),
+        (RUN, {"other": {"d1": 1}}, QueryError, 'no query of the results ("q 0", "q 1", "q 2") is judged ("other")'),
         ({"a": ["x"]}, QRELS, QueryError, "query 'a': its results are ['x'] (list); write {item id: score}"),
         ({"a": {"x": None}}, QRELS, QueryError, "query 'a': the score is null; it must be a finite number"),
         ([("a", "x", 1), ("a", "x", 2)], QRELS, QueryError, "result 2: item 'x' of query 'a' is there already"),
         ([5], QRELS, QueryError, "result 1 is 5 (int); expected a row by column, such as a dict or a tuple (qid, docno, score"),
         (frame([(1, 2)], "qid", "docno"), QRELS, QueryError, 'DataFrame, row 1: no column of the score, such as "score"'),
-        (
-            RUN,
-            {"q 4": "d1"},
-            GoldError,
-            "query 'q 4': its judgements are 'd1' (str); write {item id: grade}, or [item id, ...]",
-        ),
+        (RUN, {"q 4": "d1"}, GoldError, "query 'q 4': its judgements are 'd1' (str); write {item id: grade}, or [item id, "),
         (RUN, [("q 4", "d1", 1), ("q 4", "d1", 2)], GoldError, 'item "d1" has grade 2 here and 1 above'),
         (RUN, "missing.txt", SourceError, "missing.txt"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher, write_run_files
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ModelError
@@ -25,13 +25,16 @@ class NoModel(HashedWords):
         raise ModelError("the model 'acme/none' is not here; download it")
 
 
+KEY = "sk-abcdefghijklmnopqrstuvwx"
+
+
 class Breaks(BaseReranker):
-    """A reranker that raises what no one expected."""
+    """A reranker that raises what no one expected, and quotes a key."""
 
     name = "breaks"
 
     def score_pairs(self, queries: Sequence[str], items: Sequence[SearchableItem]):  # type: ignore[no-untyped-def]
-        raise ZeroDivisionError("shape 0")
+        raise ZeroDivisionError(f"shape 0, key {KEY}")
 
 
 class Upside(Searcher):
@@ -54,7 +57,8 @@ def with_failures() -> dict[str, Searcher]:
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared stages"])
 def test_the_others_are_measured_as_if_it_were_not_there(tmp_path: Path, shared: bool) -> None:
     stages = tmp_path / "stages" if shared else None
-    run = benchmarker(tmp_path / "one", searchers=with_failures(), stage_folder=stages).run()
+    said: list[str] = []
+    run = benchmarker(tmp_path / "one", searchers=with_failures(), stage_folder=stages, on_progress=said.append).run()
     whole = searchers()
     alone = benchmarker(tmp_path / "other", searchers={"bm25": whole["bm25"], "dense": whole["dense"]}).run()
     assert [one.measures for one in run.report.configurations] == [one.measures for one in alone.report.configurations]
@@ -62,15 +66,16 @@ def test_the_others_are_measured_as_if_it_were_not_there(tmp_path: Path, shared:
     assert list(run.lists.listings) == list(run.per_query) == ["bm25", "dense"]
     missing, breaks, upside = run.report.failed
     assert (missing.name, missing.error, breaks.name, breaks.error) == ("missing", "ModelError", "breaks", "ZeroDivisionError")
-    assert (missing.reason, breaks.reason) == (
-        "the model 'acme/none' is not here; download it",
-        "ZeroDivisionError: shape 0",
-    )
+    assert missing.reason == "the model 'acme/none' is not here; download it"
+    assert breaks.reason == "ZeroDivisionError: shape 0, key ***"
     assert (upside.name, upside.error) == ("upside", "EngineError")
     assert "is not best first: rank" in upside.reason
     assert missing.traceback == ""
     assert "score_pairs" in breaks.traceback
     assert missing.config["retrievers"]
+    write_run_files(run, tmp_path / "run")
+    written = [path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in content for content in (*written, "".join(said).encode()))
 
 
 def test_the_first_that_could_be_run_stands_in_for_a_baseline_that_failed(tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ from nlp_retrieval import (
     RetrievalWarning,
     SearchableItem,
     Searcher,
-    write_run_files,
 )
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.processors.rules import ClauseSplit
+from nlp_retrieval.reports import write_run_files
 
 COUNTRIES = ("Japan", "Kenya", "Peru", "Côte d'Ivoire")
 

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import ir_measures
 import pytest
 import yaml
-from hashed_words import HashedWords, InMemory
+from hashed_words import HashedWords
 from typer.testing import CliRunner
 
-from nlp_retrieval import Benchmarker, BenchmarkReport, Bm25Retriever, FaissRetriever, Searcher, write_run_files
+from nlp_retrieval import BenchmarkReport, Bm25Retriever, FaissRetriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.evaluation.measures import DEPTH
 
-from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, collection, configuration, searchers
-
-
-def sweep(index: Path, **options: Any) -> Benchmarker:
-    """The small benchmark; without cutoffs if measures are chosen."""
-    if "measures" not in options or "k_values" in options:
-        return benchmarker(index, **options)
-    arguments = {"searchers": searchers(), "index_path": index, "latency_queries": 3} | options
-    return Benchmarker(loader=InMemory(TEXTS, TITLES), queries=QUERIES, gold=GOLD, **arguments)
-
-
-def trec_run(folder: Path, name: str) -> list[Any]:
-    path = folder / "trec" / f"{name.replace(' ', '_').replace('+', '_')}.trec"
-    return list(ir_measures.read_trec_run(str(path)))  # type: ignore[no-untyped-call]
+from .small_benchmark import benchmarker, collection, configuration
 
 
 def measured(report: BenchmarkReport) -> list[str]:
@@ -42,8 +28,7 @@ def measured(report: BenchmarkReport) -> list[str]:
 def test_a_measure_that_is_added_changes_no_other(tmp_path: Path) -> None:
     searchers = {"hybrid": Searcher([Bm25Retriever(), FaissRetriever(HashedWords())])}
     one, both = (
-        sweep(tmp_path / "index", searchers=searchers, baseline=None, measures=measures)
-        for measures in (["ndcg@3"], ["ndcg@3", "AP"])
+        benchmarker(tmp_path / "index", searchers=searchers, measures=measures) for measures in (["ndcg@3"], ["ndcg@3", "AP"])
     )
     assert (list(one.k_values), list(both.k_values)) == ([3], [3, DEPTH])
     ran, again = run_searchers(one), run_searchers(both)
@@ -51,12 +36,12 @@ def test_a_measure_that_is_added_changes_no_other(tmp_path: Path) -> None:
     assert ran.per_query["hybrid"]["ndcg@3"].tolist() == again.per_query["hybrid"]["ndcg@3"].tolist()
     assert ran.rankings == again.rankings
     assert ran.report.manifest["depth"] == again.report.manifest["depth"] == DEPTH
-    deep = run_searchers(sweep(tmp_path / "index", searchers=searchers, baseline=None, measures=["AP"], depth=7))
+    deep = run_searchers(benchmarker(tmp_path / "index", searchers=searchers, measures=["AP"], depth=7))
     assert max(map(len, deep.rankings["hybrid"])) == 7
 
 
 def test_grades_below_the_relevant_ones_count_for_ndcg_alone(tmp_path: Path) -> None:
-    settings = sweep(tmp_path / "index", measures=["ndcg@10", "R@10", "Success@10"])
+    settings = benchmarker(tmp_path / "index", measures=["ndcg@10", "R@10", "Success@10"])
     graded = [one.model_copy(update={"relevance": dict(one.relevance) | {"d0": 2, "d1": 1}}) for one in settings.gold]
     lists = {}
     for relevant_from in (1, 2):
@@ -64,9 +49,8 @@ def test_grades_below_the_relevant_ones_count_for_ndcg_alone(tmp_path: Path) -> 
         lists[relevant_from] = run.report.configurations[0].measures
         folder = tmp_path / f"run{relevant_from}"
         write_run_files(run, folder)
-        name = run.report.configurations[0].name
         qrels = list(ir_measures.read_trec_qrels(str(folder / "trec" / "qrels.txt")))
-        ranked = trec_run(folder, name)
+        ranked = list(ir_measures.read_trec_run(str(folder / "trec" / "bm25.trec")))
         recall = ir_measures.R(rel=relevant_from) @ 10
         assert lists[relevant_from]["recall@10"] == pytest.approx(ir_measures.calc_aggregate([recall], qrels, ranked)[recall])
     assert lists[1]["ndcg@10"] == lists[2]["ndcg@10"]

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.commands import run
 from hashed_words import InMemory
 
-from nlp_retrieval import (
-    Bm25Retriever,
-    OverlapReranker,
-    RetrievalResult,
-    SearchableItem,
-    Searcher,
-)
+from nlp_retrieval import Bm25Retriever, OverlapReranker, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.index.build import IndexReport
 
 from .small_benchmark import TEXTS, TITLES, benchmarker
-
-NEW = SearchableItem(item_id="new", content="fox whale tree river")
 
 
 class Meddling(Searcher):
@@ -63,20 +54,11 @@ class WithoutGeneration:
         return {}
 
 
-def delete(index: Path, item_id: str = "d5") -> None:
-    """What ``nlp-retrieval delete`` does, in a process of its own."""
-    program = (
-        "from nlp_retrieval import Bm25Retriever, Searcher\n"
-        f"Searcher([Bm25Retriever()]).open({str(index)!r}).delete([{item_id!r}], auto_compact=False)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 def test_an_update_while_latency_is_measured_changes_no_figure(tmp_path: Path) -> None:
     others = {"k1": Searcher([Bm25Retriever(k1=1.2)]), "overlap": Searcher([Bm25Retriever()], reranker=OverlapReranker())}
     undisturbed = benchmarker(tmp_path / "other", searchers={"bm25": Searcher([Bm25Retriever()]), **others}).run().report
     first = Meddling([Bm25Retriever()])
-    first.act = lambda: delete(tmp_path / "index")
+    first.act = lambda: run("delete", str(tmp_path / "index"), "d5")
     report = benchmarker(tmp_path / "index", searchers={"bm25": first, **others}).run().report
     assert {one.name: one.measures for one in report.configurations} == {
         one.name: one.measures for one in undisturbed.configurations
@@ -89,7 +71,7 @@ def test_a_searcher_without_generations_is_held_to_the_items_of_the_corpus(tmp_p
     entries = {
         "theirs": WithoutGeneration(items[:4]),
         "bm25": Searcher([Bm25Retriever()]),
-        "unknown": WithoutGeneration([items[0], NEW]),
+        "unknown": WithoutGeneration([items[0], SearchableItem(item_id="new", content="fox whale tree river")]),
     }
     report = benchmarker(tmp_path / "index", searchers=entries).run().report
     assert [one.name for one in report.configurations] == ["theirs", "bm25"]

@@ -11,16 +11,11 @@ from ray_cluster import ray_cluster
 from static_models import save_static
 
 from benchmarks.small_benchmark import TEXTS, benchmarker
-from nlp_retrieval import (
-    Bm25Retriever,
-    FaissRetriever,
-    OverlapReranker,
-    Searcher,
-    StaticEncoder,
-    write_run_files,
-)
+from nlp_retrieval import Bm25Retriever, FaissRetriever, OverlapReranker, Searcher, StaticEncoder, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.processors.rules import ClauseSplit
+
+from .test_shared import quality
 
 
 def ran(folder: Path, searchers: dict[str, Searcher], **changed: object) -> tuple[BenchmarkRun, dict[str, bytes]]:
@@ -28,8 +23,7 @@ def ran(folder: Path, searchers: dict[str, Searcher], **changed: object) -> tupl
     arguments = {"searchers": searchers, "stage_folder": folder / "stages", "latency_queries": 6} | changed
     run = benchmarker(folder.parent / "index", **arguments).run()
     write_run_files(run, folder / "run")
-    files = [folder / "run" / "results.json", *(folder / "run" / "trec").glob("*")]
-    return run, {path.name: path.read_bytes() for path in files}
+    return run, quality(folder / "run")
 
 
 def test_workers_change_no_byte_and_what_they_cannot_make_is_searched_here(tmp_path: Path) -> None:

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from chat_server import asked, fields, model, server
+from chat_server import asked, fields
 from fuzz.command_lines import ended
 from fuzz.command_lines import settings as sweep_settings
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-
-__all__ = ["model", "server"]
 
 ITEMS = [
     SearchableItem(item_id="d1", content="The fox is old. It lives in Paris.", metadata={"title": "Fox", "year": 1}),

@@ -101,7 +101,6 @@ UNUSABLE: list[tuple[tuple[str, ...], str]] = [
     (("benchmark", "nowhere.yaml"), "nowhere.yaml"),
     (("search", "{index}", "x", "-c", "{sweep}", "-s", "rerankd"), "did you mean 'reranked'"),
     (("answer", "{index}", "x", "-c", "{sweep}"), "sweep.yaml has no answerer; pass --answerer"),
-    (("search", "{index}", "x", "--where", "{{a: 1"), "(column 2)); write it like"),
 ]
 
 

@@ -1,14 +1,19 @@
-"""Finished runs at the command line: compared, shown again, and repeated."""
+"""Finished runs at the command line: compared, shown again, repeated, and set side by side query by query."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from benchmarks.small_benchmark import collection, configuration
+
+from nlp_retrieval.benchmarks import read_run_folder
+from nlp_retrieval.evaluation.ranking_difference import changed_queries
+from nlp_retrieval.evaluation.ranking_files import read_lists
 
 from .commands import refused, run
 
@@ -24,15 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_runs_are_compared_and_written(folder: Path, tmp_path: Path) -> None:
     trec = folder / "run" / "trec"
     shutil.copy(trec / "bm25.trec", tmp_path / "theirs.trec")
-    done = run(
-        "compare",
-        f"{folder / 'run'}:clauses",
-        str(tmp_path / "theirs.trec"),
-        "--measures",
-        "recall@3",
-        "--output",
-        str(tmp_path / "out"),
-    )
+    compared = f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec")
+    done = run("compare", *compared, "--measures", "recall@3", "--output", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert "clauses *" in done.stdout
     assert "theirs" in done.stdout
@@ -64,3 +62,24 @@ def test_no_command_writes_over_the_run_that_it_reads(folder: Path) -> None:
     before = (folder / "run" / "hits.parquet").read_bytes()
     refused(run("compare", str(folder / "run"), "--output", str(folder / "run")), 2, "choose another folder")
     assert (folder / "run" / "hits.parquet").read_bytes() == before
+
+
+def test_without_a_query_diff_lists_those_that_change_most(folder: Path) -> None:
+    pair = (f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25")
+    done = run("diff", *pair, "--k", "3")
+    assert done.returncode == 0, done.stderr
+    assert "the 20 of 20 queries that change most" in " ".join(done.stdout.split())
+    wanted = changed_queries(read_lists(folder / "run"), "clauses", "bm25", 3, "ndcg")
+    assert [query for query in done.stdout.split() if re.fullmatch(r"q\d+", query)] == [row.query_id for row in wanted]
+    main = read_run_folder(folder / "run").report.main_measure
+    assert " ".join(run("diff", *pair).stdout.split()).startswith(f"{main} from clauses to bm25: ")
+
+
+def test_queries_that_diff_does_not_list_are_counted_by_what_they_lack(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.trec").write_text("".join(f"q{number} Q0 d1 1 2.0 {name}\n" for number in range(4)))
+    (tmp_path / "qrels.txt").write_text("q0 0 d1 1\nq1 0 d1 0\n")
+    done = run("diff", "one.trec", "other.trec", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "note: 1 query without a relevant document: not listed; name one with --query\n" in done.stderr
+    assert "note: 2 queries without judgements: left out\n" in done.stderr

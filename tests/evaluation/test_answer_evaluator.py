@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import string
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.models import Answer
-from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer
+from nlp_retrieval.core.models import Answer, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers, ragas_lines
 from nlp_retrieval.evaluation.comparison import intervals_by_group
 
 
@@ -59,12 +60,8 @@ def by_hand(answer, gold):
     }
 
 
-TEXTS = st.lists(
-    st.sampled_from(
-        ["The", "a", "an", "yes", "no", "No!", "noanswer", "Kansas", "kansas,", "Song", "of", "1,000", "東京", "-", "U.S."]
-    ),
-    max_size=5,
-).map(" ".join)
+WORDS = "The a an yes no No! noanswer Kansas kansas, Song of 1,000 東京 - U.S.".split()
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
 FACTS = st.lists(st.tuples(st.sampled_from(["T", "U"]), st.integers(0, 2)), max_size=4)
 
 
@@ -99,11 +96,33 @@ def test_evaluations_have_means_intervals_and_a_count_of_those_without_an_answer
     gold = [GoldAnswer(query_id=f"q{n}", answers=["x"]) for n in range(4)]
     found = AnswerEvaluator(gold).evaluate([Answer(text="x"), Answer(text=""), Answer(text="x"), Answer(text="", failed=True)])
     assert found.means() == {"answer_em": 0.5, "answer_f1": 0.5}
-    assert found.means(np.array([True, True, True, False])) == {
-        "answer_em": pytest.approx(2 / 3),
-        "answer_f1": pytest.approx(2 / 3),
-    }
+    two_of_three = pytest.approx({"answer_em": 2 / 3, "answer_f1": 2 / 3})
+    assert found.means(np.array([True, True, True, False])) == two_of_three
     assert found.empty_queries == 2
     of_pairs = intervals_by_group({"": found.per_query}, ["a", "b", "a", "b"], {}, 0)[""][""]
     alone = intervals_by_group({"": found.per_query}, [None] * 4, {}, 0)[""][""]
     assert of_pairs["answer_em"][0] < alone["answer_em"][0] < 0.5 < alone["answer_em"][1] < of_pairs["answer_em"][1]
+
+
+def test_answers_and_facts_are_read_from_the_metadata_of_queries():
+    metadata = {
+        "a": {"answer": "yes", "supporting_facts": [["T", 0], ["U", 3]]},
+        "b": {"answer": ["one", "two"], "supporting_facts": []},
+        "c": {"answer": []},
+    }
+    assert gold_answers([Query(query_id=name, text="Who?", metadata=given) for name, given in metadata.items()]) == [
+        GoldAnswer(query_id="a", answers=["yes"], facts=[("T", 0), ("U", 3)]),
+        GoldAnswer(query_id="b", answers=["one", "two"], facts=[]),
+        GoldAnswer(query_id="c", answers=[]),
+    ]
+
+
+def test_lines_have_the_fields_of_single_turn_samples_of_ragas():
+    item = SearchableItem(item_id="a", content="Line one.\nLine \u2028 two.", metadata={"title": "T"})
+    gold = [GoldAnswer(query_id="q", answers=["yes", "si"]), GoldAnswer(query_id="r", answers=[])]
+    found = [[RetrievalResult(item=item, score=1.0)], []]
+    content = ragas_lines(["東京?", "r"], found, [Answer(text="yes"), Answer(text="")], gold)
+    assert [json.loads(line) for line in content.decode().splitlines()] == [
+        {"user_input": "東京?", "retrieved_contexts": [item.text], "response": "yes", "reference": "yes"},
+        {"user_input": "r", "retrieved_contexts": [], "response": "", "reference": ""},
+    ]

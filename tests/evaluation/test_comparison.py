@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.comparison import Comparison, compare, limits, sentence, turned, verdict
+from nlp_retrieval.evaluation.comparison import Comparison, compare, compare_pairs, limits, sentence, turned, verdict
 from nlp_retrieval.evaluation.resampling import bootstrap_interval, holm, randomisation_test
 
 Systems = dict[str, dict[str, Scores]]
@@ -52,6 +52,20 @@ def test_a_comparison_holds_what_the_single_statistics_give() -> None:
         (difference < -0.001).sum(),
     )
     assert (hybrid.queries, hybrid.families, hybrid.comparisons, hybrid.level) == (200, 75, 2, 0.9)
+
+
+def test_every_two_systems_are_compared_and_corrected_together_and_each_pair_reads_the_same_from_both_sides() -> None:
+    pairs = compare_pairs(SYSTEMS, "recall@5", FAMILIES, seed=7, resamples=2000)
+    assert pairs is not None
+    for pair in pairs.comparisons:
+        difference = SYSTEMS[pair.system]["recall@5"] - SYSTEMS[pair.baseline]["recall@5"]
+        assert pair.difference == pytest.approx(difference.mean())
+        assert pair.p == randomisation_test(difference[None], FAMILIES, 2000, 7).p[0]
+    assert [pair.p_holm for pair in pairs.comparisons] == holm([pair.p for pair in pairs.comparisons])
+    both = pairs.both_ways()
+    assert len(both) == 3 * 2
+    for (system, other), pair in both.items():
+        assert (pair.system, pair.baseline, both[other, system]) == (system, other, turned(pair))
 
 
 def test_systems_that_are_equal_but_for_rounding_tie_everywhere() -> None:

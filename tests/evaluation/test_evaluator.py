@@ -52,14 +52,6 @@ def runs(draw: st.DrawFn) -> tuple[list[Gold], list[list[int]], list[int]]:
     return wanted, [draw(ranking) for _ in wanted], draw(st.lists(st.integers(1, 15), min_size=1, max_size=4))
 
 
-def test_a_query_without_results_scores_zero_and_counts() -> None:
-    evaluator = RetrievalEvaluator(gold(q1={"d1": 1}, q2={"d2": 1}), ITEMS, None, [1])
-    got = evaluator.evaluate_lists([[1], []])
-    assert set(got.means().values()) == {0.5}
-    assert got.empty_queries == 1
-    assert set(evaluator.evaluate_lists([[], []]).means().values()) == {0.0}
-
-
 def test_rank_biased_precision_is_the_sum_of_its_definition() -> None:
     evaluator = RetrievalEvaluator(gold(q={"d0": 1, "d2": 3, "d3": 1}), ITEMS, None, measures=["rbp(p=0.5)@3", "rbp"])
     assert only(evaluator.evaluate_lists([[0, 1, 2, 3]])) == pytest.approx(
@@ -122,10 +114,7 @@ class TestRefusals:
         ("wanted", "message"),
         [
             ([], "there is no gold, so nothing can be measured; give one Gold per query"),
-            (
-                [*gold(q1={"d1": 1}), *gold(q1={"d2": 1})],
-                "query 'q1' occurs more than once in the gold; give one Gold, with all of its relevance",
-            ),
+            ([*gold(q1={"d1": 1}), *gold(q1={"d2": 1})], "query 'q1' occurs more than once in the gold; give one Gold"),
             (gold(q2={"d1": 0, "d2": -1}, q3={}), "no query has gold with a grade above 0"),
             (
                 gold(q1={"d1": 1, "x1": 1, "x2": 2}, q2={"x1": 1}, q3={"d3": 1}),

@@ -13,22 +13,16 @@ from nlp_retrieval.evaluation.measures import DEPTH, Measure, cutoffs_of, read_m
     ("written", "name"),
     [
         ("nDCG@10", "ndcg@10"),
-        ("NDCG@10", "ndcg@10"),
         ("R@100", "recall@100"),
         (" P@5 ", "precision@5"),
         ("AP", "map"),
-        ("RR@10", "mrr@10"),
         ("MRR", "mrr"),
         ("FCR@21", "perfect_recall@21"),
         ("full_chain_retrieval@5", "perfect_recall@5"),
         ("rbp", "rbp(p=0.8)"),
         ("rbp@10(p=0.95)", "rbp(p=0.95)@10"),
-        ("RBP(p=0.5)@10", "rbp(p=0.5)@10"),
-        ("rbp(p=0.9999999)", "rbp(p=0.9999999)"),
         ("rbp(p=0.00000001)", "rbp(p=1e-08)"),
         ("success@5", "Success@5"),
-        ("Bpref", "Bpref"),
-        ("err@20", "ERR@20"),
         ("P(rel=2)@5", "P(rel=2)@5"),
         ("ndcg(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10"),
         ("answer_f1", "answer_f1"),
@@ -47,12 +41,9 @@ def test_a_measure_is_read_as_people_write_it(written: str, name: str) -> None:
     [
         ("ndgc@10", "there is no measure 'ndgc@10'; did you mean 'ndcg'"),
         ("recall at 10", "is not the name of a measure; write ndcg@10"),
-        ("", "is not the name of a measure"),
-        ("ndcg@0", "the cutoff is 0; write an integer above 0"),
-        ("recall@2.5", "the cutoff is 2.5"),
+        ("recall@2.5", "the cutoff is 2.5; write an integer above 0"),
+        ("ndcg@0", "the cutoff is 0"),
         ("rbp(p=1)@10", "RBP has one parameter, its persistence, between 0 and 1"),
-        ("rbp(q=0.5)", "RBP has one parameter"),
-        ("Success(rel=a)@5", "ir-measures cannot read it"),
         ("P(rel=0)@5", "ir-measures cannot read it"),
         ("ndcg@" + "9" * 5000, "is not the name of a measure"),
         ("ERR(q=1)@5", "unsupported params found: .'q'"),
@@ -62,6 +53,8 @@ def test_a_measure_is_read_as_people_write_it(written: str, name: str) -> None:
         ("alpha_nDCG@5", "nothing installed here computes it"),
         ("NumRet", "is not between 0 and 1"),
         (10, "is not the name of a measure"),
+        ("recip_rank", "'recip_rank' is a name of trec_eval; write RR$"),
+        ("ndcg_cut_10", "'ndcg_cut_10' is a name of trec_eval; write nDCG@10$"),
     ],
 )
 def test_what_is_not_a_measure_is_refused(written: str, message: str) -> None:
@@ -77,11 +70,3 @@ def test_measures_are_read_once_each_in_their_order() -> None:
         read_measures("ndcg@10")
     with pytest.raises(ConfigurationError, match="the list of measures is empty"):
         read_measures([])
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"), [("recip_rank", "RR"), ("ndcg_cut_10", "nDCG@10"), ("P_5", "P@5"), ("recall_100", "R@100")]
-)
-def test_a_name_of_trec_eval_is_explained(written: str, meant: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"'{written}' is a name of trec_eval; write {meant}$"):
-        Measure.read(written)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from benchmarks.small_benchmark import benchmarker
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlp_retrieval import BenchmarkRun
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, SignalMove, changed_queries, difference
-from nlp_retrieval.evaluation.rankings import RunLists
 
 from .test_rankings import Hit, lists_of
 
@@ -27,11 +28,6 @@ def hit(hits: list[HitDifference], item: str) -> HitDifference:
 
 def moves(one: HitDifference) -> dict[str, SignalMove]:
     return {signal.name: signal for signal in one.signals}
-
-
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> RunLists:
-    return benchmarker(tmp_path_factory.mktemp("why") / "index").run().lists
 
 
 @given(one=LIST, other=LIST, gold=st.dictionaries(st.sampled_from(IDS), st.integers(1, 3)), k=st.integers(1, 7))
@@ -98,7 +94,8 @@ def test_signals_move_with_hits_that_moved_and_no_others() -> None:
     assert hit(found.hits, "c").moved_by == [], "its rank by x changed, but it did not move"
 
 
-def test_queries_that_change_most_come_first(ran: RunLists) -> None:
+def test_queries_that_change_most_come_first(finished: tuple[BenchmarkRun, Path]) -> None:
+    ran = finished[0].lists
     changed = changed_queries(ran, "bm25", "hybrid + overlap", 3)
     assert sorted(row.query_id for row in changed) == sorted(ran.query_ids)
     for row in changed:

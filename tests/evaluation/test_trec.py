@@ -4,18 +4,14 @@ import gzip
 import re
 from pathlib import Path
 
-import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from ir_measures import AP, RR, P, R, nDCG
 
 from nlp_retrieval.core.files.records import decode_id
-from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import EngineError, QueryError, SourceError
-from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.loaders.judgements import read_judgements
 
@@ -62,37 +58,6 @@ def test_every_id_comes_back(tmp_path_factory: pytest.TempPathFactory, ids: list
     assert read_judgements(folder / "qrels.gz") == dict.fromkeys(ids, grades)
 
 
-def test_ir_measures_reads_our_files_and_agrees(tmp_path: Path) -> None:
-    draw = np.random.default_rng(3)
-    ids = [f"item {row}" for row in range(40)]
-    wanted = [
-        Gold(
-            query_id=f"query {q}",
-            relevance={ids[row]: int(draw.integers(0, 3)) for row in draw.permutation(40)[:9]} | {ids[q]: 1},
-        )
-        for q in range(8)
-    ]
-    rankings = [draw.permutation(40)[: 30 * (q != 3)] for q in range(8)]
-    # Whole numbers: a ranking full of ties, which must stay in our order.
-    lists = [[(ids[row], float(10 - place // 4)) for place, row in enumerate(rows)] for rows in rankings]
-    evaluator = RetrievalEvaluator(wanted, ids, None, [3, 20])
-    write_run(tmp_path / "run.trec", evaluator.query_ids, lists)
-    write_qrels(tmp_path / "qrels.txt", evaluator.qrels())
-
-    got = evaluator.evaluate_lists([rows.tolist() for rows in rankings]).means()
-    measures = {
-        f"{name}@{k}": m @ k
-        for k in (3, 20)
-        for name, m in (("precision", P), ("recall", R), ("ndcg", nDCG), ("map", AP), ("mrr", RR))
-    }
-    expected = ir_measures.calc_aggregate(
-        list(measures.values()),
-        list(ir_measures.read_trec_qrels(str(tmp_path / "qrels.txt"))),  # type: ignore[no-untyped-call]
-        list(ir_measures.read_trec_run(str(tmp_path / "run.trec"))),  # type: ignore[no-untyped-call]
-    )
-    assert {name: got[name] for name in measures} == pytest.approx({name: expected[m] for name, m in measures.items()})
-
-
 def test_runs_are_read_in_the_order_of_trec_eval(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("q Q0 a 1 20.0 t\nq\tQ0\tb\t9\t20.00000001\tt\r\n\nq Q0 c 3 21 t\nother Q0 a 1 -1e-3 t\nq Q0 B 4 20 t\n")
@@ -102,22 +67,7 @@ def test_runs_are_read_in_the_order_of_trec_eval(tmp_path: Path) -> None:
     }
 
 
-ODD = [
-    "a\u00a0b",
-    "a!b",
-    "a~b",
-    "%:x",
-    "%:%25:x",
-    "%a",
-    "y",
-    "Pel\u00e9",
-    "Pelz",
-    "\U0001f98a",
-    "\ufffd",
-    "a\u2003b",
-    "A",
-    "aa",
-]
+ODD = ["a\u00a0b", "a!b", "%:x", "%:%25:x", "%a", "Pel\u00e9", "Pelz", "\U0001f98a", "\ufffd", "a\u2003b", "A", "aa"]
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -148,32 +98,16 @@ class TestRefusals:
         [
             (["q"], [], QueryError, "1 query ids for 0 lists; give an empty list where nothing was found"),
             (["q", "q"], [[], []], QueryError, "query id 'q' is given twice; a run holds one list per query"),
-            ([""], [[("d", 1.0)]], QueryError, "an id is empty; a TREC file cannot hold it"),
-            (["q"], [[("", 1.0)]], QueryError, "an id is empty"),
+            (["q"], [[("", 1.0)]], QueryError, "an id is empty; a TREC file cannot hold it"),
             (["q"], [[("d", 2.0), ("d", 1.0)]], EngineError, "the list of query 'q' holds item 'd' twice"),
-            (
-                ["q"],
-                [[("c", 4.0), ("d", 1.0), ("e", 2.0)]],
-                EngineError,
-                "the list of query 'q' is not best first: rank 2 has score 1.0, rank 3 has 2.0; sort results",
-            ),
-            (
-                ["q"],
-                [[("c", 1.0), ("d", float("nan"))]],
-                EngineError,
-                "query 'q' has the score nan at rank 2; trec_eval",
-            ),
+            (["q"], [[("c", 4.0), ("d", 1.0), ("e", 2.0)]], EngineError, "best first: rank 2 has score 1.0, rank 3 has 2.0"),
+            (["q"], [[("c", 1.0), ("d", float("nan"))]], EngineError, "query 'q' has the score nan at rank 2; trec_eval"),
             (["q"], [[("d", 1e300)]], EngineError, "has the score 1e+300 at rank 1"),
-            (["q"], [[("c", -3.4028234663852886e38), ("d", -3.4028234663852886e38)]], EngineError, "ties at -3.4028"),
+            (["q"], [[(item_id, -3.4028234663852886e38) for item_id in "cd"]], EngineError, "ties at -3.4028"),
         ],
     )
     def test_a_run_that_would_be_corrupt_leaves_the_old_file(
-        self,
-        tmp_path: Path,
-        query_ids: list[str],
-        lists: list[list[tuple[str, float]]],
-        error: type[Exception],
-        message: str,
+        self, tmp_path: Path, query_ids: list[str], lists: list[list[tuple[str, float]]], error: type[Exception], message: str
     ) -> None:
         path = tmp_path / "run.trec"
         write_run(path, ["old"], [[("d", 1.0)]])
@@ -186,20 +120,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (
-                b"q Q0 d 1 1.0 t\nq Q0 d2 1 1.0\n",
-                "run, line 2: 5 columns, where a line is 'query Q0 item rank score tag' (6 columns)",
-            ),
+            (b"q Q0 d 1 1.0 t\nq Q0 d2 1 1.0\n", "run, line 2: 5 columns, where a line is 'query Q0 item rank score tag'"),
             (b"q Q0 d 1 high t\n", "run, line 1: the score is 'high'; it must be a finite number"),
-            (b"q Q0 d 1 nan t\n", "run, line 1: the score is 'nan'; it must be a finite number"),
             (b"q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "run, line 3: item 'd' of query 'q' is already on an earlier line"),
             (b"q Q0 \xff 1 1.0 t\n", "run, line 1: not UTF-8"),
             (gzip.compress(b"q Q0 d 1 1.0 t\n", mtime=0)[:-6], "run, after line 0: the gzip data is cut off or damaged"),
-            (
-                gzip.compress(b"q Q0 d 1 1.0 t\n", mtime=0)[:-8] + b"\0" * 8,
-                "run, after line 0: the gzip data is cut off or damaged",
-            ),
-            (b"\x1f\x8bnonsense", "run, after line 0: the gzip data is cut off or damaged"),
         ],
     )
     def test_a_run_that_is_damaged(self, tmp_path: Path, content: bytes, message: str) -> None:

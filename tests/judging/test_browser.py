@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.browser import opened
 from nlp_retrieval import Query, SearchableItem
 from nlp_retrieval.judging import JudgingProject
 
@@ -22,22 +22,12 @@ pytestmark = pytest.mark.soak
 HOSTILE = '<img src=x onerror="document.title=1">\u202e evil </div><script>document.title=2</script> \U0001f40b whale one sings'
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from bench.browser import chromium
-
-    with chromium() as started:
-        yield started
-
-
 def judged(tab: Page, number: int) -> None:
     tab.get_by_text(f"{number} of ", exact=False).first.wait_for()
 
 
 def test_sixty_pairs_by_keys(browser: Browser, tmp_path: Path) -> None:
     """As many as there are: grades, skip, note, undo, and a reload in the middle."""
-    from bench.browser import opened
-
     project = make(tmp_path / "judging", scale="graded")
     chosen = len(project.pool().item_ids)
     with served(project.path, "--judge", "Ann") as page:
@@ -70,21 +60,14 @@ def test_sixty_pairs_by_keys(browser: Browser, tmp_path: Path) -> None:
             judged(tab, done) if done < chosen else tab.get_by_text("Nothing is left to judge.").wait_for()
         assert problems == []
     history = project.history()
-    assert [(each.grade, each.decision) for each in history[:5]] == [
-        (2, "graded"),
-        (0, "graded"),
-        (None, "withdrawn"),
-        (1, "graded"),
-        (None, "skipped"),
-    ]
+    assert [each.grade for each in history[:5]] == [2, 0, None, 1, None]
+    assert [each.decision for each in history[:5]] == ["graded", "graded", "withdrawn", "graded", "skipped"]
     assert history[1].note == "3 of these? no, see = below"
     assert len(project.judgements()) == chosen
     assert all(each.seconds > 0 for each in project.judgements())
 
 
 def test_hostile_text_is_text(browser: Browser, tmp_path: Path) -> None:
-    from bench.browser import opened
-
     item = SearchableItem(item_id="<b>", content=HOSTILE + " x" + "y" * 300, metadata={"title": HOSTILE})
     queries = [Query(query_id="q", text=f"which whale? {HOSTILE}")]
     project = JudgingProject.create(tmp_path / "p", queries, {"one": {"q": [("<b>", 1.0)]}}, [item])
@@ -108,8 +91,6 @@ def test_hostile_text_is_text(browser: Browser, tmp_path: Path) -> None:
 @pytest.mark.parametrize("settles", [False, True])
 def test_the_page_is_accessible(browser: Browser, tmp_path: Path, width: int, dark: bool, settles: bool) -> None:
     from axe_playwright_python.sync_playwright import Axe
-
-    from bench.browser import opened
 
     project = make(tmp_path / "judging", scale="graded")
     project.judge(0, 3, "Ben")

@@ -68,10 +68,5 @@ def test_what_makes_a_comparison_unsafe_is_said(tmp_path):
     systems = {each.system: each for each in found.systems}
     assert (systems["first"].relevant_alone, systems["second"].unjudged) == (1, 1)
     said = " ".join(found.warnings)
-    for part in (
-        "1 passage among the first 2 of second unjudged",
-        "found by first alone",
-        "'q2'",
-        "the same words",
-    ):
+    for part in ("1 passage among the first 2 of second unjudged", "found by first alone", "'q2'", "the same words"):
         assert part in said

@@ -17,18 +17,14 @@ LOG = [
     "café hours",
     "",
     "?!",
-    "arctic foxes",
+    "foxes",
 ]
 
 
-def written(path, lines) -> str:
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    return str(path)
-
-
 def test_case_spaces_and_unicode_make_no_other_question(tmp_path):
-    sample = sample_log(written(tmp_path / "log.txt", LOG))
-    assert [query.text for query in sample.queries] == ["Who eats krill?", "cafe\u0301 hours", "arctic foxes"]
+    (tmp_path / "log.txt").write_text("".join(f"{line}\n" for line in LOG), "utf-8")
+    sample = sample_log(tmp_path / "log.txt")
+    assert [query.text for query in sample.queries] == ["Who eats krill?", "cafe\u0301 hours", "foxes"]
     assert (sample.entries, sample.unusable, sample.repeated, sample.distinct) == (8, 2, 3, 3)
     assert [query.metadata["times"] for query in sample.queries] == [3, 2, 1]
     assert not any(query.is_synthetic or query.family for query in sample.queries)

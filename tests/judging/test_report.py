@@ -12,9 +12,12 @@ from sklearn.metrics import cohen_kappa_score
 from nlp_retrieval import Query, SearchableItem
 from nlp_retrieval.evaluation.resampling import family_numbers, family_sums
 from nlp_retrieval.judging import JudgingProject, ModelGrade, decide, report_of
+from nlp_retrieval.judging.health import health_of
 from nlp_retrieval.judging.pool import values_by_query
 from nlp_retrieval.judging.report import decided
 from nlp_retrieval.judging.sequences import confidence_sequence
+
+from .world import ITEMS, QUERIES, RUNS
 
 N = 60
 QUESTIONS = [Query(query_id=f"q{n}", text=f"Question {n}?") for n in range(N)]
@@ -143,3 +146,18 @@ def test_the_command_takes_names_with_colons_and_says_before_anybody_judges_what
     assert report.startswith(": :error::1:2 is better than k1")
     assert not any(line.lstrip().startswith("::") for line in report.splitlines()), "a runner would obey such a line"
     assert "--compare k1:3: write two systems as A:B" in ended(["judge", "new", "q", *words, "--compare", "k1:3"]).err
+
+
+def test_whatever_has_a_figure_over_synthetic_questions_says_so_beside_it(tmp_path):
+    note = "2 of 4 queries are synthetic"
+    marks: list[dict[str, object]] = [{"synthetic": True}, {"synthetic": "TRUE"}, {}, {}]
+    marked = [query.model_copy(update={"metadata": mark}) for query, mark in zip(QUERIES, marks, strict=True)]
+    mixed = JudgingProject.create(tmp_path / "mixed", marked, RUNS, ITEMS)
+    real = JudgingProject.create(tmp_path / "real", QUERIES, RUNS, ITEMS)
+    for project in (mixed, real):
+        for pair in project.next_pairs("Ann", 100):
+            project.judge(pair.number, pair.number % 2, "Ann")
+    for said in (report_of(mixed).notes[0], decided(mixed).partition(note)[1], health_of(mixed).warnings[0]):
+        assert said.startswith(note)
+    assert ended(["judge", "report", str(mixed.path)]).out.splitlines()[2].startswith(f"Note: {note}")
+    assert not any("synthetic" in text for text in (*report_of(real).notes, decided(real), *health_of(real).warnings))

@@ -7,10 +7,7 @@ import signal
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-import pytest
 from service.running import Running, running
-
-from nlp_retrieval.judging import JudgingProject
 
 from .world import RUNS, make
 
@@ -19,12 +16,8 @@ def served(project: Path, *words: str) -> AbstractContextManager[Running]:
     return running([project, *words], verb=["judge", "serve"])
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> JudgingProject:
-    return make(tmp_path / "judging", scale="graded")
-
-
-def test_a_judge_works_through_the_pairs_by_the_service(project):
+def test_a_judge_works_through_the_pairs_by_the_service(tmp_path):
+    project = make(tmp_path / "judging", scale="graded")
     with served(project.path, "--judge", "Ann") as page:
         with page.client(page.token) as client:
             html = client.get("/", headers={"Authorization": ""})
@@ -38,13 +31,7 @@ def test_a_judge_works_through_the_pairs_by_the_service(project):
             assert not any(system in said for system in RUNS)
             marked = [text for text, is_marked in state["pair"]["content"] if is_marked]
             assert "whale" in marked
-            body = {
-                "number": state["pair"]["number"],
-                "decision": "graded",
-                "grade": 3,
-                "note": "n",
-                "seconds": 2.5,
-            }
+            body = {"number": state["pair"]["number"], "decision": "graded", "grade": 3, "note": "n", "seconds": 2.5}
             after = client.post("/judge", json=body).json()
             assert (after["progress"]["judged"], after["progress"]["mine"]) == (1, 1)
             assert after["pair"]["number"] != body["number"]

@@ -34,28 +34,18 @@ def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") 
     return file.buffer.getvalue().decode(encoding)
 
 
-def cost_like(latency_ms: float = 10.0, **changes: float) -> Cost:
-    figures = {
-        "index_seconds": latency_ms * 1.7,
-        "index_bytes": latency_ms * 1_234_567,
-        "latency_ms": latency_ms,
-        "latency_p95_ms": latency_ms * 2.1,
-    } | changes
+def cost_like(latency_ms: float = 10.0) -> Cost:
     return Cost(
-        index_seconds=figures["index_seconds"],
-        index_bytes=int(figures["index_bytes"]),
+        index_seconds=latency_ms * 1.7,
+        index_bytes=int(latency_ms * 1_234_567),
         stage_ms={"process": latency_ms * 0.1, "retrieve": latency_ms * 0.8},
-        latency_ms=figures["latency_ms"],
-        latency_p95_ms=figures["latency_p95_ms"],
+        latency_ms=latency_ms,
+        latency_p95_ms=latency_ms * 2.1,
     )
 
 
 def configuration(
-    name: str,
-    measures: Measures,
-    groups: dict[str, Measures] | None = None,
-    cost: Cost | None = None,
-    empty_queries: int = 0,
+    name: str, measures: Measures, groups: dict[str, Measures] | None = None, cost: Cost | None = None, empty_queries: int = 0
 ) -> ConfigurationResult:
     return ConfigurationResult(
         name=name,
@@ -69,9 +59,7 @@ def configuration(
 
 
 def report_of(
-    *configurations: ConfigurationResult,
-    k_values: Sequence[int] = (5, 10, 21),
-    query_counts: dict[str, int] | None = None,
+    *configurations: ConfigurationResult, k_values: Sequence[int] = (5, 10, 21), query_counts: dict[str, int] | None = None
 ) -> BenchmarkReport:
     """A report with the first configuration as its baseline."""
     return BenchmarkReport(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,18 +31,13 @@ def over_stdio(words: Sequence[str | Path], ask: Callable[[Client], Awaitable[T]
 
 def over_http(url: str, token: str | None, ask: Callable[[Client], Awaitable[T]], mode: str = "auto") -> T:
     """Return what a client gets from ``serve ... --mcp-http``."""
-
-    @asynccontextmanager
-    async def client_of(address: str) -> AsyncIterator[Client]:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=300, trust_env=False) as http,
-            Client(streamable_http_client(f"{address}/mcp", http_client=http), mode=mode) as client,
-        ):
-            yield client
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     async def run() -> T:
-        async with client_of(url) as client:
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=300, trust_env=False) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+        ):
             return await ask(client)
 
     return asyncio.run(run())

@@ -135,34 +135,6 @@ def test_nothing_is_pushed_and_only_one_path_answers(http, index):
         assert client.post("/mcp", json=HELLO, headers=ASKS).status_code == 404, "without --mcp-http"
 
 
-# standard output is for messages alone
-
-
-def messages_of(process: subprocess.Popen[bytes], *lines: bytes, until: set[int]) -> tuple[list[dict[str, Any]], str]:
-    """What a server wrote to standard output, all of it messages, until these requests were answered, and to standard error."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b"".join(line + b"\n" for line in lines))
-    process.stdin.flush()
-    found: list[dict[str, Any]] = []
-    while not until <= {one.get("id") for one in found}:
-        line = process.stdout.readline()
-        assert line, "standard output ended before all was answered"
-        found.append(json.loads(line))
-    out, err = process.communicate(timeout=300)
-    assert (process.returncode, out) == (0, b""), err
-    return found, err.decode()
-
-
-def started(*command: str | Path) -> subprocess.Popen[bytes]:
-    pipe = subprocess.PIPE
-    return subprocess.Popen(list(map(str, command)), stdin=pipe, stdout=pipe, stderr=pipe)
-
-
-def written(*messages: dict[str, Any]) -> list[bytes]:
-    return [json.dumps(message).encode() for message in messages]
-
-
 NOISY = """
 import os, sys
 from nlp_retrieval import Bm25Retriever, Searcher
@@ -201,11 +173,19 @@ def test_what_libraries_print_and_defects_do_not_reach_the_client(index):
         {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "search", "arguments": {"query": query}}}
         for n, query in ((3, "dog"), (4, "defect"))
     ]
-    found, said = messages_of(started(sys.executable, "-c", NOISY, index), *written(HELLO, INITIALIZED, *calls), until={3, 4})
-    by_id = {one["id"]: one for one in found}
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", NOISY, index], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    process.stdin.writelines(json.dumps(message) + "\n" for message in (HELLO, INITIALIZED, *calls))
+    process.stdin.flush()
+    by_id = {}
+    while not by_id.keys() >= {3, 4}:
+        message = json.loads(process.stdout.readline())  # standard output is for messages alone
+        by_id[message.get("id")] = message
+    rest, said = process.communicate(timeout=300)
+    assert (process.returncode, rest) == (0, ""), said
     assert by_id[3]["result"]["structuredContent"]["results"]
     assert by_id[4]["result"]["isError"]
     assert "a defect of the service" in by_id[4]["result"]["content"][0]["text"]
-    assert "secret of the inside" not in json.dumps(found)
+    assert "secret of the inside" not in json.dumps(list(by_id.values()))
     assert "secret of the inside" in said, "whoever runs it is told"
     assert said.count("NOISE from C") == said.count("NOISE from a child") == 3

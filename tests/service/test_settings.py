@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.errors import (
-    ConfigurationError,
-    IndexLockedError,
-    IndexMissingError,
-    RetrievalError,
-)
+from nlp_retrieval.errors import ConfigurationError, IndexLockedError, IndexMissingError, RetrievalError
 from nlp_retrieval.service import serving
 from nlp_retrieval.service.endpoints import refusal_of
 from nlp_retrieval.service.settings import ServiceSettings, read_token

@@ -14,6 +14,7 @@ import pytest
 from evaluation.test_rankings import lists_of
 from hashed_words import InMemory
 
+from bench.browser import opened, wait_until
 from nlp_retrieval import Benchmarker, BenchmarkRun, Bm25Retriever, Gold, Query, Searcher
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, difference
 from nlp_retrieval.reports.figures import best_first, by_figure
@@ -49,14 +50,6 @@ def passages() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from bench.browser import chromium
-
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
     """A sweep of sixteen configurations with names as long as people give them, and a baseline beside it."""
     asked = [(f"q{n}", [n, (7 * n + 3) % 60]) for n in range(24)]
@@ -87,18 +80,6 @@ def problems() -> Iterator[list[str]]:
     said: list[str] = []
     yield said
     assert said == []
-
-
-def opened(browser: Browser, address: str, problems: list[str], **look: Any) -> Page:
-    from bench.browser import opened
-
-    return opened(browser, address, problems, **look)
-
-
-def wait_until(page: Page, condition: str) -> None:
-    from bench.browser import wait_until
-
-    wait_until(page, condition)
 
 
 def opened_page(browser: Browser, path: Path, problems: list[str], **look: Any) -> Page:

@@ -19,16 +19,8 @@ NAN = float("nan")
 
 
 def many(number: int) -> BenchmarkReport:
-    return report_of(
-        *(
-            configuration(
-                f"configuration-number-{place}",
-                measures_like(0.2 + 0.02 * place),
-                cost=cost_like(1.0 + place),
-            )
-            for place in range(number)
-        )
-    )
+    levels = {f"number-{place}": (0.2 + 0.02 * place, 1.0 + place) for place in range(number)}
+    return report_of(*(configuration(name, measures_like(level), cost=cost_like(ms)) for name, (level, ms) in levels.items()))
 
 
 DEGENERATE = {

@@ -7,11 +7,10 @@ import json
 import math
 import re
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from benchmarks.small_benchmark import benchmarker
 from evaluation.test_ranking_difference import plain
 from evaluation.test_rankings import lists_of
 
@@ -23,28 +22,22 @@ from reports.report_data import configuration, measures_like, report_of
 from .test_page import ATTACK, Page, policy
 
 
-def opened(text: str) -> dict[str, Any]:
+def data_of(source: str) -> dict[str, Any]:
     """The data as the page's script reads it."""
+    (text,) = re.findall(r'<script type="application/octet-stream" id="explorer-data">([^<]*)</script>', source)
     data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
     return data
-
-
-def data_of(source: str) -> dict[str, Any]:
-    (text,) = re.findall(r'<script type="application/octet-stream" id="explorer-data">([^<]*)</script>', source)
-    return opened(text)
 
 
 def short(values: list[float]) -> list[float | None]:
     return [None if math.isnan(value) else float(f"{value:.4g}") for value in values]
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
-    return benchmarker(tmp_path_factory.mktemp("explorer") / "index").run()
-
-
-def test_the_data_holds_the_first_ten_hits_of_every_list_with_their_signals_texts_and_measures(ran: BenchmarkRun) -> None:
-    data, lists = data_of(render_page(ran.report, ran.lists, ran.per_query)), ran.lists
+def test_the_data_holds_the_first_ten_hits_of_every_list_with_their_signals_texts_and_measures(
+    finished: tuple[BenchmarkRun, Path],
+) -> None:
+    ran, lists = finished[0], finished[0].lists
+    data = data_of(render_page(ran.report, lists, ran.per_query))
     assert data["configurations"] == list(lists.listings)
     for number, name in enumerate(data["configurations"]):
         listing = lists.listings[name]

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES
+from benchmarks.small_benchmark import benchmarker
 from benchmarks.test_benchmarker import SECRET
-from hashed_words import HashedWords, InMemory
+from hashed_words import HashedWords
 
 from nlp_retrieval import (
-    Benchmarker,
     BenchmarkReport,
     Bm25Retriever,
     FaissRetriever,
@@ -34,11 +33,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkReport:
     dense = FaissRetriever(HashedWords(api_key=SECRET))
     cascade = [OverlapReranker(), OverlapReranker(blend="replace")]
     searchers = {"bm25": Searcher([Bm25Retriever()]), "hybrid": Searcher([Bm25Retriever(k1=1.2), dense], reranker=cascade)}
-    benchmark = Benchmarker(
-        searchers, InMemory(TEXTS, TITLES), QUERIES, GOLD, [3, 5, 10], index_path=folder / "index", latency_queries=2,
-        group_by="hops",
-    )  # fmt: skip
-    report = write_run_files(benchmark.run(), folder / "run")
+    run = benchmarker(folder / "index", searchers=searchers, group_by="hops").run()
+    report = write_run_files(run, folder / "run")
     failed = FailedConfiguration("missing", {"name": "searcher"}, "ModelError", "the model is not here")
     return replace(report, failed=[failed])
 

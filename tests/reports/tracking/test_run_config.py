@@ -15,6 +15,7 @@ from nlp_retrieval import (
 from nlp_retrieval.reports.trackers import LoggedRun, _comparison, flat_config
 
 LEXICAL = Bm25Retriever()
+GRAPH = LinkGraphRetriever(seeds=[LEXICAL])
 
 
 def faiss(model: str, **changed: object) -> FaissRetriever:
@@ -34,11 +35,7 @@ def faiss(model: str, **changed: object) -> FaissRetriever:
             Searcher([LEXICAL], reranker=[OverlapReranker(), OverlapReranker(blend="replace")]),
             "reranker/2/blend",
         ),
-        (
-            Searcher([LinkGraphRetriever(seeds=[LEXICAL])]),
-            Searcher([LinkGraphRetriever(seeds=[Bm25Retriever(k1=1.2)])]),
-            "link_graph/seeds/bm25/k1",
-        ),
+        (Searcher([GRAPH]), Searcher([LinkGraphRetriever(seeds=[Bm25Retriever(k1=1.2)])]), "link_graph/seeds/bm25/k1"),
     ],
 )
 def test_one_other_parameter_is_one_other_column(one: Searcher, other: Searcher, keys: str) -> None:
@@ -47,7 +44,7 @@ def test_one_other_parameter_is_one_other_column(one: Searcher, other: Searcher,
 
 
 def test_parts_are_columns_and_every_value_is_plain() -> None:
-    hybrid = Searcher([LEXICAL, faiss("x/all-mini"), LinkGraphRetriever(seeds=[LEXICAL])], reranker=OverlapReranker())
+    hybrid = Searcher([LEXICAL, faiss("x/all-mini"), GRAPH], reranker=OverlapReranker())
     found = flat_config(hybrid.config)
     assert {key: found[key] for key in ("retrievers", "encoder", "links", "fusion", "reranker", "processor", "bm25/b")} == {
         "retrievers": "bm25+faiss+link_graph",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.browser import opened
 from nlp_retrieval.systems.evidence.audit_report import by_severity, render_audit
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.soak
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from bench.browser import chromium
-
-    with chromium() as started:
-        yield started
-
-
 @pytest.fixture
 def page_path(tmp_path: Path) -> Path:
     (tmp_path / "audit.html").write_text(render_audit(tram_audit()))
@@ -33,8 +25,6 @@ def page_path(tmp_path: Path) -> Path:
 
 
 def test_filters_hide_what_they_leave_out_and_bring_it_back(browser: Browser, page_path: Path) -> None:
-    from bench.browser import opened
-
     problems: list[str] = []
     tab = opened(browser, page_path.as_uri(), problems)
     shown = tab.locator("article.citation:visible")
@@ -53,8 +43,6 @@ def test_filters_hide_what_they_leave_out_and_bring_it_back(browser: Browser, pa
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_nothing_is_wider_than_the_window_and_nothing_runs(browser: Browser, tmp_path: Path, width: int) -> None:
-    from bench.browser import opened
-
     for attack in ("", *ATTACKS.values()):
         shown_audit = attacked_audit(attack * 3) if attack else tram_audit()
         (tmp_path / "audit.html").write_text(render_audit(shown_audit))
@@ -69,8 +57,6 @@ def test_nothing_is_wider_than_the_window_and_nothing_runs(browser: Browser, tmp
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_is_accessible(browser: Browser, page_path: Path, width: int, dark: bool) -> None:
     from axe_playwright_python.sync_playwright import Axe
-
-    from bench.browser import opened
 
     tab = opened(browser, page_path.as_uri(), [], width=width, dark=dark)
     found = Axe().run(tab).response["violations"]

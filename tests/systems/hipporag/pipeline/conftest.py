@@ -1,5 +1,0 @@
-"""The chat server as a fixture."""
-
-from chat_server import model, server
-
-__all__ = ["model", "server"]
