@@ -77,6 +77,10 @@ def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path
         (["evaluate", "agents.jsonl"], "say what is relevant: --config"),
         (["evaluate", "agents.jsonl", "agents.jsonl", "--qrels", "qrels.txt"], "has two answers to question 'q1'"),
         (["evaluate", "corpus.jsonl", "--qrels", "qrels.txt"], "rename it, or leave it out"),
+        (
+            ["evaluate", "missing.jsonl", "--qrels", "qrels.txt", "--page", "index"],
+            "index cannot be written: it exists and is not",
+        ),
         (["replay", "missing.jsonl", "-i", "index", "-o", "index"], "index cannot be written: it exists and is not"),
         (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--tool", "kb"], "'kb': a tool is 'search', 'open' or 'other'"),
     ],

@@ -108,13 +108,15 @@ def test_answers_and_facts_are_read_from_the_metadata_of_queries():
     metadata = {
         "a": {"answer": "yes", "supporting_facts": [["T", 0], ["U", 3]]},
         "b": {"answer": ["one", "two"], "supporting_facts": []},
-        "c": {"answer": []},
+        "c": {"answer": [], "supporting_facts": [["T", 1]]},
     }
     assert gold_answers([Query(query_id=name, text="Who?", metadata=given) for name, given in metadata.items()]) == [
         GoldAnswer(query_id="a", answers=["yes"], facts=[("T", 0), ("U", 3)]),
         GoldAnswer(query_id="b", answers=["one", "two"], facts=[]),
-        GoldAnswer(query_id="c", answers=[]),
+        GoldAnswer(query_id="c", answers=[], facts=[("T", 1)]),
     ]
+    alone = Query(query_id="d", text="Who?", metadata={"answer": "x"})
+    assert gold_answers([alone]) == [GoldAnswer(query_id="d", answers=["x"])]
 
 
 def test_lines_have_the_fields_of_single_turn_samples_of_ragas():

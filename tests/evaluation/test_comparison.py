@@ -94,8 +94,10 @@ def test_swapping_the_systems_turns_every_sign_and_shifting_both_changes_nothing
     assert moved == there
     assert (back.difference, back.wins, back.losses, back.p) == (-there.difference, there.losses, there.wins, there.p)
     assert back.effect_size == (None if there.effect_size is None else pytest.approx(-there.effect_size))
-    assert turned(there).effect_size == pytest.approx(back.effect_size)
     assert back.interval == pytest.approx((-there.interval[1], -there.interval[0]))
+    seen = turned(there)
+    assert (seen.interval, seen.effect_size) == (pytest.approx(back.interval), pytest.approx(back.effect_size))
+    assert replace(seen, interval=back.interval, effect_size=back.effect_size) == back
     assert there.wins + there.ties + there.losses == there.queries
     assert there.least_p <= there.p <= there.p_holm <= 1
 

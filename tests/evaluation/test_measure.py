@@ -44,6 +44,7 @@ def test_a_measure_is_read_as_people_write_it(written: str, name: str) -> None:
         ("recall@2.5", "the cutoff is 2.5; write an integer above 0"),
         ("ndcg@0", "the cutoff is 0"),
         ("rbp(p=1)@10", "RBP has one parameter, its persistence, between 0 and 1"),
+        ("rbp(q=0.5)", "RBP has one parameter"),
         ("P(rel=0)@5", "ir-measures cannot read it"),
         ("ndcg@" + "9" * 5000, "is not the name of a measure"),
         ("ERR(q=1)@5", "unsupported params found: .'q'"),
