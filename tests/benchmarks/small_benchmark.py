@@ -53,6 +53,7 @@ def benchmarker(index: Path, **changed: object) -> Benchmarker:
     arguments: dict[str, object] = {
         "searchers": searchers(), "loader": InMemory(TEXTS, TITLES), "queries": QUERIES, "gold": GOLD,
         "k_values": [10, 3, 5], "index_path": index, "latency_queries": 3,
+        "resamples": 200,
     }  # fmt: skip
     if "measures" in changed:
         del arguments["k_values"]

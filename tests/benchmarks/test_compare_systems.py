@@ -30,7 +30,7 @@ def measures_of(run: Any) -> dict[str, dict[str, float]]:
 def test_one_call_gives_the_figures_of_a_benchmark(tmp_path: Path) -> None:
     expected = benchmarker(tmp_path / "index").run()
     given = searchers()
-    run = compare_systems(given, TOPICS, QRELS, CORPUS, k_values=[3, 5, 10], latency_queries=3)
+    run = compare_systems(given, TOPICS, QRELS, CORPUS, k_values=[3, 5, 10], latency_queries=3, resamples=200)
     assert measures_of(run) == measures_of(expected)
     assert run.report.comparisons == expected.report.comparisons
     assert run.report.manifest["corpus"]["fingerprint"] == expected.report.manifest["corpus"]["fingerprint"]

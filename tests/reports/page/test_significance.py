@@ -26,7 +26,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Pa
     """A run in which two queries each are of one family."""
     folder = tmp_path_factory.mktemp("significance")
     queries = [query.model_copy(update={"family": f"f{place // 2}"}) for place, query in enumerate(QUERIES)]
-    run = benchmarker(folder / "index", queries=queries).run()
+    run = benchmarker(folder / "index", queries=queries, resamples=None).run()
     write_run_files(run, folder / "run")
     return run, folder
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,15 +21,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 FINISHED, FAILED = "FINISHED", "FAILED"
 
 
-@pytest.fixture(autouse=True)
-def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-
-
-@pytest.fixture
-def folder(report: BenchmarkReport, tmp_path: Path) -> Path:
-    log_to_mlflow(report, MlflowSettings(), tmp_path)
-    return tmp_path
+@pytest.fixture(scope="module")
+def folder(report: BenchmarkReport, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the benchmark is logged, while no server is named."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("MLFLOW_TRACKING_URI", raising=False)
+        folder = tmp_path_factory.mktemp("mlflow")
+        log_to_mlflow(report, MlflowSettings(), folder)
+        yield folder
 
 
 def runs(folder: Path, experiment: str = "nlp_retrieval"):  # type: ignore[no-untyped-def]
@@ -52,11 +53,12 @@ def test_there_is_one_run_per_configuration_under_one_that_sums_up(report: Bench
     assert found["missing"].data.tags["failed"] == "the model is not here"
 
 
-def test_a_deleted_experiment_is_not_written_to(report: BenchmarkReport, folder: Path) -> None:
-    client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
+def test_a_deleted_experiment_is_not_written_to(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "mlflow.db", tmp_path)
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
     client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
     with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted; restore it, or choose another name"):
-        check_tracker(MlflowSettings(), folder)
+        check_tracker(MlflowSettings(), tmp_path)
 
 
 def test_every_measure_interval_group_and_cost_is_a_metric(report: BenchmarkReport, folder: Path) -> None:
