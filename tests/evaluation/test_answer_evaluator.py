@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.core.models import Answer, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.errors import GoldError
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers, ragas_lines
 from nlp_retrieval.evaluation.comparison import intervals_by_group
 
@@ -110,13 +111,16 @@ def test_answers_and_facts_are_read_from_the_metadata_of_queries():
         "b": {"answer": ["one", "two"], "supporting_facts": []},
         "c": {"answer": [], "supporting_facts": [["T", 1]]},
     }
-    assert gold_answers([Query(query_id=name, text="Who?", metadata=given) for name, given in metadata.items()]) == [
+    queries = [Query(query_id=name, text="Who?", metadata=given) for name, given in metadata.items()]
+    assert gold_answers(queries) == [
         GoldAnswer(query_id="a", answers=["yes"], facts=[("T", 0), ("U", 3)]),
         GoldAnswer(query_id="b", answers=["one", "two"], facts=[]),
         GoldAnswer(query_id="c", answers=[], facts=[("T", 1)]),
     ]
     alone = Query(query_id="d", text="Who?", metadata={"answer": "x"})
     assert gold_answers([alone]) == [GoldAnswer(query_id="d", answers=["x"])]
+    with pytest.raises(GoldError, match='1 of 4 questions have no "supporting_facts" in their metadata'):
+        gold_answers([*queries, alone])
 
 
 def test_lines_have_the_fields_of_single_turn_samples_of_ragas():
