@@ -16,7 +16,7 @@ import numpy as np
 
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.unicode import normalize
-from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
+from nlp_retrieval.errors import ConfigurationError, DependencyError, install, list_names, nearest
 
 # Characters in words: marks on letters, and scripts without spaces between words.
 
@@ -238,7 +238,7 @@ def _patterns() -> _Patterns:
 def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
     """Return the stemmer and the stop words; ``"auto"`` means those of the language."""
     if language not in LANGUAGES:
-        raise ConfigurationError(f"language={language!r} is unknown; {nearest(language, LANGUAGES)}")
+        raise ConfigurationError(f"language={language!r} is unknown; write its code: {list_names(sorted(LANGUAGES))}")
     own = LANGUAGES[language]
     return Language(own.stemmer if stemmer == "auto" else stemmer, own.stopwords if stopwords == "auto" else stopwords)
 

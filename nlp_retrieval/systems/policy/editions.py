@@ -25,7 +25,7 @@ from nlp_retrieval.systems.policy.answers import document_of
 ORDERED_BY = ("year", "edition", "version", "date", "captured")
 _WORDS = "draft first earlier previous old second later current new third fourth fifth latest final".split()
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ].{0,40})?)?)?")
-_NUMBER = re.compile(r"-?\d{1,12}(?:\.\d{1,12})?")
+_NUMBER = re.compile(r"v?(-?\d{1,12}(?:\.\d{1,12})?)(?:st|nd|rd|th)?")
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 _RUN, _SHORT, _MOST_SHARING, _MOST_WORDS = 4, 12, 20, 20_000
@@ -43,7 +43,7 @@ _RELATIONS: tuple[Relation, ...] = ("unchanged", "edited", "added", "dropped")
 
 def edition_numbers(items: Sequence[SearchableItem]) -> list[int | None]:
     """Return for each passage of one subject the place of its edition, from 0; None where nothing says it."""
-    keys = [tuple(_order(item.metadata.get(field)) for field in ORDERED_BY) for item in items]
+    keys = [tuple(order_of(item.metadata.get(field)) for field in ORDERED_BY) for item in items]
     known = [key for key in keys if any(value is not None for value in key)]
     shared = [place for place in range(len(ORDERED_BY)) if all(key[place] is not None for key in known)]
     if not known or not shared:
@@ -53,8 +53,8 @@ def edition_numbers(items: Sequence[SearchableItem]) -> list[int | None]:
     return [order.get(key) for key in own]
 
 
-def _order(value: object) -> tuple[int, float] | None:
-    """Return the sort key of a value: a number, a date, or a word that has an order."""
+def order_of(value: object) -> tuple[int, float] | None:
+    """Return the sort key of a value: a number, also as text, a date, or a word that has an order."""
     if isinstance(value, str):
         text = value.strip().casefold()
         if text in _WORDS:
@@ -62,7 +62,7 @@ def _order(value: object) -> tuple[int, float] | None:
         if date := _DATE.fullmatch(text):
             year, month, day = (int(part or 1) for part in date.groups())
             return 0, year + (month - 1) / 12 + (day - 1) / 372
-        return (0, float(text)) if _NUMBER.fullmatch(text) else None
+        return (0, float(number[1])) if (number := _NUMBER.fullmatch(text)) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e15:
         return None
     return (0, float(value)) if math.isfinite(value) else None

@@ -211,8 +211,8 @@ def _edition(metadata: Mapping[str, object], named: Named) -> dict[str, int]:
     dated = {}
     for key, own in (("year", named.years[0] if named.years else None), ("edition", named.edition)):
         value = metadata.get(key)
-        if isinstance(value, str) and re.fullmatch("[0-9]{1,4}", value):
-            dated[key] = int(value)
+        if isinstance(value, str) and (number := re.fullmatch(r"([0-9]{1,4})(?:\.0*|st|nd|rd|th)?", value.strip())):
+            dated[key] = int(number[1])
         elif isinstance(value, str) and value.casefold() in _ORDINALS:
             dated[key] = _ORDINALS[value.casefold()]
         elif value is None and own is not None:

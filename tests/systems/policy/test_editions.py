@@ -58,6 +58,7 @@ def test_all_known_changes_of_the_invented_plans_are_found_and_no_others(tmp_pat
         ({"year": 2021, "edition": "Draft"}, {"year": 2021, "edition": "final"}),
         ({"edition": "first"}, {"edition": "second"}),
         ({"version": "-3"}, {"version": 2.5}),
+        ({"edition": "2nd", "version": "v9"}, {"edition": "2nd", "version": "v10"}),
     ],
 )
 def test_editions_are_ordered_by_numbers_dates_and_words(earlier: dict[str, object], later: dict[str, object]) -> None:

@@ -73,7 +73,7 @@ def test_spellings_of_one_name_are_one_country(tmp_path: Path) -> None:
 def test_a_manifest_says_what_names_do_not(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt", "Ile 2024.txt"):
         (tmp_path / name).write_text(f"Wind supplies half the power, says {name}.", "utf-8")
-    rows = "file,country,year,edition,ministry\na.txt,Ostland,2019,first,Energy\nb.txt,Ostland,2024,second,Power\n"
+    rows = "file,country,year,edition,ministry\na.txt,Ostland,2019.0,first,Energy\nb.txt,Ostland,2024.0,2nd,Power\n"
     (tmp_path / "manifest.csv").write_text(rows, "utf-8")
     for path, n_items in ((tmp_path, 3), (tmp_path / "manifest.csv", 2)):
         found = {str(item.metadata["document"]): item.metadata for item in PlansLoader(path).stream()}

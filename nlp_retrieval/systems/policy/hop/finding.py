@@ -7,7 +7,6 @@ two others changes their order.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -17,7 +16,7 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import ItemTable, Mask, progress
 from nlp_retrieval.retrievers import Hashes, hash_of
 from nlp_retrieval.systems.policy.answers import named_document
-from nlp_retrieval.systems.policy.editions import aligned, edition_numbers
+from nlp_retrieval.systems.policy.editions import aligned, edition_numbers, order_of
 from nlp_retrieval.systems.policy.hop.ranking import EDITED
 from nlp_retrieval.systems.policy.hop.relation import Relation, Relations, RelationTables
 from nlp_retrieval.text import changed_quantities
@@ -26,7 +25,7 @@ _READ_AT_ONCE = 1024
 _BESIDE = 0.85
 """Confidence that a passage is about the matter of the one before it; that of a counterpart is the share of words kept."""
 _POSITION = ("position", "chunk")
-"""Metadata that order the passages of a document: the first that is a number."""
+"""Metadata that order the passages of a document: the first that has an order."""
 
 
 def find_relations(everything: ItemTable, live: Mask, subject: str, before: RelationTables | None) -> RelationTables:
@@ -72,7 +71,7 @@ Found = tuple[int, int, str, float]
 
 def _next_to_each_other(items: Sequence[SearchableItem], editions: Sequence[int]) -> Iterator[Found]:
     """Yield each passage and the one before it in its document; of equal positions the lower row comes first."""
-    documents: dict[tuple[str, int], list[tuple[float, int]]] = {}
+    documents: dict[tuple[str, int], list[tuple[tuple[int, float], int]]] = {}
     for place, (item, edition) in enumerate(zip(items, editions, strict=True)):
         document, position = named_document(item), _position(item)
         if document and position is not None:
@@ -81,12 +80,8 @@ def _next_to_each_other(items: Sequence[SearchableItem], editions: Sequence[int]
         yield from ((after, before, "FOLLOWS", _BESIDE) for (_, before), (_, after) in pairwise(sorted(members)))
 
 
-def _position(item: SearchableItem) -> float | None:
-    for key in _POSITION:
-        value = item.metadata.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15 and math.isfinite(value):
-            return float(value)
-    return None
+def _position(item: SearchableItem) -> tuple[int, float] | None:
+    return next((order for key in _POSITION if (order := order_of(item.metadata.get(key))) is not None), None)
 
 
 def _between_editions(items: Sequence[SearchableItem], editions: np.ndarray, shares: np.ndarray) -> Iterator[Found]:

@@ -126,7 +126,7 @@ def test_a_reason_that_shares_no_word_with_the_question_is_reached_and_explained
         chunk("a", "Wells in the delta turn salty and families move inland."),
         chunk("b", "This comes with tides that rise each spring.", position=1),
         chunk("c", "Trams get new seats.", position=7),
-        chunk("d", "A tide gauge is read by the harbour master.", "Brenn", position=2),
+        chunk("d", "A tide gauge is read by the harbour master.", "Brenn", position="2"),
     ]
     searcher = Searcher([made(BM25)])
     searcher.index(items, tmp_path)
