@@ -146,8 +146,9 @@ _MOST_WORDS, _MOST_REASONS, _LABELS_IN = 60, 200, 2_000
 
 def read_answer(fields: object, passages: Sequence[ShownPassage]) -> Answer | None:
     """Return the answer in a model's fields ``answer``, ``reasoning`` and ``citations``; None if there is none."""
-    if not isinstance(fields, Mapping) or not isinstance(answer := fields.get("answer"), str):
+    if not isinstance(fields, Mapping) or not isinstance(answer := fields.get("answer"), str | int | float):
         return None
+    answer = str(answer)
     bracketed = _BRACKETED.findall(answer[:_LABELS_IN])
     text = read_line(_BRACKETED.sub(" ", answer) if bracketed else answer, _MOST_WORDS)
     if text is None:
@@ -226,12 +227,11 @@ class LanguageModelAnswerer(BaseAnswerer):
             fields = {name: (str, dspy.InputField(desc=desc)) for name, desc in _INPUTS}
             fields |= {name: (str, dspy.OutputField(desc=desc)) for name, desc in _OUTPUTS}
             program, outputs = dspy.Predict(dspy.Signature(fields, _FROM_PASSAGES)), tuple(name for name, _ in _OUTPUTS)
-            left = "are left without an answer"
 
             def usable(_: Mapping[str, Any], said: object) -> object | None:
                 return said if read_answer(said, ()) else None  # equal questions may have been shown other items
 
-            outcomes = ask_all(self.lm, program, list(asked.values()), outputs, usable, self.name, left)
+            outcomes = ask_all(self.lm, program, list(asked.values()), outputs, usable, self.name, "are left without an answer")
             for number, said in zip(asked, outcomes, strict=True):
                 answers[number] = read_answer(said, shown[number]) or Answer(text="", failed=True)
         return answers

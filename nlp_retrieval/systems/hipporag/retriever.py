@@ -11,6 +11,7 @@ to the query.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -282,12 +283,11 @@ def _named(question: Mapping[str, Any], answer: object) -> list[str] | None:
 
 
 def _read(question: Mapping[str, Any], answer: object) -> list[int] | None:
-    """Return the numbers in an answer; None if it is no list of numbers, or no fact that was shown is among them."""
-    if not isinstance(answer, list) or not all(type(number) is int for number in answer):
-        return None
+    """Return the numbers of facts in an answer, a list or a text; None if there are none, and it is no empty list."""
     n_shown = question["facts"].count("\n") + 1
-    shown = [number for number in dict.fromkeys(answer) if 1 <= number <= n_shown]
-    return None if answer and not shown else shown
+    numbers = map(int, re.findall(r"(?<![-\d])\d{1,9}(?!\d)", str(answer)))
+    shown = [number for number in dict.fromkeys(numbers) if 1 <= number <= n_shown]
+    return shown if shown or answer in ([], "[]") else None
 
 
 class BaseEmbeddingModel(BaseEncoder):

@@ -46,6 +46,7 @@ def test_citations_of_what_was_not_shown_are_dropped_and_counted(subtests: pytes
 def test_citations_behind_the_answer_are_taken_from_it():
     assert read("Paris [1.2][2.1]") == Answer(text="Paris", reasoning="So.", passages=["a", "b"], facts=[("A", 1), ("B", 0)])
     assert read("Paris in [brackets]").text == "Paris in [brackets]"
+    assert read(1969).text == "1969"
 
 
 def test_an_answer_without_end_is_cut_and_halves_of_pairs_go():

@@ -49,7 +49,7 @@ def test_only_the_triples_that_the_model_chooses_are_linked(folder: Path, server
     assert asked(body, "question") == QUERY
 
 
-@pytest.mark.parametrize("answer", [[1, 99, -3, 0], [1, 1], "```json\n[1, 7]\n```"])
+@pytest.mark.parametrize("answer", [[1, 99, -3, 0], [1, 1], "```json\n[1, 7]\n```", "Fact 1."])
 def test_numbers_that_were_not_shown_are_not_believed(
     folder: Path, server: ChatServer, model: MakeModel, answer: object
 ) -> None:
