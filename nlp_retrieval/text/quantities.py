@@ -31,7 +31,7 @@ _BASE = re.compile(
     r"\b(?:relative to|compared (?:to|with)|in relation to|with respect to|below|above|against|versus|vs\.?|over|"
     r"base year(?: of)?|baseline(?: of)?|reference year(?: of)?|under|(?<!later\s)than|from what (?:it|they) (?:was|were))\s"
     r"(?:(?:the\s)?(?:(?:level|emission)s?\s(?:in|of)\s)?|(?:(?:the|those|that|its|their)\s)?"
-    r"(?:(?:level|emission|figure|value|amount)s?\s)?(?:in|of|for)\s(?:the\s)?)(?:year\s)?\Z",
+    r"(?:(?:level|emission|figure|value|amount)s?\s)?(?:of emissions\s)?(?:in|of|for)\s(?:the\s)?)(?:year\s)?\Z",
     re.IGNORECASE,
 )
 _ON = re.compile(r"(?:%|\bper\s?cent|\b(?:emissions?|reductions?|cuts?|down))\s(?:on|from)\s\Z", re.IGNORECASE)

@@ -36,7 +36,7 @@ _GENERIC = frozenset(
     "ndc ndcs indc indcs cdn cpdn lts lt leds plan plans climate action national nationally determined contribution "
     "contributions intended updated update revised revision enhanced final draft clean signed copy submission submitted "
     "edition version report policy strategy document unfccc contribución contribuição determinada déterminée actualizada "
-    "actualización atualizada révisée mise jour nivel niveau bur btr "
+    "actualización atualizada révisée mise jour nivel niveau bur btr climat clima "
     "nacional nationale en eng english fr french français es spanish español pt portuguese português ru russian ar arabic zh "
     "chinese".split()
 )

@@ -17,7 +17,7 @@ _EMISSIONS = re.compile(
 )
 _LIMITED = re.compile(
     r"\breduc|\bcuts?\b|\bcutting\b|\blower|\bdecreas|\bdeclin|\blimit|\bavoid|\babat|\bbelow\b|\bexceed|\bpeak|\btargets?\b|"
-    r"\bless than\b|\bcap(?:ped)?\b|\bpledg|\b(?:must|to|will) (?:fall|drop)\b",
+    r"\bless than\b|\bfalls?\b|\bcap(?:ped)?\b|\bpledg|\b(?:must|to|will) drop\b",
     re.IGNORECASE,
 )
 _NEUTRAL = re.compile(
@@ -28,19 +28,21 @@ _NONE = re.compile(r"\b(?:no|not|nor|never|without|neither|lacks?)\b", re.IGNORE
 _OTHER = re.compile(
     r"\b(?:since|rose|ris(?:es?|en|ing)|grew|grow(?:s|n|ing)?|increas(?:e[sd]?|ing)|accounts?|accounted|contribut(?:e[sd]?|ing)|represents?|share|"
     r"(?:projected|expected|forecast) to|annual (?:average|growth)|"
-    r"renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG)))\b|\bfrom\s\Z",
+    r"renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG)))\b",
     re.IGNORECASE | re.DOTALL,
 )
 """Before a number that is none of a target."""
 
 _DONE = re.compile(
-    r"(?<!\bwill\shave\s)(?<!\bwill\shave\sbeen\s)\b(?:fell|fallen|decreased|declined|dropped|shrank|"
+    r"(?<!\bwill\shave\s)(?<!\bwill\shave\sbeen\s)\b(?:fell|fallen|emitted|decreased|declined|dropped|shrank|"
     r"(?:was|were|(?<!\bwill\s)(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|"
     r"(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))\b|\b(?:was|were|stood|lay)\s(?:[a-z]+\s)?\Z",
     re.IGNORECASE,
 )
 """What was reached: a target only where its year is told as one ("by 2030")."""
-_REACHED = re.compile(r"\b(?:was|were|has been|have been)\s(?:achieved|observed|recorded|registered|reached)\b", re.IGNORECASE)
+_REACHED = re.compile(
+    r"\b(?:was|were|has been|have been)\s(?:achieved|observed|recorded|registered|reached)\b|\bexceeded\b", re.I
+)
 _CLAUSE = re.compile(r"[;,]\s|\s(?:but|while|whereas)\s")
 _RATIO = re.compile(r"\bper (?:capita|person|head|inhabitant|unit of GDP)\b|\bintensity\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:un)?conditional(?=ly\b|\b)", re.IGNORECASE)
@@ -117,9 +119,11 @@ def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
     before, clause = text[start : quantity.begin], text[start : following.start() if following else end]
     if quantity.unit != "%" and _SCENARIO.search(before[-_BEFORE // 2 :]):
         return False  # what a target is measured against
+    if quantity.value == quantity.upper and before.endswith("from "):
+        return False  # what a fall begins from
     last = max((year.last for year in years_of(text[begin:end]) if year.role == "target"), default=0)
     aims = quantity.year == last and any(year.role == "target" and year.last == last for year in years_of(clause))
-    is_done = not aims and _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
+    is_done = not aims and _DONE.search(text, max(start, quantity.begin - _BEFORE), quantity.begin)
     return not (is_done or _REACHED.search(clause) or _OTHER.search(before[-_BEFORE:]))
 
 

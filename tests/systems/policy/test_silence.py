@@ -160,6 +160,7 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
         ("baseline", "The reference indicator is 1990 emissions.", ["1990"]),
         ("target", "Emissions were cut by 44% since 1990, and we will reduce them by 68% by 2030.", ["68% by 2030"]),
         ("target", "Emissions fell by 9% by 2018 and will be cut by 45% from 2005 by 2030.", ["45% by 2030, against 2005"]),
+        ("target", "Emissions emitted in 2019 were 12 Mt CO2e; their cap for 2030 is 9 Mt CO2e.", ["9 Mt CO2e by 2030"]),
         ("target", "The cut of emissions by 20% by 2020 was achieved; forests rise to 9% by 2030.", []),
         ("target", "Emissions decline from 80 MtCO2e in 2010 to 50 MtCO2e by 2030.", ["50 MtCO2e by 2030"]),
         ("target", "By 2030, emissions will have been reduced by 40% below 2010 levels.", ["40% by 2030, against 2010"]),
