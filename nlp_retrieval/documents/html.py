@@ -259,7 +259,8 @@ class _Page:
         if (caption := table.find("caption")) is not None:
             self._walk(caption)
         rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-        n_heads = sum(1 for _ in takewhile(_is_head, rows))
+        cells = ((row, {cell.tag for cell in row} & {"td", "th"}) for row in rows)
+        n_heads = sum(1 for _ in takewhile(lambda each: each[0].getparent().tag == "thead" or each[1] == {"th"}, cells))
         first = rows[0].findall("*") if rows else []
         if not n_heads and any(number_of(cell, "colspan") > 1 for cell in first):  # two levels, marked as none
             n_heads = max(number_of(cell, "rowspan") for cell in first) % len(rows)
@@ -295,11 +296,6 @@ class _Page:
                 filled.pop()
             if any(filled):
                 yield line, filled
-
-
-def _is_head(row: Any) -> bool:
-    cells = {cell.tag for cell in row} & {"td", "th"}
-    return row.getparent().tag == "thead" or cells == {"th"}
 
 
 def number_of(element: Any, name: str, most: int = _MOST_SPANNED) -> int:

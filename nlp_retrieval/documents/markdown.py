@@ -39,7 +39,6 @@ _NEVER_CLOSED = re.compile(
 _MOST_UNCLOSED = 9
 _NO_TERM = "~\u2060"  # at the beginning of a line: "~ 5 %" is no definition
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
-_LONGEST_FRONT_MATTER = 64 * 2**10
 
 
 @cache
@@ -147,7 +146,7 @@ def read_text(text: str, _where: str) -> Document:
 
 def _front_matter(text: str, where: str) -> tuple[str, str, list[str]]:
     """Return the title in the YAML before a text, the text after it, whose lines keep their numbers, and notes."""
-    block = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT_MATTER)
+    block = _FRONT_MATTER.match(text, 0, 64 * 2**10)  # it is never longer
     if block is None:
         return "", text, []
     try:

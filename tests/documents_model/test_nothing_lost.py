@@ -30,11 +30,7 @@ def notes_of(document: Document) -> list[str]:
     [
         ("a.tex", r"They said \enquote{no \emph{more}} of it.", "They said “no more” of it."),
         ("a.tex", r"The \mbox{harbour} of \textsf{Orlau} is deep.", "The harbour of Orlau is deep."),
-        (
-            "a.tex",
-            r"It is \SI{5}{\kilo\metre} and \qty{30}{km\per\hour}.",
-            "It is 5 km and 30 km/h.",
-        ),
+        ("a.tex", r"It is \SI{5}{\kilo\metre} and \qty{30}{km\per\hour}.", "It is 5 km and 30 km/h."),
         ("a.html", "<p><ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>は大きい。</p>", "東京 (とうきょう)は大きい。"),
         ("a.tex", r"\sout{Not} \replaced{new}{old} \textminus5, \sfrac{1}{2}, H$_2$O\iffalse no\fi.", "new −5, 1/2, H2O."),  # noqa: RUF001
         ("a.tex", r"\begin{description}\item[Bee] dances\end{description}", "- Bee dances"),
@@ -79,21 +75,13 @@ def notes_of(document: Document) -> list[str]:
             r"\begin{block}{Note 5}10 people came.\end{block}Ants \input a/b run.",
             "Note 5\n\n10 people came.\n\nAnts run.",
         ),
-        (
-            "a.tex",
-            r"He wrote \foreigntextquote{german}[Roe][!]{so}, \newcommand{\mycite}[2]{#1 \cite{#2}}\mycite{A}{b}.",
-            "He wrote “so” Roe!, A.",
-        ),
+        ("a.tex", r"He wrote \foreigntextquote{german}[Roe][!]{so}.", "He wrote “so” Roe!."),
         (
             "a.tex",
             r"\begin{theorem}[Euler, 1736] It is.\end{theorem}PM$_{2.5}$, \glqq so\grqq, \verb*|a b|\glsadd{x}\setlist{y}.",
             "(Euler, 1736) It is.\n\nPM2.5, „so“, a b.",
         ),
-        (
-            r"a.tex",
-            r"\newcommand{\fact}[2][9]{#2 weighs #1 t}\def\bee{Apis}\bee, \fact{it}, \fact[5]{and}.",
-            "Apis, it weighs 9 t, and weighs 5 t.",
-        ),
+        ("a.tex", r"\newcommand{\x}[2][9]{#2 has #1}\def\bee{Apis}\bee, \x{it}, \x[5]{and}.", "Apis, it has 9, and has 5."),
         ("a.tex", "Run\n\\begin{lstlisting}[language=C]\nx = {\n\\end{lstlisting}\nnow.", "Run\n\nx = {\n\nnow."),
         ("a.tex", r"It is \[ E = 5 \] or \begin{equation}\label{a}r = 2\end{equation}.", "It is E = 5 or r = 2."),
         ("a.tex", r"\begin{tabular}{ll}A & B \\ \midrule \makecell{x \\ y} & 1\end{tabular}", "A | B\nx \ny | 1"),
@@ -237,10 +225,7 @@ def styled(style: str, text: str) -> str:
         ("<w:pPr><w:pStyle w:val='HidLine2'/></w:pPr>No.", ""),
         (f"<w:new>{RUN('', 'Of a new')}</w:new><w:r><w:sym w:font='Arial' w:char='00B5'/></w:r> kind.", "Of a newµ kind."),
         ("<w:pPr><w:pStyle w:val='Number'/></w:pPr>One.", "1. One."),
-        (
-            f'See <w:fldSimple w:instr=\' HYPERLINK "{DANCE}" \\l "s2" \'>{RUN("", "the site")}</w:fldSimple>.',
-            "See the site.",
-        ),
+        (f'See <w:fldSimple w:instr=\' HYPERLINK "{DANCE}" \\l "s2" \'>{RUN("", "the site")}</w:fldSimple>.', "See the site."),
     ],
 )
 def test_what_a_word_processor_shows_is_read(body: str, text: str) -> None:

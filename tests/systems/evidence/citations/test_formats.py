@@ -125,9 +125,9 @@ CSL = [
 
 @pytest.mark.parametrize("text", [BIB, json.dumps(CSL), json.dumps({"items": CSL})], ids=["bib", "csl", "zotero"])
 def test_keys_and_authors_are_found_in_a_bibliography(text: str) -> None:
-    works = read_bibliography(text)
-    report = read_report("Bees dance [@frisch1965, p. 3; see @doe2001]. @frisch1965 saw it (Ant Society, 2001).", works)
-    assert urls(report) == [DANCE, "https://ants.example/a_b", DANCE, "https://ants.example/a_b"]
+    cited = "Bees dance [@frisch1965, p. 3; see @doe2001]. @frisch1965 saw it (Ant Society, 2001), and {cite:p}`doe2001`"
+    report = read_report(f"{cited}, {{% cite doe2001 %}}, :cite:`doe2001` [cite:@doe2001].", read_bibliography(text))
+    assert urls(report) == [DANCE, "https://ants.example/a_b", DANCE, *["https://ants.example/a_b"] * 5]
     assert report.citations[0].other_urls == ("https://press.example/1",)
     assert report.unused == []
 
