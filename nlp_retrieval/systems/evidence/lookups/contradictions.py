@@ -24,16 +24,14 @@ from nlp_retrieval.text import as_latin, stems_of_language
 
 _WITH, _DENYING, _NO_DENIAL = re.compile(r"\bwith\b", re.IGNORECASE), pattern("denying"), pattern("no denial")
 _IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\brather than\b", re.IGNORECASE)
-_POINTS_BACK = re.compile(
-    r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
-)
+_POINTS_BACK = re.compile(r"\A\W*(?:the|this|these|that|no)\b|\b(?:it|its|they|them|their|he|she|his|her)\b", re.IGNORECASE)
 _NOT, _CHANGING, _WORD_OF_CHANGE = pattern("not"), pattern("changing"), pattern("changing", r"(?:{})\Z")
 _DENIED_CHANGE = re.compile(
     rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?{_CHANGING.pattern}|{pattern('unchanged').pattern}"
     rf"|{_CHANGING.pattern}\s(?:[\w-]+\s){{0,6}}?{pattern('denied after').pattern}",
     re.IGNORECASE,
 )
-_COMPARED = frozenset("statistical statistic measur no frequent common likel often found show made make evidenc rate".split())
+_COMPARED = frozenset("statistical statistic measur compar no frequent common likel often found show made make evidenc rate".split())
 _NEXT = 40
 _WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
 _SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
@@ -55,11 +53,12 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     best, alike = Denial(), 0.0
     before = frozenset[str]()
     for sentence in sentences:
-        refers = sentence.content | before if _POINTS_BACK.match(sentence.text) else sentence.content
+        own = share(wanted, sentence.content)
+        refers = sentence.content | before if _POINTS_BACK.search(sentence.text) else sentence.content
         says, common = ("", 0.0) if sentence.is_heading else _compared(claim, mine, wanted, sentence, refers)
-        before = sentence.content
+        before = frozenset() if negated(sentence.text) else sentence.content
         if not says:
-            alike = max(alike, common)
+            alike = max(alike, common, own)
         elif best.sentence is None or common > best.ahead:
             best = Denial(common, sentence, says)
     if best.sentence is None:
@@ -76,13 +75,14 @@ def _compared(
     claim: str, mine: set[str], wanted: frozenset[str], sentence: Sentence, refers: frozenset[str]
 ) -> tuple[str, float]:
     """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
-    common, theirs = share(wanted, sentence.content), negated(sentence.text)
+    theirs = negated(sentence.text)
+    common = share(wanted, sentence.content if "" in theirs else refers)
     if denies_change(sentence.text):
         denying = (clause for clause in clauses_of(sentence.text) if denies_change(clause))
         rest, clause = _unchanging(wanted), next(denying, sentence.text).strip(" .")
         of_clause = _unchanging(content(clause))
         subject = _unchanging(content(_DENIED_CHANGE.split(clause)[0])) or of_clause
-        is_about = not subject or max(share(subject, wanted), share(rest, of_clause)) > _HALF
+        is_about = not subject or _POINTS_BACK.search(clause) or max(share(subject, wanted), share(rest, of_clause)) > _HALF
         is_all = of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]  # "Prices did not change."
         about = 1.0 if is_all else share(rest, refers) if is_about else 0.0
         if denies_change(claim):
@@ -93,13 +93,13 @@ def _compared(
         mine, theirs = mine - {""}, theirs - {""}
     turned = theirs - {""}
     if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
-        return (_TURNED if _IN_PART.search(claim) else ""), common  # "farmers, not cities" and "cities, not farmers"
+        return (_TURNED, common) if _IN_PART.search(claim) else ("", 0.0)  # "farmers, not cities" and "cities, not farmers"
     left, negates = mine - theirs, bool(theirs - mine) and _negates(wanted, sentence)
     if left and not negates and (left == mine or _has(sentence.content, left)):
         return _WITHOUT, common
     if negates and not mine and ("" in theirs or _has(wanted, theirs)):
         return _WITH_NEGATION, common
-    return "", common
+    return "", 0.0
 
 
 def _has(words: frozenset[str], denied: set[str]) -> bool:
