@@ -31,7 +31,9 @@ _DENIED_CHANGE = re.compile(
     rf"|{_CHANGING.pattern}\s(?:[\w-]+\s){{0,6}}?{pattern('denied after').pattern}",
     re.IGNORECASE,
 )
-_COMPARED = frozenset("statistical statistic measur compar no frequent common likel often found show made make evidenc rate".split())
+_COMPARED = frozenset(
+    "statistical statistic measur compar no frequent common likel often found show made make evidenc rate".split()
+)
 _NEXT = 40
 _WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
 _SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
@@ -55,7 +57,11 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     for sentence in sentences:
         own = share(wanted, sentence.content)
         refers = sentence.content | before if _POINTS_BACK.search(sentence.text) else sentence.content
-        says, common = ("", 0.0) if sentence.is_heading else _compared(claim, mine, wanted, sentence, refers)
+        says, common = (
+            ("", 0.0)
+            if sentence.is_heading or _says_by_denying(claim, sentence.text)
+            else _compared(claim, mine, wanted, sentence, refers)
+        )
         before = frozenset() if negated(sentence.text) else sentence.content
         if not says:
             alike = max(alike, common, own)
@@ -183,7 +189,7 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
         stems = _by_stem(sentence.text) if wanted & sentence.content else {}
         pairs = ((word, one) for word in sorted(looked_for - stems.keys()) for one in sorted(OPPOSITES[word]))
         for stem, other in pairs:
-            if other not in stems or other in said:
+            if other not in stems or other in said or _denies(claim, said[stem]) != _denies(sentence.text, stems[other]):
                 continue
             rest = wanted - content(said[stem])
             around = share(rest, sentence.content)
@@ -198,6 +204,20 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
     alike = [sentence for sentence in sentences if share(wanted, sentence.content) >= best.around]
     stem = _ENGLISH.stem(best.word)
     return None if any(stem in _by_stem(sentence.text) for sentence in alike) else best
+
+
+def _says_by_denying(claim: str, sentence: str) -> bool:
+    """Return whether a sentence denies the opposite of a word of a claim, or the claim that of the sentence: "not rare"."""
+    said, stems = _by_stem(claim), _by_stem(sentence)
+    pairs = ((said[stem], stems[other]) for stem in said.keys() & OPPOSITES for other in OPPOSITES[stem] & stems.keys())
+    return any(_denies(claim, word) != _denies(sentence, opposite) for word, opposite in pairs)
+
+
+def _denies(text: str, word: str) -> bool:
+    """Return whether a text has a negation right before a word."""
+    return (
+        re.search(rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,2}}?{re.escape(word)}\b", text, re.IGNORECASE) is not None
+    )
 
 
 def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
