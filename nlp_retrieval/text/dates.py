@@ -9,21 +9,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 _MOST = 2_000
 _MONTHS = "January February March April May June July August September October November December".split()
 _NUMBERS = {name[:length].lower(): number for number, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
 _NUMBERS |= {"sept": 9}
 _NAME = rf"(?:{'|'.join([*_MONTHS, *map(str.upper, _MONTHS)])}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
-_OTHER_LANGUAGES = """januar februar märz april mai juni juli august september oktober november dezember
-janvier février mars avril mai juin juillet août septembre octobre novembre décembre
-enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
-gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
-janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
-januari februari maart april mei juni juli augustus september oktober november december
-januari februari mars april maj juni juli augusti september oktober november december"""
-_ELSEWHERE = {name: number for line in _OTHER_LANGUAGES.splitlines() for number, name in enumerate(line.split(), 1)}
-_OTHER_NAME = rf"(?!(?:Mars|MARS|Mayo|MAYO|{_NAME})\b)(?i:{'|'.join(_ELSEWHERE)})"
+_LINES = Path(__file__).with_name("months.txt").read_text("utf-8").splitlines()
+"""The months in other languages, one a line, and shortened."""
+_ELSEWHERE = {name.rstrip("."): number for line in _LINES for number, name in enumerate(line.split(), 1)}
+_OTHER_NAME = rf"(?!(?:Mars|MARS|Mayo|MAYO|{_NAME})\b)(?i:{'|'.join(map(re.escape, ' '.join(_LINES).split()))})"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TO = r"\s?(?:[-\u2013\u2014,/&]|to\b|and\b|or\b)\s?"
 _DAYS = rf"{_DAY}(?:{_TO}{_DAY}){{0,3}}"

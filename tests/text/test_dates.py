@@ -27,6 +27,7 @@ from nlp_retrieval.text.dates import dates_of
         ("5 Mars orbiters, 3 Mayo Clinic sites, on Mars 2020", []),
         ("It rose to 12. August 2019 was hot.", [(2019, 8, set())]),
         ("am 3. Mai 2020, den 12 april, il 3 Aprile 2021", [(2020, 5, {3}), (None, 4, {12}), (2021, 4, {3})]),
+        ("en janv. 2015, le 1er févr. 2009, im Okt. 2022", [(2015, 1, set()), (2009, 2, {1}), (2022, 10, set())]),
         ("3/4/2019", [(2019, 4, {3}), (2019, 3, {4})]),
         ("It may 5 times rise; they march 12 miles.", []),
         ("2019-13-45 and 1.2.3 and https://example.org/2019/03/12/page", []),

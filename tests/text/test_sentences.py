@@ -37,6 +37,13 @@ def sentences(text: str) -> list[str]:
         ["The idea was John's.", "3 people agreed.", "It was the EU's.", "II was next."],
         ["He lives at 5th Rd.", "Two on Elm rd.", "Three had MM.", "Next came Phil.", "Walls of 10 ft.", "Workers came."],
         ["Prof. Dr. med. Kern kam am 1. Jan. 2020.", "Es waren rd. 2 Mio. Gäste.", "Es kostete 3 Mio.", "Die Stadt zahlt."],
+        [
+            "Sie gewann den 3. Platz vor Hr. Kern.",
+            "Then came Karl V.",
+            "The heir was young.",
+            "Lui et M. Roy vivent ici.",
+            "It is from c. 1250, pop. 300.",
+        ],
     ],
 )
 def test_a_text_is_parted_where_its_sentences_end(expected):
