@@ -52,16 +52,11 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     """Return the sentence nearest to a claim that denies it, or what it denies; it says most of what the claim says."""
     wanted = frozenset(word for word in content(claim) if not word.isdigit())  # a date may be elsewhere
     mine = negated(claim)
-    best, alike = Denial(), 0.0
-    before = frozenset[str]()
-    for sentence in sentences:
+    best, alike, before = Denial(), 0.0, frozenset[str]()
+    for sentence in (each for each in sentences if not each.is_heading):
         own = share(wanted, sentence.content)
         refers = sentence.content | before if _POINTS_BACK.search(sentence.text) else sentence.content
-        says, common = (
-            ("", 0.0)
-            if sentence.is_heading or _says_by_denying(claim, sentence.text)
-            else _compared(claim, mine, wanted, sentence, refers)
-        )
+        says, common = ("", 0.0) if _says_by_denying(claim, sentence.text) else _compared(claim, mine, wanted, sentence, refers)
         before = frozenset() if negated(sentence.text) else sentence.content
         if not says:
             alike = max(alike, common, own)
@@ -142,12 +137,7 @@ def negated(text: str) -> set[str]:
 # Words of a claim of which a source has the opposite in their place.
 
 _THAN = re.compile(r"\bthan\b", re.IGNORECASE)
-_AGAINST = re.compile(
-    r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)"
-    r"\w*\s+(?:\w+\s+){0,2}?against\b|\bagainst\s+(?:the\s+)?(?:advice|recommendations?|wish(?:es)?|will|requests?)\b",
-    re.IGNORECASE,
-)
-"""Words that mean the opposite of a recommendation; the verb alone may mean one."""
+_AGAINST = pattern("against", "(?:{})")
 _REACH, _AROUND = 4, 0.6
 
 
@@ -237,10 +227,7 @@ _CLAUSE = re.compile(
     r"[,;:.()\u201c\u201d\"]|\b(?:while|but|although|though|whereas|because|which|who|that|and|when|after|before|if)\b",
     re.IGNORECASE,
 )
-_PRONOUNS = frozenset("he she it they we i you who which that this these those one some many others".split())
-_NOT_AN_AGENT = frozenset(
-    "also then later first strongly sharply had has have would could will may might not never did does do".split()
-)
+_PRONOUNS, _NOT_AN_AGENT = frozenset(KNOWN["pronouns"].split()), frozenset(KNOWN["no agent"].split())
 _ACCORDING, _SAYING = re.compile(r"\baccording to\s", re.IGNORECASE), pattern("saying")
 _FORMS = [
     "|".join(rf"{word[:-1]}(?:e|es|ed|ing)" if word.endswith("e") else rf"{word}(?:s|ed|ing|es)?" for word in words.split())

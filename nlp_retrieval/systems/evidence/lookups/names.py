@@ -20,10 +20,7 @@ _LETTER = re.compile(r"\b[A-Z][+#]*(?!\w)")
 _JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
 _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
-_GERMAN = re.compile(
-    r"\b(?:der|die|das|dem|den|des|und|ist|sind|war|waren|wurden?|ein|eine[nmrs]?|im|zum|zur|vom|von|mit|f\u00fcr|auf|bei|nicht|sich"
-    r"|auch|haben?|hatten?|als|nach|aus|\u00fcber|zwischen|ohne)\b"
-)
+_GERMAN = re.compile(r"\b(?:{})\b".format(KNOWN["german"].replace(" ", "|")))
 _ENGLISH = re.compile(r"\b(?:the|of|and|to|is|are|was|were|that|with|for|by)\b")
 
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.lookups.names import names_of, numbered_things
-from nlp_retrieval.systems.evidence.lookups.words import pattern, stemmed
+from nlp_retrieval.systems.evidence.lookups.words import KNOWN, pattern, stemmed
 from nlp_retrieval.text import Number, agreeing, compare_numbers, dates_of, numbers_of, sentences_of
 
 
@@ -171,20 +171,16 @@ def _is_in_another_form(claim: str, number: Number, there: Sequence[Number]) -> 
         alike = [other for other in there if other.exact and number.percent == other.percent]
         if any(abs(_converted(other, number) - number.value) <= _ROUNDED for other in alike):
             return True
-    if number.percent or number.is_share:
-        shares = [other for other in there if other.is_share or (other.percent and number.is_share)]
-        in_percent = replace(number, value=_percent(number))
-        if any(_is_share(claim, in_percent, _percent(other)) for other in shares):
-            return True
-    if _EVERY.search(claim, max(0, number.begin - _REACH), number.begin) and number.value > 1:
-        in_percent = replace(number, value=100 / number.value)
-        if any(_is_share(claim, in_percent, _percent(other)) for other in there if other.is_share or other.percent):
+    is_every = number.value > 1 and _EVERY.search(claim, max(0, number.begin - _REACH), number.begin)
+    if number.percent or number.is_share or is_every:
+        value = 100 / number.value if is_every else number.value if number.percent else 100 * number.value
+        in_percent = replace(number, value=value)
+        percents = [] if number.percent else [other.value for other in there if other.percent]
+        shares = [*percents, *(100 * other.value for other in there if other.is_share)]
+        near = (abs(share - in_percent.value) <= _SHARE_WITHIN for share in shares)
+        if any(near) or any(_is_within(claim, in_percent, share) for share in shares):
             return True
     return any(_is_within(claim, number, other.value) for other in there if are_of_one_kind(number, other))
-
-
-def _is_share(claim: str, number: Number, percent: float) -> bool:
-    return abs(percent - number.value) <= _SHARE_WITHIN or _is_within(claim, number, percent)
 
 
 def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterator[str]:
@@ -291,14 +287,14 @@ def _ordered(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
             yield (one, other) if one.value <= other.value else (other, one)
 
 
-def _percent(number: Number) -> float:
-    return number.value if number.percent else 100 * number.value
-
-
 def are_of_one_kind(one: Number, other: Number) -> bool:
-    """Return whether two numbers may be compared: both percentages or not, both years or not, of one unit."""
+    """Return whether two numbers may be compared: both percentages or not, of one sort, of one unit."""
     same_unit = not one.unit or not other.unit or (one.unit, one.size) == (other.unit, other.size)
-    return is_year(one) == is_year(other) and one.percent == other.percent and same_unit
+    return _sort_of(one) == _sort_of(other) and one.percent == other.percent and same_unit
+
+
+def _sort_of(number: Number) -> str:
+    return "year" if is_year(number) else "ordinal" if _ORDINAL.match(number.written) else "quantity"
 
 
 def is_year(number: Number) -> bool:
@@ -316,7 +312,8 @@ def is_year(number: Number) -> bool:
 _ENDS = (
     re.compile(r"[;:|\t\n!?]|\b(?:while|whereas|but|although|versus|against|than|compared (?:with|to)|as opposed to)\b"),
     re.compile(r",(?!\d)"),
-    re.compile(r"\b(?:and|or|to|after|before|from|und|oder|et|ou|y)\b"),
+    re.compile(r"\b(?:and|or|und|oder|et|ou|y)\b"),
+    re.compile(r"\b(?:to|after|before|from)\b"),
 )
 """Where what belongs to one number ends, and to the next begins, the clearest first."""
 _AFTERWARDS = re.compile(r"[;!?]|\b(?:while|whereas|but|although|versus|than|compared (?:with|to))\b")
@@ -324,7 +321,9 @@ _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\s[\w-]{1,20})?(?:,\s|,?\s(?:and|or)\s)(?:[$\u20ac\u00a3])?")
 _TO = re.compile(r"[^.;:,]{0,20}\sto\s(?:[$\u20ac\u00a3])?")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
-_NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "third", "half", "double", "triple"})
+_NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "half", "double", "triple"})
+_ORDINAL = re.compile(r"\A(?:\d+(?:st|nd|rd|th)|[\w-]*(?:third|[a-z]th))\Z", re.IGNORECASE)
+_SMALL = frozenset(KNOWN["small"].split())
 _WORDS_BESIDE, _NEAR_RIVAL, _SHORTEST = 4, 400, 4
 
 
@@ -347,29 +346,21 @@ class Misplaced(NamedTuple):
 def misplaced(claim: str, passage: str) -> list[Misplaced]:
     """Return the numbers of a claim that a passage has, but gives for something else."""
     claimed, there = bound_numbers(claim), bound_numbers(passage)
-    in_range = {
-        number
-        for one, other in pairwise(claimed)
-        if _TO.fullmatch(claim[one.number.end : other.number.begin])
-        for number in (one, other)
-    }
+    apart = [pair for pair in pairwise(claimed) if not pair[0].number.goes_on]
+    in_range = [pair for pair in apart if _TO.fullmatch(claim[pair[0].number.end : pair[1].number.begin])]
     wrong: dict[Misplaced, None] = {}
     for mine in claimed:
-        agreed = [other for other in there if agreeing(mine.number, other.number)]
-        rivals = [other for other in there if agreed and are_of_one_kind(mine.number, other.number)]
-        rivals = [other for other in rivals if not agreeing(mine.number, other.number)]
+        alike = [other for other in there if are_of_one_kind(mine.number, other.number)]
+        agreed = [other for other in alike if agreeing(mine.number, other.number)]
+        rivals = [other for other in alike if not agreeing(mine.number, other.number)]
         # "free under 16; adults pay 14 euros"
         rivals = [other for other in rivals if not other.number.unit.isupper() or any(own.number.unit for own in agreed)]
-        instead = [_best(mine, [rival for rival in rivals if _is_said_of(mine, rival, own)]) for own in agreed]
-        if instead and instead[0] and all(instead) and mine not in in_range:
-            wrong[Misplaced(mine.number.written, instead[0].number.written)] = None
+        instead = [[rival for rival in rivals if _is_said_of(mine, rival, own)] for own in agreed]
+        if instead and all(instead) and not any(mine in pair for pair in in_range):
+            beside = {*mine.left, *mine.right}
+            nearest = max(instead[0], key=lambda rival, beside=beside: len(beside.intersection(rival.left + rival.right)))
+            wrong[Misplaced(mine.number.written, nearest.number.written)] = None
     return list(wrong)
-
-
-def _best(mine: Bound, rivals: Sequence[Bound]) -> Bound | None:
-    """Return the number with most of the words beside one of a claim."""
-    words = (*mine.left, *mine.right)
-    return max(rivals, key=lambda rival: sum(_is_in(word, words) for word in (*rival.left, *rival.right)), default=None)
 
 
 def _is_said_of(mine: Bound, rival: Bound, own: Bound) -> bool:
@@ -398,27 +389,28 @@ def _is_in(word: str, words: Sequence[str]) -> bool:
 @lru_cache(64)
 def bound_numbers(text: str) -> list[Bound]:
     """Return the quantities and years of a text, each with the words beside it; days and months of dates are none."""
-    dates = [(date.begin, date.end) for date in dates_of(text) if date.is_full]
     heads = [number for number in numbers_of(text) if _is_quantity(text, number)]
-    heads = [number for number in heads if not any(begin <= number.begin < end for begin, end in dates)]
     bounds = list(_in_tables(text, heads)) if "|" in text or "\t" in text else []
     in_tables = {bound.number for bound in bounds}
     rest = [number for number in heads if number not in in_tables]
     begins = [number.begin for number in rest]
     for begin, end in sentences_of(text):
         here = rest[bisect_left(begins, begin) : bisect_left(begins, end)]
-        for kind in (False, True):  # years part other years, not quantities
-            if heads := [number for number in here if is_year(number) == kind]:
+        for sort in ("quantity", "ordinal", "year"):  # years part other years, not quantities
+            if heads := [number for number in here if _sort_of(number) == sort]:
                 bounds += _in_sentence(text, begin, end, heads)
+    for at, (one, other) in enumerate(pairwise(bounds)):
+        if one.number.goes_on:  # both ends of a range are of the same thing
+            bounds[at : at + 2] = one._replace(right=other.right), other._replace(left=one.left)
     return bounds
 
 
 def _is_quantity(text: str, number: Number) -> bool:
-    """Return whether a number is a quantity or a year: not "both", an ordinal, or part of a name ("Phase 2")."""
-    if math.isnan(number.value) or number.others or number.parts or number.unit == "date":
+    """Return whether a number is a quantity, an ordinal or a year: not "both", or part of a name ("Phase 2")."""
+    if math.isnan(number.value) or number.others or number.parts or (number.unit == "date" and not is_year(number)):
         return False
     if not any(char.isdigit() for char in number.written):
-        return number.value > 1 and number.written.lower() not in _NO_QUANTITY and not number.written.lower().endswith("th")
+        return number.value > 1 and number.written.lower() not in _NO_QUANTITY
     return not any(begin <= number.begin < end for begin, end in numbered_things(text).values())
 
 
@@ -453,7 +445,7 @@ def _beside(text: str, *, backwards: bool = False) -> tuple[str, ...]:
         stem
         for match in re.finditer(r"[^\W_]+(?:['\u2019-][^\W_]+)*", text)
         for stem in numbered.get(match.start()) or stemmed(match[0])
-        if _YEAR.fullmatch(stem) or (stem[0].isalpha() and (len(stem) > 2 or match[0][0].isupper()))
+        if _YEAR.fullmatch(stem) or (stem[0].isalpha() and (len(stem) > 2 or match[0][0].isupper()) and stem not in _SMALL)
     ]
     return tuple(dict.fromkeys((words[::-1] if backwards else words)[:_WORDS_BESIDE]))
 

@@ -66,6 +66,9 @@ def test_a_computed_number_is_no_missing_one_and_says_how(claim: str, source: st
 
 
 BEES = "In Osterland 12% of the farms keep bees. Hail destroyed 45% of the orchards in May."
+LINES = (
+    "Line | Riders 2022 | Punctuality\nLine 1 | 12.4 million | 91%\nLine 2 | 10.2 million | 88%\nLine 3 | 14.2 million | 84%"
+)
 SLEEP = "Sleep is not only vital for memory and mood but also for growth."
 
 
@@ -138,25 +141,24 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("false", "The tool is written in C#.", "The tool is written in C++."),
         ("true", "The Second World War destroyed the bridge.", "The bridge was destroyed in World War II."),
         ("true", "The park has a capacity of 0.187 GW.", "The park has a capacity of 187 MW."),
-    ],
-)  # fmt: skip
-def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, claim: str, source: str) -> None:
-    assert _is_right(label, looked_up(claim, source, source))
-
-
-LINES = (
-    "Line | Riders 2022 | Punctuality\nLine 1 | 12.4 million | 91%\nLine 2 | 10.2 million | 88%\nLine 3 | 14.2 million | 84%"
-)
-
-
-@pytest.mark.parametrize(
-    ("label", "claim", "source"),
-    [
+        # a number belongs to the numbered thing that has it
         ("against", "Line 2 had a punctuality of 91%.", LINES),
         ("true", "Line 2 had a punctuality of 88%.", LINES),
         ("against", "Reactor 2 produced 410 MW.", "Reactor 1 produced 410 MW, reactor 2 produced 390 MW."),
         ("true", "Reactor 2 produced 390 MW.", "Reactor 1 produced 410 MW, reactor 2 produced 390 MW."),
+        # both ends of a range, an ordinal, the year of a date, and words of other languages, as what is beside a number
+        ("against", "The north has 30 to 40 wolves.", "There are 12 to 15 wolves in the north and 30 to 40 in the south."),
+        ("against", "Ost ranks ninth in tin.", "Ost ranks fourth in tin and ninth in lead among the states."),
+        ("against", "The pier was opened in 1911.", "The pier was planned on 4 May 1911 and opened in 1914."),
+        ("true", "Die Schulden betragen 700 Mio. Euro.",
+         "Die Stadt hat 1,4 Mio. Einwohner. Die Schulden sanken im Okt. 2022 auf 700 Mio. Euro."),
+        # a sentence that denies may be about the one before it; what denies the opposite says the same
+        ("against", "The vaccine prevented mumps in recruits.", "The vaccine was given to recruits. It did not prevent mumps."),
+        ("against", "Goods are moved on the Ost line.", "The Ost line is open. Goods are no longer moved on it."),
+        ("true", "The bank had lost no money.", "The bank was closed. It has not commented. No money was lost by the bank."),
+        ("true", "The plan was rejected by the council.", "The plan was not accepted by the council."),
+        ("true", "The orchid is not rare in Ombria.", "The orchid is common in Ombria."),
     ],
-)
-def test_a_number_belongs_to_the_numbered_thing_that_has_it(label: str, claim: str, source: str) -> None:
+)  # fmt: skip
+def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, claim: str, source: str) -> None:
     assert _is_right(label, looked_up(claim, source, source))
