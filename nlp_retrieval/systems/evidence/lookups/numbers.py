@@ -357,9 +357,8 @@ def misplaced(claim: str, passage: str) -> list[Misplaced]:
         rivals = [other for other in rivals if not other.number.unit.isupper() or any(own.number.unit for own in agreed)]
         instead = [[rival for rival in rivals if _is_said_of(mine, rival, own)] for own in agreed]
         if instead and all(instead) and not any(mine in pair for pair in in_range):
-            beside = {*mine.left, *mine.right}
-            nearest = max(instead[0], key=lambda rival, beside=beside: len(beside.intersection(rival.left + rival.right)))
-            wrong[Misplaced(mine.number.written, nearest.number.written)] = None
+            shared = [len({*mine.left, *mine.right} & {*rival.left, *rival.right}) for rival in instead[0]]
+            wrong[Misplaced(mine.number.written, instead[0][shared.index(max(shared))].number.written)] = None
     return list(wrong)
 
 
