@@ -1,11 +1,11 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
 from nlp_retrieval.systems.evidence.audit import CitationAuditor as CitationAuditor
+from nlp_retrieval.systems.evidence.audit import Reviews as Reviews
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister as BaseWorkRegister
 from nlp_retrieval.systems.evidence.citations.published import PublishedWork as PublishedWork
 from nlp_retrieval.systems.evidence.citations.published import check_references as check_references
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
-from nlp_retrieval.systems.evidence.reviews import Reviews as Reviews
 from nlp_retrieval.systems.evidence.source_files import FetchedPage as FetchedPage
 from nlp_retrieval.systems.evidence.testing import VerifierRules as VerifierRules
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier as ClaimVerifier

@@ -24,7 +24,7 @@ from nlp_retrieval.service import (
     describe_filter,
     stop_where_nobody_waits,
 )
-from nlp_retrieval.systems.evidence.audit import CitationAuditor
+from nlp_retrieval.systems.evidence.audit import REVIEWS_FILE, CitationAuditor, ReviewDatabase
 from nlp_retrieval.systems.evidence.audit_report import AuditAnswer, audit_json
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat, read_text
 from nlp_retrieval.systems.evidence.citations.report import read_report
@@ -32,7 +32,6 @@ from nlp_retrieval.systems.evidence.grades import Grade
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex, IndexStatistics
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, SourceVersion, source_of
-from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, ReviewDatabase
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimStatus, ClaimVerifier, Origin
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 

@@ -144,9 +144,8 @@ def review(
     from rich.console import Console
 
     from nlp_retrieval.errors import ConfigurationError, InputError
-    from nlp_retrieval.systems.evidence.audit import CitationAuditor
+    from nlp_retrieval.systems.evidence.audit import CitationAuditor, ReviewDecision
     from nlp_retrieval.systems.evidence.audit_report import print_audit
-    from nlp_retrieval.systems.evidence.reviews import ReviewDecision
     from nlp_retrieval.text import counted, visible
 
     asked: dict[ReviewDecision, bool] = {"accepted": accept, "rejected": reject, "withdrawn": undo}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from nlp_retrieval.documents import Reference
-from nlp_retrieval.systems.evidence.audit import AuditRow, CitationAudit
+from nlp_retrieval.systems.evidence.audit import AuditRow, CitationAudit, Review
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, ReportSentence, read_report
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.reviews import Review
 
 REPORT = """# The tram of Altbrunn
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 from reports.page.test_page import Page, policy
 
-from nlp_retrieval.systems.evidence.audit import CitationAudit
+from nlp_retrieval.systems.evidence.audit import CitationAudit, Review
 from nlp_retrieval.systems.evidence.audit_report import by_severity, render_audit
-from nlp_retrieval.systems.evidence.reviews import Review
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
 
