@@ -1,13 +1,13 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.documents.addresses import web_address as web_address
 from nlp_retrieval.documents.blocks import Document as Document
 from nlp_retrieval.documents.blocks import Piece as Piece
 from nlp_retrieval.documents.blocks import Reference as Reference
 from nlp_retrieval.documents.blocks import TextBlock as TextBlock
-from nlp_retrieval.documents.cleaning import clean_text as clean_text
-from nlp_retrieval.documents.cleaning import clean_title as clean_title
-from nlp_retrieval.documents.cleaning import suspicious as suspicious
+from nlp_retrieval.documents.blocks import clean_text as clean_text
+from nlp_retrieval.documents.blocks import clean_title as clean_title
+from nlp_retrieval.documents.blocks import suspicious as suspicious
+from nlp_retrieval.documents.blocks import web_address as web_address
 from nlp_retrieval.documents.loader import MANIFESTS as MANIFESTS
 from nlp_retrieval.documents.loader import Described as Described
 from nlp_retrieval.documents.loader import files_in as files_in

@@ -13,9 +13,7 @@ from typing import Any
 from unicodedata import normalize
 
 from nlp_retrieval.core import parse_json
-from nlp_retrieval.documents.addresses import plain_links, web_address
-from nlp_retrieval.documents.blocks import Reference
-from nlp_retrieval.documents.cleaning import clean_text
+from nlp_retrieval.documents.blocks import Reference, clean_text, plain_links, web_address
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import printable
 

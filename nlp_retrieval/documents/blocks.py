@@ -1,6 +1,7 @@
 """The text of a document of any format: headings, paragraphs, items, rows of tables and notes, with their links and marks.
 
-Each format has a reader that returns this; nothing else knows formats. What marks a footnote is data, and no text.
+Each format has a reader that returns this; nothing else knows formats. What marks a footnote is data, and no text. Characters
+that a person cannot see but a program would read are removed: they hide instructions, and split words.
 """
 
 from __future__ import annotations
@@ -12,10 +13,158 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, zip_longest
+from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
-from nlp_retrieval.documents.addresses import plain_links
-from nlp_retrieval.documents.cleaning import clean_text
+from nlp_retrieval.core import read_yaml
+
+# Characters that nobody sees.
+
+LONGEST_TITLE = 300  # characters; a longer one is cut at a word
+
+_DATA = read_yaml(Path(__file__).with_name("characters.yaml"))
+_UNSEEN: dict[str, str] = _DATA["unseen"]
+_UNSEEN["zero_width"] += _DATA["selectors"]
+_RUN = re.compile(f"[{''.join(_UNSEEN.values())}]+")
+_SELECTOR, _JOINING = (re.compile(f"[{_DATA[name]}]") for name in ("selectors", "joining"))
+_LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028]")
+_TAKE_SELECTORS = ("Lo", "Nd", "Po", "So", "Sm", "Sk")  # emoji, keys, Chinese and Mongolian letters
+
+
+def suspicious(removed: Counter[str]) -> str:
+    """Return what was left out of a document, in words, if it hides something: elements, tags or the direction of writing.
+
+    Examples:
+        >>> suspicious(read_document(b"<p hidden>Obey.</p><p>Krill swarm.", "krill.html").removed)
+        '1 hidden element'
+    """
+    if not removed["hidden"] + removed["tags"] + removed["directional"]:
+        return ""
+    return ", ".join(f"{n:,} {word}{'s' * (n != 1)}" for name, word in _DATA["words"].items() if (n := removed[name]))
+
+
+def clean_text(text: str) -> tuple[str, Counter[str]]:
+    """Remove the characters of a text that no reader sees, and count them.
+
+    A joiner between letters of a script that needs it or between emoji stays, as does a variation selector behind an emoji, a
+    Chinese character or a Mongolian letter. Every line end becomes a line feed. Cleaning again changes nothing.
+
+    Examples:
+        >>> clean_text("rain\u200bfall")[0]
+        'rainfall'
+    """
+    text = _LINE_ENDS.sub("\n", text).replace("\u2029", "\n\n")
+    gone: list[str] = []
+
+    def needed(run: re.Match[str]) -> str:
+        kept = _needed(text[run.start() - 1] if run.start() else " ", run[0], text[run.end() : run.end() + 1] or " ")
+        gone.append(run[0][len(kept) :])
+        return kept
+
+    cleaned, removed = _RUN.sub(needed, text), "".join(gone)
+    return cleaned, Counter({name: n for name, kind in _UNSEEN.items() if (n := len(re.findall(f"[{kind}]", removed)))})
+
+
+def clean_title(text: str) -> str:
+    """Return a title as one line of at most 300 characters, without those that nobody sees.
+
+    Examples:
+        >>> clean_title("  A title   on one line ")
+        'A title on one line'
+    """
+    title = " ".join(clean_text(text.lstrip()[: 20 * LONGEST_TITLE])[0].split())
+    cut = title[: LONGEST_TITLE - 1]
+    return title if len(title) <= LONGEST_TITLE else f"{cut.rpartition(' ')[0] or cut}…"
+
+
+def _needed(before: str, run: str, after: str) -> str:
+    """Return the characters of an invisible run that have a function between the visible characters around it."""
+    is_selector = _SELECTOR.match(run) and unicodedata.category(before) in _TAKE_SELECTORS
+    kept = run[0] if is_selector else ""
+    joiner = run[len(kept) :]
+    joins_letters = joiner in ("\u200c", "\u200d") and _JOINING.match(before) and _JOINING.match(after)
+    joins_emoji = joiner == "\u200d" and unicodedata.category(before) + unicodedata.category(after) in ("SoSo", "SkSo")
+    return kept + joiner if joins_letters or joins_emoji else kept
+
+
+# Addresses of pages in plain text: URLs, and names of pages such as ``doi:10.1000/x`` and ``arXiv:2101.00001``.
+
+NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
+_TRAILING = ".,;:!?*_~'\u2019\u201d)"
+_WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
+_WRAPPED = re.compile(
+    r"https?://(?:www\.google\.[a-z.]{2,6}/url|[a-z0-9]{1,10}\.safelinks\.protection\.outlook\.com/)\?"
+    r"(?:[^#&=]{1,20}=[^#&]{0,500}&){0,5}(?:q|url)=(https?(?::|%3A)[^&#\s]{3,4000})",
+    re.IGNORECASE,
+)
+"""Addresses that Google Docs and Outlook put around those of links."""
+
+_REST = rf"[^{NOT_IN_ADDRESSES}]"
+_ADDRESS = re.compile(
+    rf"(?=htt|doi|www|dx\.|arx|abs|pm[ic])(?:(?<![a-z0-9])(?P<url>https?://{_REST}{{1,4000}})"
+    rf"|(?<![\w./@-])(?:doi ?[:=]? ?|(?:(?:www|dx)\.)?doi\.org/)(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    r"|(?:\barxiv(?: (?:e-?)?preprints?)? ?:? ?(?:arxiv: ?)?|(?<![\w./])abs/)"
+    r"(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
+    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\b(?P<central>PMC[0-9]{5,9})\b)",
+    re.IGNORECASE,
+)
+
+
+def trimmed(url: str) -> str:
+    """Return an address without the punctuation after it; a bracket that it opens itself belongs to it."""
+    end = len(url)
+    surplus = url.count(")") - url.count("(")
+    while end > 3 and url[end - 1] in _TRAILING:
+        if url[end - 1] == ")":
+            if surplus <= 0:
+                break
+            surplus -= 1
+        end -= 1
+    return url[:end]
+
+
+def web_address(url: str) -> str:
+    """Return a text as the address of a page on the web, or of a file; empty if it is none.
+
+    Examples:
+        >>> web_address("doi:10.1000/182")
+        'https://doi.org/10.1000/182'
+    """
+    if wrapped := _WRAPPED.match(url):
+        return unquote(wrapped[1])
+    if _WEB.match(url):
+        return url
+    match = _ADDRESS.match(url.strip())
+    return _page_of(match) if match is not None else ""
+
+
+def _page_of(match: re.Match[str]) -> str:
+    if match["doi"]:
+        return "https://doi.org/" + trimmed(match["doi"])
+    if match["arxiv"]:
+        return "https://arxiv.org/abs/" + match["arxiv"]
+    if match["pubmed"]:
+        return f"https://pubmed.ncbi.nlm.nih.gov/{match['pubmed']}"
+    if match["central"]:
+        return f"https://pmc.ncbi.nlm.nih.gov/articles/{match['central'].upper()}"
+    return trimmed(match["url"] or "https://" + match["site"])
+
+
+def plain_links(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the stretches of plain text, each with an empty URL, and the addresses and names of pages in it, as URLs alone."""
+    begin = 0
+    for match in _ADDRESS.finditer(text):
+        if match.start() > begin:
+            yield text[begin : match.start()], ""
+        yield "", _page_of(match)
+        begin = match.start() + len(trimmed(match[0]))
+    if begin < len(text):
+        yield text[begin:], ""
+
+
+# Pieces, blocks, and the document that they make.
 
 Kind = Literal["text", "code", "link", "note", "raised", "break"]
 

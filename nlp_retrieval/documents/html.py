@@ -15,9 +15,7 @@ from secrets import token_hex
 from typing import Any
 from urllib.parse import unquote
 
-from nlp_retrieval.documents.addresses import web_address
-from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, row_blocks
-from nlp_retrieval.documents.cleaning import clean_text, clean_title
+from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, clean_text, clean_title, row_blocks, web_address
 from nlp_retrieval.documents.hidden import WORDS, remove_hidden
 from nlp_retrieval.errors import SourceError
 

@@ -18,8 +18,7 @@ from string import punctuation
 from typing import Any
 
 from nlp_retrieval.core import read_yaml
-from nlp_retrieval.documents.blocks import Document, as_raised
-from nlp_retrieval.documents.cleaning import clean_text
+from nlp_retrieval.documents.blocks import Document, as_raised, clean_text
 from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, number_of, parse_page
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable

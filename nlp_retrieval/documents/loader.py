@@ -16,7 +16,7 @@ from pathlib import Path
 from nlp_retrieval.core import READS_FILE, BaseLoader, may_set
 from nlp_retrieval.core.files.opening import expanded
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.documents.cleaning import clean_text, suspicious
+from nlp_retrieval.documents.blocks import clean_text, suspicious
 from nlp_retrieval.documents.reading import SUFFIXES, read_document, read_file
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders import JsonObject, make_item, quoted, read_rows

@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from nlp_retrieval.core import parse_yaml
-from nlp_retrieval.documents.addresses import NOT_IN_ADDRESSES, trimmed, web_address
-from nlp_retrieval.documents.blocks import Document, Piece, Reference, TextBlock
-from nlp_retrieval.documents.cleaning import clean_text, clean_title
+from nlp_retrieval.documents.blocks import (
+    NOT_IN_ADDRESSES,
+    Document,
+    Piece,
+    Reference,
+    TextBlock,
+    clean_text,
+    clean_title,
+    trimmed,
+    web_address,
+)
 from nlp_retrieval.documents.html import AT, LABEL, LINE, MARK, NOTE, NUMBER, document_of, parse_page
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
-from nlp_retrieval.documents.blocks import Document, Draft, TextBlock
-from nlp_retrieval.documents.cleaning import clean_title
+from nlp_retrieval.documents.blocks import Document, Draft, TextBlock, clean_title
 from nlp_retrieval.errors import SourceError
 
 if TYPE_CHECKING:

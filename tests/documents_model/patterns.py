@@ -10,7 +10,7 @@ DOCUMENTS = {
     ),
     "documents/addresses.py": in_prose(
         "web_address('https://www.google.com/url?' + text), web_address(text), list(plain_links(text)), trimmed(text)",
-        "from nlp_retrieval.documents.addresses import plain_links, trimmed, web_address",
+        "from nlp_retrieval.documents.blocks import plain_links, trimmed, web_address",
     ),
     "documents/markdown.py": in_prose(
         "read_markdown(text[:N], 'a.md')", "from nlp_retrieval.documents.markdown import read_markdown"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval.documents import clean_text, clean_title, web_address
-from nlp_retrieval.documents.cleaning import LONGEST_TITLE
+from nlp_retrieval.documents.blocks import LONGEST_TITLE
 
 NEEDED = {
     "Persian": "می\u200cخواهم",  # noqa: RUF001

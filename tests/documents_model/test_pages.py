@@ -179,7 +179,7 @@ def test_a_large_page_is_read_in_a_child_process_with_the_same_result() -> None:
 
 
 def test_a_page_made_to_take_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nlp_retrieval.documents.child.CHILD_SECONDS", 1)
+    monkeypatch.setattr("nlp_retrieval.documents.reading.CHILD_SECONDS", 1)
     page = b"<p " + b" ".join(b"a%d=1" % number for number in range(400_000)) + b">x"
     with pytest.raises(SourceError, match=r"slow\.html: reading it takes longer than 1 seconds; omit it"):
         read_document(page, "slow.html")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.documents import Document, read_document
-from nlp_retrieval.documents.child import _environment, read_in_child
 from nlp_retrieval.documents.pdf import read_pdf
+from nlp_retrieval.documents.reading import _environment, read_in_child
 from nlp_retrieval.errors import SourceError
 
 from .pdfs import bomb, content, encrypted, pdf_of
@@ -100,7 +100,7 @@ def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(
 
 def test_the_child_limits_its_memory_time_and_output_before_it_reads() -> None:
     script = (
-        "import resource, json; from nlp_retrieval.documents.child import _limit; _limit();"
+        "import resource, json; from nlp_retrieval.documents.reading import _limit; _limit();"
         "limits = [getattr(resource, 'RLIMIT_' + name) for name in ('AS', 'CPU', 'FSIZE', 'CORE')];"
         "print(json.dumps([resource.getrlimit(limit)[0] for limit in limits]))"
     )

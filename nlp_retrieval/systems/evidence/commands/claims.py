@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import typer
 
-from nlp_retrieval.cli import say
+from nlp_retrieval.cli import print_json_line, say
+from nlp_retrieval.errors import QueryError, SourceError
 from nlp_retrieval.systems.evidence.commands.project import (
     Project,
     Retrievers,
@@ -20,6 +21,7 @@ from nlp_retrieval.systems.evidence.commands.project import (
     existing_project,
     print_passage,
 )
+from nlp_retrieval.text import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +71,6 @@ def verify(
 
     A file is read to its end before the first claim is verified. Columns id and type (C1, C2, C3) are optional.
     """
-    from nlp_retrieval.errors import QueryError
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
     if not claim.strip():
@@ -92,7 +93,6 @@ def verify(
 
 def read_claims(path: str, claim_type: ClaimType = "C2") -> list[tuple[str, str, ClaimType]]:
     """Return the id (by default its number), text and type of each claim of a file; a SourceError names a wrong line."""
-    from nlp_retrieval.errors import SourceError
     from nlp_retrieval.loaders import quoted, read_json_lines, read_lines, read_rows
 
     if not path.lower().endswith(_FILES):
@@ -121,9 +121,6 @@ def _verify_file(claims: list[tuple[str, str, ClaimType]], judging: ClaimVerifie
     """Verify claims, print each verdict as a line, and return the statuses."""
     from rich.text import Text
 
-    from nlp_retrieval.cli import print_json_line
-    from nlp_retrieval.text import counted, visible
-
     statuses: Counter[str] = Counter()
     for number, claim, kind in claims:
         verdict = judging.verify(claim, kind)
@@ -139,8 +136,6 @@ def _verify_file(claims: list[tuple[str, str, ClaimType]], judging: ClaimVerifie
 
 def _print_verdict(verdict: ClaimVerdict) -> None:
     from rich.text import Text
-
-    from nlp_retrieval.text import counted, visible
 
     to = console()
     read = counted(len(verdict.neutral_evidence), "passage")

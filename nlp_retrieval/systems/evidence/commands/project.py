@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli import built
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,8 +70,6 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
 
 def existing_project(project: Path, retrievers: list[str] | None, *, may_be_emptied: bool = False) -> EvidenceIndex:
     """Return the index of a project that has sources, or whose sources were all deleted; a ``SourceError`` if it has none."""
-    from nlp_retrieval.errors import SourceError
-
     index = open_project(project, retrievers)
     if not index.sources() and not (may_be_emptied and index.has_deleted):
         raise SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
@@ -97,8 +97,6 @@ def print_passage(to: Console, before: str, passage: EvidencePassage, text: str)
     """Print the source of a passage, and below it the text."""
     from rich.padding import Padding
     from rich.text import Text
-
-    from nlp_retrieval.text import visible
 
     heading = Text(before)
     if passage.title:

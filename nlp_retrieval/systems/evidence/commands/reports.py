@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nlp_retrieval.cli import built, say
+from nlp_retrieval.errors import ConfigurationError, InputError, OutputError
 from nlp_retrieval.systems.evidence.commands.project import (
     BibliographyOption,
     Project,
@@ -18,6 +19,7 @@ from nlp_retrieval.systems.evidence.commands.project import (
     chosen_verifier,
     existing_project,
 )
+from nlp_retrieval.text import counted, visible
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.audit import CitationAudit
@@ -63,7 +65,6 @@ def audit(
     from rich.console import Console
 
     from nlp_retrieval.core import check_folder_for_output, progress, write_output
-    from nlp_retrieval.errors import OutputError
     from nlp_retrieval.systems.evidence.audit import CitationAuditor
     from nlp_retrieval.systems.evidence.audit_report import (
         PLACE,
@@ -143,10 +144,8 @@ def review(
     """
     from rich.console import Console
 
-    from nlp_retrieval.errors import ConfigurationError, InputError
     from nlp_retrieval.systems.evidence.audit import CitationAuditor, ReviewDecision
     from nlp_retrieval.systems.evidence.audit_report import print_audit
-    from nlp_retrieval.text import counted, visible
 
     asked: dict[ReviewDecision, bool] = {"accepted": accept, "rejected": reject, "withdrawn": undo}
     decisions = [decision for decision, chosen in asked.items() if chosen]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli import built, say
+from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
+from nlp_retrieval.text import counted, visible
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -57,10 +59,8 @@ def add(
     """
     from nlp_retrieval.core import progress
     from nlp_retrieval.documents import MANIFESTS
-    from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.systems.evidence.source_files import JSON_LINES, UNREADABLE, read_sources
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
-    from nlp_retrieval.text import counted, visible
 
     if url and (len(sources) > 1 or sources[0].is_dir() or sources[0].name.lower().endswith((*JSON_LINES, *MANIFESTS))):
         raise ConfigurationError(
@@ -98,8 +98,6 @@ def list_sources(
     """List the sources of a project, with grades and dates."""
     from rich.text import Text
 
-    from nlp_retrieval.text import counted, visible
-
     sources = existing_project(project, None).sources(match, min_quality)
     if as_json:
         typer.echo(json.dumps([asdict(source) for source in sources], indent=1))
@@ -126,9 +124,6 @@ def delete(
     A text that is also stored under another URL is kept. Audits distinguish citations of a deleted source from those of an
     unknown one.
     """
-    from nlp_retrieval.errors import InputError, SourceError
-    from nlp_retrieval.text import counted
-
     index = existing_project(project, None)
     try:
         named = [index.named(url) for url in urls]
@@ -177,7 +172,6 @@ def export(
     Judged claims can be its queries.
     """
     from nlp_retrieval.systems.evidence.index.collection import export_collection
-    from nlp_retrieval.text import counted
 
     passages, judgements = export_collection(existing_project(project, None), output, judged)
     claims = f" and {counted(judgements, 'claim')}" if judged is not None else ""
@@ -231,8 +225,6 @@ def research(
 
 
 def _print_problems(report: ResearchReport) -> None:
-    from nlp_retrieval.text import visible
-
     for failure in report.failures:
         say(f"note: {visible(failure)}")
     for page in report.pages:

@@ -12,7 +12,7 @@ import pytest
 from documents_model.pdfs import content, pdf_of
 
 from nlp_retrieval.documents.bibliography import read_bibliography
-from nlp_retrieval.documents.child import read_as
+from nlp_retrieval.documents.reading import read_as
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.citations.formats import read_report_file, read_text
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
