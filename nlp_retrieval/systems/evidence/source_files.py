@@ -6,8 +6,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nlp_retrieval.core import expanded
@@ -25,27 +24,14 @@ from nlp_retrieval.documents import (
 )
 from nlp_retrieval.errors import DependencyError, FetchError, InputError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders import JsonObject, as_text, quoted, read_json_lines
-from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality
+from nlp_retrieval.systems.evidence.grades import assess_source_quality, check_grade
+from nlp_retrieval.systems.evidence.index.store import SourceDocument, moment_of
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.text import counted, printable
 
 JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 UNREADABLE = "files skipped because they cannot be read"
 _SHOWN_FAULTS = 30
-
-
-@dataclass(frozen=True)
-class SourceDocument:
-    """A source as the index takes it; ``given`` names the values of a person, ``pages`` are numbers and where each begins."""
-
-    content: str
-    url: str
-    title: str = ""
-    quality: str = "C"
-    fetch_date: str = ""
-    given: frozenset[str] = field(default=frozenset(), compare=False)
-    pages: tuple[tuple[int, int], ...] = field(default=(), compare=False)
-    aliases: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -97,12 +83,10 @@ def read_sources(
 def _check(where: str, source: SourceDocument) -> None:
     """Refuse a grade or date that is none."""
     try:
-        _ = source.fetch_date and datetime.fromisoformat(source.fetch_date)
-    except ValueError:
-        shown = repr(source.fetch_date[:40])
-        raise SourceError(f"{where}: fetch_date={shown} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z") from None
-    if source.quality and source.quality not in GRADES:
-        raise SourceError(f"{where}: quality={source.quality[:40]!r} is not a grade; grades are A, B, C, D and E")
+        _ = source.fetch_date and moment_of(source.fetch_date)
+        _ = source.quality and check_grade(source.quality, "quality")
+    except InputError as error:
+        raise SourceError(f"{where}: {error}") from None
 
 
 @dataclass

@@ -41,13 +41,13 @@ from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.store import (
     EvidenceStore,
+    SourceDocument,
     SourceVersion,
     StoredText,
     normalized,
     source_of,
 )
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, registrable_domain
-from nlp_retrieval.systems.evidence.source_files import SourceDocument
 from nlp_retrieval.text import words_of
 
 GRAPH_FOLDER = "10_graph"

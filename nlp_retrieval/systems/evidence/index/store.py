@@ -11,7 +11,7 @@ import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from pathlib import Path
@@ -24,7 +24,6 @@ from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWrite
 from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage, normal_text, passage_spans
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
-from nlp_retrieval.systems.evidence.source_files import SourceDocument
 
 # Dates of fetching, and the moments by which versions are ordered.
 
@@ -53,9 +52,23 @@ def _after(moment: str) -> str:
         return moment
 
 
-# Checks of new sources, before anything is stored.
+# New sources, and what is checked before anything of them is stored.
 
 _LONGEST_TITLE = 500
+
+
+@dataclass(frozen=True)
+class SourceDocument:
+    """A source as the index takes it; ``given`` names the values of a person, ``pages`` are numbers and where each begins."""
+
+    content: str
+    url: str
+    title: str = ""
+    quality: str = "C"
+    fetch_date: str = ""
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    pages: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False)
 
 
 def source_of(

@@ -22,8 +22,8 @@ from nlp_retrieval.processors import ExpandedQuery
 from nlp_retrieval.systems.evidence.grades import assess_source_quality
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.store import SourceDocument
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
-from nlp_retrieval.systems.evidence.source_files import SourceDocument
 from nlp_retrieval.systems.evidence.web_research.addresses import shown
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, Fetch, fetch_page
 from nlp_retrieval.systems.evidence.web_research.searching import (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nlp_retrieval.systems.evidence.index import store
-from nlp_retrieval.systems.evidence.source_files import SourceDocument, read_sources
+from nlp_retrieval.systems.evidence.index.store import SourceDocument
+from nlp_retrieval.systems.evidence.source_files import read_sources
 
 from .sources import LAKE, LAKE_TEXT, TOWN, lexical
 

@@ -12,7 +12,8 @@ import pytest
 from documents_model.pdfs import content, encrypted, pdf_of
 
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.systems.evidence.source_files import SourceDocument, read_sources
+from nlp_retrieval.systems.evidence.index.store import SourceDocument
+from nlp_retrieval.systems.evidence.source_files import read_sources
 
 
 def error_of(*paths: Path, **settings: Any) -> str:
@@ -137,8 +138,8 @@ WRONG: list[tuple[object, str]] = [
     (GOOD | {"content": "\u200b \u202e"}, '"content" has no visible text'),
     (GOOD | {"content": 1}, '"content" is a number (1); expected text'),
     (GOOD | {"url": "example.org"}, "'example.org' is not a URL"),
-    (GOOD | {"quality": "F"}, "quality='F' is not a grade; grades are A, B, C, D and E"),
-    (GOOD | {"fetch_date": "yesterday"}, "fetch_date='yesterday' is not a date in ISO 8601"),
+    (GOOD | {"quality": "F"}, "quality is 'F', and grades are A (best) to E"),
+    (GOOD | {"fetch_date": "yesterday"}, "'yesterday' is not a date in ISO 8601"),
 ]
 
 
