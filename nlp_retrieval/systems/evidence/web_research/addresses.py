@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from nlp_retrieval.errors import FetchError, FetchRefusedError, InputError
+from nlp_retrieval.core import without_secrets
+from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError, InputError
 from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_url
 from nlp_retrieval.text import printable
 
@@ -92,3 +93,16 @@ def web_url(url: object) -> str | None:
     except InputError:
         return None
     return canonical if canonical.startswith("https://") else None
+
+
+def service_target(url: str, component: str) -> WebTarget:
+    """Return the target of a server that a user of a component named; it may hold no password or key."""
+    if without_secrets(url) != url:
+        raise ConfigurationError(
+            f"{component}: url={without_secrets(url)!r} holds a password or a key, which would appear in configurations and "
+            "messages; use a server that needs none"
+        )
+    try:
+        return WebTarget.of(url)
+    except FetchRefusedError as error:
+        raise ConfigurationError(f"{component}: url: {error}") from None

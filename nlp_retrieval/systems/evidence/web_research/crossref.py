@@ -12,11 +12,11 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import ContentCache, cache_folder, digest_of_key, given, may_set, parse_json, without_secrets
+from nlp_retrieval.core import ContentCache, cache_folder, digest_of_key, given, may_set, parse_json
 from nlp_retrieval.documents import clean_title
-from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError
+from nlp_retrieval.errors import FetchError
 from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, PublishedWork
-from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, shown
+from nlp_retrieval.systems.evidence.web_research.addresses import service_target, shown
 
 _PUBLIC = "https://api.crossref.org"
 _LARGEST = 8 * 2**20
@@ -58,12 +58,7 @@ class Crossref(BaseWorkRegister):
         url: str = _PUBLIC,
         pause: Annotated[float, Field(ge=0, le=60)] = 1.0,
     ) -> None:
-        if without_secrets(url) != url:
-            raise ConfigurationError(f"Crossref: url={without_secrets(url)!r} holds a password or a key; give one without")
-        try:
-            self._target = WebTarget.of(url)
-        except FetchRefusedError as error:
-            raise ConfigurationError(f"Crossref: url: {error}") from None
+        self._target = service_target(url, type(self).__name__)
         self.mailto, self.url, self.pause = mailto, url, pause
         self._cache = ContentCache(cache_folder() / "crossref", ".json", "answers of Crossref", durable=False)
         self._failures, self._last = 0, 0.0

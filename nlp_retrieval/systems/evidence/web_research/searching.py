@@ -18,11 +18,10 @@ from nlp_retrieval.core import (
     given,
     may_set,
     parse_json,
-    without_secrets,
 )
 from nlp_retrieval.documents import clean_title
-from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning
-from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, shown, web_url
+from nlp_retrieval.errors import EngineError, FetchError, RetrievalWarning
+from nlp_retrieval.systems.evidence.web_research.addresses import service_target, shown, web_url
 
 # Merging of ranked lists by reciprocal rank, so that all lists are represented from the start.
 #
@@ -119,7 +118,7 @@ class SearxngSearch(BaseWebSearch):
         language: of the results, such as "en" or "de-CH"; by default the server's setting.
 
     Raises:
-        ConfigurationError: the address holds a password or a key.
+        ConfigurationError: the address is none, or holds a password or a key.
 
     Examples:
         >>> SearxngSearch("http://localhost:8888", language="en")
@@ -134,11 +133,7 @@ class SearxngSearch(BaseWebSearch):
         url: str,
         language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$|^all$|^auto$")] | None = None,
     ) -> None:
-        if without_secrets(url) != url:
-            raise ConfigurationError(
-                f"SearxngSearch: url={without_secrets(url)!r} holds a password or a key, which would appear in "
-                "configurations and messages; use a server that needs none"
-            )
+        self._target = service_target(url, type(self).__name__)
         self.url = url
         self.language = language
 
@@ -147,12 +142,8 @@ class SearxngSearch(BaseWebSearch):
 
         del k  # the server decides how many it gives
         asked = {"q": query, "format": "json"} | ({"language": self.language} if self.language else {})
-        try:
-            target = WebTarget.of(self.url)
-        except FetchRefusedError as error:
-            raise ConfigurationError(f"SearxngSearch: url: {error}") from None
-        path = target.path.partition("?")[0].removesuffix("/").removesuffix("/search")
-        target = target.at(f"{path}/search?{urlencode(asked)}")
+        path = self._target.path.partition("?")[0].removesuffix("/").removesuffix("/search")
+        target = self._target.at(f"{path}/search?{urlencode(asked)}")
         answer = ask_web(target, Deadline(_SECONDS), _LARGEST, "application/json", private=True)
         where = f"the search engine at {target.site}"
         if answer.status != 200:
